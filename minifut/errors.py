@@ -1,0 +1,142 @@
+"""What can go wrong, in three kinds, and how each is told.
+
+`CompileError`   the user's program is at fault: where (line, caret), what, and what to do.
+`ProgramError`   a run of the program failed (index, assert, division, size): located as well.
+`InternalError`  minifut is at fault: names the pass and shows the IR around the statement.
+
+Anything else that a user can cause (a missing file, a wrong argument) is a `UsageError`:
+one clear line, no position in a program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program text with the name that messages show for it."""
+
+    name: str
+    text: str = field(repr=False)
+
+    def line(self, number: int) -> str:
+        """The text of a line; `number` counts from 1."""
+        lines = self.text.split("\n")
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A stretch of a source: from (line, column) to (end_line, end_column), from 1.
+
+    The end is exclusive, as in an editor's selection.
+    """
+
+    source: Source = field(repr=False)
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+    def to(self, other: Location) -> Location:
+        """The stretch from the start of this one to the end of `other`."""
+        return Location(
+            self.source, self.line, self.column, other.end_line, other.end_column
+        )
+
+    def text(self) -> str:
+        """The stretch of source text itself, as `assert` messages quote it."""
+        lines = self.source.text.split("\n")[self.line - 1 : self.end_line]
+        if not lines:
+            return ""
+        lines[-1] = lines[-1][: self.end_column - 1]
+        lines[0] = lines[0][self.column - 1 :]
+        return "\n".join(lines)
+
+    def excerpt(self) -> str:
+        """The first line of the stretch with carets under it."""
+        line = self.source.line(self.line)
+        stop = self.end_column if self.end_line == self.line else len(line) + 1
+        width = max(1, stop - self.column)
+        margin = f"{self.line:5d} | "
+        shown = line.replace("\t", " ")
+        return f"{margin}{shown}\n{' ' * (len(margin) + self.column - 1)}{'^' * width}"
+
+
+class MinifutError(Exception):
+    """The root of all errors that minifut raises on purpose."""
+
+
+class UsageError(MinifutError):
+    """A request that cannot be served: wrong file, argument, option or device."""
+
+
+class CompileError(MinifutError):
+    """The program is wrong.
+
+    `message` may have several lines; `hint` says what to do; `anchor` names the entry
+    in the error index of the documentation.
+    """
+
+    def __init__(
+        self,
+        location: Location | None,
+        message: str,
+        hint: str | None = None,
+        anchor: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.location = location
+        self.message = message
+        self.hint = hint
+        self.anchor = anchor
+
+    def __str__(self) -> str:
+        parts = []
+        if self.location is not None:
+            parts.append(f"{self.location}: error: {self.message}")
+            parts.append(self.location.excerpt())
+        else:
+            parts.append(f"error: {self.message}")
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        if self.anchor:
+            parts.append(f"see: docs/errors.md#{self.anchor}")
+        return "\n".join(parts)
+
+
+class ProgramError(MinifutError):
+    """A run failed inside the program: `message` says why, `backtrace` where.
+
+    `backtrace` holds `file:line:col` texts, innermost first.
+    """
+
+    def __init__(self, message: str, backtrace: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.backtrace = backtrace
+
+    def __str__(self) -> str:
+        lines = [f"Error: {self.message}"]
+        if self.backtrace:
+            lines += ["", "Backtrace:"]
+            lines += [f"-> #{n}  {where}" for n, where in enumerate(self.backtrace)]
+        return "\n".join(lines)
+
+
+class InternalError(MinifutError):
+    """A fault of minifut itself: in which pass, at which statement."""
+
+    def __init__(self, stage: str, message: str, context: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.message = message
+        self.context = context
+
+    def __str__(self) -> str:
+        text = f"internal error in {self.stage}: {self.message}"
+        return f"{text}\n{self.context}" if self.context else text

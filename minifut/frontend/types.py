@@ -1,0 +1,370 @@
+"""Types and sizes of the checked surface language.
+
+A type is a value: frozen, compared by structure. Arrays have one dimension per node, so
+that `[n]a` with a := `[m]b` is simply nested. Sizes are terms that unify:
+
+    SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker only)
+
+A size term never holds a position; `SizeOpaque` stands for an expression that the terms
+cannot express, identified by its normalised text. After checking no meta variables are left.
+
+Uniqueness (`*`) is a mark on arrays and named types that equality ignores in unification
+(`strip_unique`) and that the uniqueness analysis reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minifut.frontend import syntax
+    from minifut.names import Name
+
+# --- sizes --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SizeConst:
+    """A number known when the program is checked."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeVar:
+    """A size parameter, an i64 variable, or an unknown size given a name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class SizeApply:
+    """An operator or function applied to sizes: "+", "-", "*", "/", "%", "//", "**" on
+    two arguments, "-" on one; `Name` for a user's function."""
+
+    function: str | Name
+    arguments: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOpaque:
+    """Any other expression: `key` is its text with names made unique. `substitution`
+    holds what the free names of the expression stand for where that is not themselves.
+    """
+
+    key: str
+    expression: syntax.Exp = field(compare=False, repr=False)
+    substitution: tuple[tuple[Name, Size], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SizeMeta:
+    """A size to be found by unification (in the checker only)."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeAny:
+    """`[]` in a type where any size will do (module specs, coercions)."""
+
+
+Size: TypeAlias = SizeConst | SizeVar | SizeApply | SizeOpaque | SizeMeta | SizeAny
+
+# --- types --------------------------------------------------------------------
+
+SCALAR_NAMES = (
+    "i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 bool".split()
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One of the twelve scalar types, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """`[size]element`."""
+
+    size: Size
+    element: Type
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Fields sorted by name; a tuple has the fields "0", "1", ... in numeric order."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+    @property
+    def is_tuple(self) -> bool:
+        """True for tuples; the empty record is the unit tuple, a 1-tuple none."""
+        names = [name for name, _ in self.fields]
+        return len(names) != 1 and names == [str(i) for i in range(len(names))]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Constructors sorted by name, each with its payload types."""
+
+    constructors: tuple[tuple[str, tuple[Type, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """`(parameter: argument) -> ?exts. result`.
+
+    `exts` are unknown sizes of the result, bound anew at each full application;
+    `parameter` may occur in the sizes of the result. A consumed argument is one whose
+    type has `unique` marks.
+    """
+
+    parameter: Name | None
+    argument: Type
+    result: Type
+    exts: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A type parameter or an abstract type, with its arguments.
+
+    `lifted` is "", "~" or "^" (may it hold unknown sizes, functions?).
+    """
+
+    name: Name
+    arguments: tuple[Type | Size, ...] = ()
+    lifted: str = ""
+    unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """A type to be found by unification (in the checker only)."""
+
+    id: int
+
+
+Type: TypeAlias = Scalar | Array | Record | Sum | Arrow | Named | Meta
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A polymorphic type: `parameters` are type parameters (`Named` names, with
+    their liftedness) and size parameters, in the order of declaration.
+    """
+
+    parameters: tuple[tuple[Name, str], ...]
+    """each with its kind: "size", "", "~" or "^" """
+    type: Type
+
+
+# --- making and taking apart ----------------------------------------------------
+
+BOOL = Scalar("bool")
+I32 = Scalar("i32")
+I64 = Scalar("i64")
+U8 = Scalar("u8")
+F64 = Scalar("f64")
+UNIT = Record(())
+
+
+def field_key(name: str) -> tuple[int, int, str]:
+    """The order of record fields: numbers numerically, before words."""
+    return (0, int(name), "") if name.isdigit() else (1, 0, name)
+
+
+def record(fields: Mapping[str, Type]) -> Record:
+    """A record with its fields in canonical order."""
+    return Record(tuple(sorted(fields.items(), key=lambda item: field_key(item[0]))))
+
+
+def tuple_type(elements: tuple[Type, ...]) -> Record:
+    """The tuple of the given element types."""
+    return Record(tuple((str(i), t) for i, t in enumerate(elements)))
+
+
+def array(sizes: tuple[Size, ...], element: Type, unique: bool = False) -> Type:
+    """`[s0][s1]...element`."""
+    result = element
+    for size in reversed(sizes):
+        result = Array(size, result, unique)
+    return result
+
+
+def map_type(
+    type_: Type,
+    on_type: Callable[[Type], Type | None],
+    on_size: Callable[[Size], Size],
+) -> Type:
+    """Rebuild a type: `on_type` may replace a whole subterm (None: go inside it),
+    `on_size` replaces each size."""
+    replaced = on_type(type_)
+    if replaced is not None:
+        return replaced
+
+    def again(inner: Type) -> Type:
+        return map_type(inner, on_type, on_size)
+
+    match type_:
+        case Array(size, element, unique):
+            return Array(on_size(size), again(element), unique)
+        case Record(fields):
+            return Record(tuple((name, again(t)) for name, t in fields))
+        case Sum(constructors):
+            return Sum(
+                tuple((c, tuple(again(t) for t in ts)) for c, ts in constructors)
+            )
+        case Arrow(parameter, argument, result, exts):
+            return Arrow(parameter, again(argument), again(result), exts)
+        case Named(name, arguments, lifted, unique) if arguments:
+            mapped = tuple(
+                on_size(a) if isinstance(a, _SIZES) else again(a) for a in arguments
+            )
+            return Named(name, mapped, lifted, unique)
+        case _:
+            return type_
+
+
+_SIZES = (SizeConst, SizeVar, SizeApply, SizeOpaque, SizeMeta, SizeAny)
+
+
+def is_size(term: Type | Size) -> bool:
+    """Tell a size from a type among the arguments of a `Named`."""
+    return isinstance(term, _SIZES)
+
+
+def map_size(size: Size, leaf: Callable[[Size], Size]) -> Size:
+    """Rebuild a size bottom-up; `leaf` replaces every non-application."""
+    if isinstance(size, SizeApply):
+        mapped = tuple(map_size(a, leaf) for a in size.arguments)
+        return SizeApply(size.function, mapped)
+    return leaf(size)
+
+
+def substitute_size(size: Size, sizes: Mapping[Name, Size]) -> Size:
+    """Replace names in a size."""
+
+    def leaf(term: Size) -> Size:
+        match term:
+            case SizeVar(name) if name in sizes:
+                return sizes[name]
+            case SizeOpaque(key, expression, inner):
+                done = {n: substitute_size(s, sizes) for n, s in inner}
+                for name, to in sizes.items():
+                    done.setdefault(name, to)
+                return SizeOpaque(key, expression, tuple(done.items()))
+            case _:
+                return term
+
+    return map_size(size, leaf)
+
+
+def substitute(type_: Type, mapping: Mapping[Name, Type | Size]) -> Type:
+    """Replace type parameters (`Named` without arguments) and size names in a type."""
+    sizes = {n: t for n, t in mapping.items() if isinstance(t, _SIZES)}
+
+    def on_type(term: Type) -> Type | None:
+        if isinstance(term, Named) and not term.arguments:
+            to = mapping.get(term.name)
+            if to is not None and not isinstance(to, _SIZES):
+                return to
+        return None
+
+    return map_type(type_, on_type, lambda size: substitute_size(size, sizes))
+
+
+def strip_unique(type_: Type) -> Type:
+    """The same type without `*` marks."""
+
+    def on_type(term: Type) -> Type | None:
+        match term:
+            case Array(size, element, _):
+                return Array(size, strip_unique(element))
+            case Named(name, arguments, lifted, True):
+                return Named(name, arguments, lifted)
+            case _:
+                return None
+
+    return map_type(type_, on_type, lambda size: size)
+
+
+# --- showing ---------------------------------------------------------------------
+
+
+def show_size(size: Size) -> str:
+    """A size in the user's own names."""
+    match size:
+        case SizeConst(value):
+            return str(value)
+        case SizeVar(name):
+            return name.base
+        case SizeApply(function, (operand,)) if isinstance(function, str):
+            return f"{function}{show_size(operand)}"
+        case SizeApply(function, (left, right)) if isinstance(function, str):
+            return f"{_show_operand(left)} {function} {_show_operand(right)}"
+        case SizeApply(function, arguments):
+            head = function if isinstance(function, str) else function.base
+            return " ".join((head, *(_show_operand(a) for a in arguments)))
+        case SizeOpaque(_, expression, _):
+            return expression.location.text()
+        case SizeMeta(number):
+            return f"?{number}"
+        case SizeAny():
+            return ""
+
+
+def _show_operand(size: Size) -> str:
+    text = show_size(size)
+    return f"({text})" if isinstance(size, SizeApply) else text
+
+
+def show(type_: Type) -> str:
+    """A type as the user would write it."""
+    match type_:
+        case Scalar(name):
+            return name
+        case Array(size, element, unique):
+            inner = show(element)
+            if isinstance(element, (Arrow, Sum)):
+                inner = f"({inner})"
+            return f"{'*' if unique else ''}[{show_size(size)}]{inner.lstrip('*')}"
+        case Record(fields) if type_.is_tuple:
+            return f"({', '.join(show(t) for _, t in fields)})"
+        case Record(fields):
+            return "{" + ", ".join(f"{name}: {show(t)}" for name, t in fields) + "}"
+        case Sum(constructors):
+            return " | ".join(
+                " ".join((f"#{c}", *(_show_atom(t) for t in ts)))
+                for c, ts in constructors
+            )
+        case Arrow(parameter, argument, result, exts):
+            left = show(argument)
+            if parameter is not None:
+                left = f"({parameter.base}: {left})"
+            elif isinstance(argument, Arrow):
+                left = f"({left})"
+            bound = "".join(f"[{e.base}]" for e in exts)
+            return f"{left} -> {f'?{bound}.' if bound else ''}{show(result)}"
+        case Named(name, arguments, _, unique):
+            shown = [
+                f"[{show_size(a)}]" if isinstance(a, _SIZES) else _show_atom(a)
+                for a in arguments
+            ]
+            return ("*" if unique else "") + " ".join((name.base, *shown))
+        case Meta(number):
+            return f"t{number}"
+
+
+def _show_atom(type_: Type) -> str:
+    text = show(type_)
+    composite = isinstance(type_, (Arrow, Sum)) or " " in text
+    bracketed = text.startswith(("(", "{")) and not isinstance(type_, Arrow)
+    return f"({text})" if composite and not bracketed else text
