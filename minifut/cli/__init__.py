@@ -1,0 +1,55 @@
+"""The `minifut` command: a group whose subcommands load when they are used.
+
+One file per subcommand; each holds a click command named `command`. Only the module of
+the subcommand asked for is imported, and it defers what is heavy (numpy, pyopencl, the
+compiler) into its body, so that `minifut --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+SUBCOMMANDS = {
+    "run": "Run a program on values and print or save the results.",
+    "check": "Check a program and print its warnings.",
+    "test": "Run the test blocks of programs.",
+    "compile": "Compile a program to a Python module.",
+    "dev": "Look inside the compiler: passes, dumps, times.",
+    "dataset": "Print random values of given types.",
+    "devices": "List the OpenCL devices.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its subcommands by name and loads them on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        module = importlib.import_module(f"minifut.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUBCOMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="minifut", prog_name="minifut")
+def group() -> None:
+    """Compile programs in the Futhark array language to OpenCL, and run them."""
+
+
+def main() -> None:
+    """The console script."""
+    from minifut.cli.errors import guarded
+
+    raise SystemExit(guarded(group))

@@ -1,0 +1,46 @@
+# `make demo` and `make test` are all there is to know: both set up .venv by
+# themselves, and only when pyproject.toml changed.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    run the examples on real input and check their results"
+	@echo "make test    run the test suite"
+	@echo "make lint    ruff and mypy"
+	@echo "make clean   remove .venv and what the tools cached"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "minifut needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@echo "setting up $(VENV) (once; a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,examples,rich]'
+	@touch $(READY)
+
+$(VENV)/.lint-ready: $(READY)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(PY) examples/demo.py
+
+test: $(READY)
+	@$(PY) -m pytest
+
+lint: $(VENV)/.lint-ready
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: $(VENV)/.lint-ready
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+	find . -name __pycache__ -prune -exec rm -rf {} +
