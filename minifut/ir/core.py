@@ -1,0 +1,367 @@
+"""The core: the part of the language that Soacs and Kernels share.
+
+A-normal form: a body is a flat list of statements, each binding a pattern to one
+expression whose operands are atoms; nesting happens only in `If`, `Match`, `Loop` and
+the lambdas and kernel bodies of the dialects.
+
+    let k: i64 = add_i64(n, 1i64)
+    let xs: [k]f32 = replicate([k], 0f32)
+
+Rules that everything relies on:
+
+* Operators are total. What may fail stands before it as an `Assert`; `Index`, `Update`
+  and slices are taken to be in bounds. So an `Assert` is never removed, and nothing but
+  total operators may move up across one.
+* Updates are functional: `Update` gives a new array. That it can be done in place is
+  found by last-use analysis later, and guaranteed by uniqueness types.
+* A pattern (and the parameters of a loop) binds from left to right: types may mention
+  names bound earlier in the same pattern. So an unknown size is just another result,
+  bound first:  let (k: i64, xs: [k]i32) = if c then {2i64, a} else {3i64, b}
+* Names are unique in the whole program.
+
+`binds` says, per class, which fields see the names that another field binds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from minifut.ir.node import node, value
+from minifut.ir.scalars import Operator
+from minifut.ir.sizes import Size
+from minifut.ir.types import ScalarType, Type
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+
+
+@value
+class Constant:
+    """A scalar constant: `value` is a Python int, float or bool of that type."""
+
+    value: int | float | bool
+    type: ScalarType
+
+
+Atom: TypeAlias = Name | Constant
+
+
+@node
+class Param:
+    """A bound name with its type. `unique` marks parameters that are consumed."""
+
+    name: Name
+    type: Type
+    unique: bool = False
+
+
+@node
+class Stm:
+    """`let pattern = exp`. `attributes` are the user's (`sequential`, ...)."""
+
+    pattern: tuple[Param, ...]
+    exp: Exp
+    attributes: tuple[str, ...] = ()
+    location: Location | None = field(default=None)
+
+
+@node
+class Body:
+    """Statements in order, then the atoms that are the result."""
+
+    statements: tuple[Stm, ...]
+    result: tuple[Atom, ...]
+
+
+@node
+class Lambda:
+    """A function without a name; `results` are the types of its results."""
+
+    binds: ClassVar = {"parameters": ("results", "body")}
+    parameters: tuple[Param, ...]
+    body: Body
+    results: tuple[Type, ...]
+
+
+# --- expressions --------------------------------------------------------------
+
+
+@node
+class Copy:
+    """An atom as an expression: another name for the same value."""
+
+    atom: Atom
+
+
+@node
+class ScalarOp:
+    """A total scalar operator of the table in `ir.scalars`."""
+
+    operator: Operator
+    operands: tuple[Atom, ...]
+
+
+@node
+class SizeExp:
+    """A size computed as an i64."""
+
+    size: Size
+
+
+@node
+class DimSlice:
+    """Elements start, start + stride, ... of one dimension, `length` of them."""
+
+    start: Atom
+    length: Size
+    stride: Atom
+
+
+@node
+class Index:
+    """`array[slice]`: an atom per dimension fixes it, a `DimSlice` keeps it.
+
+    Fewer entries than dimensions: the remaining ones are kept whole. All fixed: a scalar.
+    A slice is a view; no copy is implied.
+    """
+
+    array: Name
+    slice: tuple[Atom | DimSlice, ...]
+
+
+@node
+class Update:
+    """`array with [slice] = value`; value is a scalar or an array of the slice's shape."""
+
+    array: Name
+    slice: tuple[Atom | DimSlice, ...]
+    value: Atom
+
+
+@node
+class Iota:
+    """start, start + stride, ...: `length` numbers of an integer type."""
+
+    length: Size
+    start: Atom
+    stride: Atom
+    element: ScalarType
+
+
+@node
+class Replicate:
+    """An array of `shape` with `value` (scalar or array) at every index."""
+
+    shape: tuple[Size, ...]
+    value: Atom
+
+
+@node
+class Scratch:
+    """An array with unspecified contents, to be written before it is read."""
+
+    element: ScalarType
+    shape: tuple[Size, ...]
+
+
+@node
+class ArrayLiteral:
+    """Scalars, or arrays of the same type `row`, as the rows of a new array."""
+
+    rows: tuple[Atom, ...]
+    row: Type
+
+
+@node
+class Rearrange:
+    """The dimensions permuted: dimension i of the result is `permutation[i]` of the
+    operand. A transposition is (1, 0)."""
+
+    permutation: tuple[int, ...]
+    array: Name
+
+
+@node
+class Reshape:
+    """The same elements in row-major order under another shape of the same number of
+    elements. Also used to give an array a shape that was checked to be equal."""
+
+    shape: tuple[Size, ...]
+    array: Name
+
+
+@node
+class Concat:
+    """Arrays joined along dimension `dimension`, whose result size is `size`."""
+
+    dimension: int
+    arrays: tuple[Name, ...]
+    size: Size
+
+
+@node
+class Manifest:
+    """A fresh copy of the array, laid out with its dimensions in the order of
+    `permutation` (identity: row-major)."""
+
+    array: Name
+    permutation: tuple[int, ...]
+
+
+@node
+class If:
+    """Both branches give as many results as the pattern binds."""
+
+    condition: Atom
+    then: Body
+    otherwise: Body
+
+
+@node
+class Case:
+    """Taken when the scrutinees equal `values` (None: any)."""
+
+    values: tuple[Constant | None, ...]
+    body: Body
+
+
+@node
+class Match:
+    """The first case whose values fit the scrutinees (scalars), else `default`."""
+
+    scrutinees: tuple[Atom, ...]
+    cases: tuple[Case, ...]
+    default: Body
+
+
+@node
+class ForLoop:
+    """`index` runs over 0, 1, ... below `bound`; both of type `type`."""
+
+    index: Name
+    bound: Atom
+    type: ScalarType
+
+
+@node
+class WhileLoop:
+    """Runs as long as `condition`, the name of a bool parameter of the loop, is true."""
+
+    condition: Name
+
+
+@node
+class Loop:
+    """Parameters start as `initial` and become the results of `body` each time round."""
+
+    binds: ClassVar = {"parameters": ("form", "body"), "form": ("body",)}
+    parameters: tuple[Param, ...]
+    initial: tuple[Atom, ...]
+    form: ForLoop | WhileLoop
+    body: Body
+
+
+@node
+class Apply:
+    """A call of a function of the program."""
+
+    function: Name
+    arguments: tuple[Atom, ...]
+
+
+@node
+class Assert:
+    """Fails the run with the message unless the condition holds. Binds nothing.
+
+    `message` mixes text with atoms whose values are shown. `backtrace` are
+    `file:line:col` texts, innermost first.
+    """
+
+    condition: Atom
+    message: tuple[str | Atom, ...]
+    backtrace: tuple[str, ...]
+
+
+@node
+class Trace:
+    """The atom itself; its value is printed with `label` when it runs (`#[trace]`)."""
+
+    label: str
+    atom: Atom
+
+
+@node
+class Opaque:
+    """The atom itself; passes may not look through it (`#[opaque]`)."""
+
+    atom: Atom
+
+
+# --- programs -----------------------------------------------------------------
+
+
+@node
+class Function:
+    """A first-order function; its result types may mention its parameters, and
+    existential sizes come first as in patterns: `results` are parameters."""
+
+    binds: ClassVar = {"parameters": ("results", "body"), "results": ("results",)}
+    name: Name
+    parameters: tuple[Param, ...]
+    results: tuple[Param, ...]
+    body: Body
+
+
+@value
+class EntryType:
+    """How one parameter or result of an entry point looks from outside.
+
+    `text` is the Futhark type without sizes (`[][]f32`, or an opaque type's name), `kind` is
+    "array" (scalars included), "tuple", "record" or "opaque"; `leaves` is how many
+    core parameters or results stand for it, `parts` the components of records and tuples,
+    `name` the parameter's or field's name.
+    """
+
+    name: str
+    text: str
+    kind: str
+    leaves: int
+    unique: bool = False
+    parts: tuple[EntryType, ...] = ()
+
+
+@value
+class Entry:
+    """An entry point: the function of the same `function` name, seen from outside.
+
+    Size parameters come first among the core function's parameters: `sizes` of them,
+    each found from the shapes of the arrays that follow; where several arrays mention the
+    same size, the runtime checks that they agree and names the culprit.
+    """
+
+    name: str
+    function: Name
+    sizes: int
+    parameters: tuple[EntryType, ...]
+    results: tuple[EntryType, ...]
+    attributes: tuple[str, ...] = ()
+
+
+@node
+class Program:
+    """`constants` are statements whose names all functions see; evaluated once."""
+
+    entries: tuple[Entry, ...]
+    constants: tuple[Stm, ...]
+    functions: tuple[Function, ...]
+
+
+CORE_EXPRESSIONS = (
+    Copy, ScalarOp, SizeExp, Index, Update, Iota, Replicate, Scratch, ArrayLiteral,
+    Rearrange, Reshape, Concat, Manifest, If, Match, Loop, Apply, Assert, Trace, Opaque,
+)  # fmt: skip
+
+Exp: TypeAlias = object
+"""an expression of the core or of a dialect; which ones are allowed the `Dialect` says"""

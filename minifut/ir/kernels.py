@@ -1,0 +1,206 @@
+"""Kernels: the core with segmented operations at a level in place of SOACs.
+
+A segmented operation runs its body once per point of its space. The innermost dimension
+of a `SegRed` or `SegScan` is the one reduced or scanned; the outer ones are segments.
+
+    segmap grid (i < n, j < m) { ... return {returns x} }        : [n][m]t
+    segred grid (i < n, j < m) {add, 0} { ... returns x }        : [n]t
+
+Levels: `grid` is the whole device, `group` one work-group, `thread` one work-item (where
+on a CPU device `thread` is a loop inside a work-group of one). SOACs remain only inside
+thread bodies, as sequential code, until lowering.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+from minifut.ir.core import Atom, Lambda, Stm
+from minifut.ir.node import node, value
+from minifut.ir.sizes import Size
+from minifut.ir.types import Type
+from minifut.names import Name
+
+
+@value
+class Level:
+    """Where the points of a space run: kind "grid", "group" or "thread"."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+GRID = Level("grid")
+GROUP = Level("group")
+THREAD = Level("thread")
+
+
+@node
+class SegSpace:
+    """Index names and sizes, outermost first."""
+
+    indices: tuple[Name, ...]
+    sizes: tuple[Size, ...]
+
+
+# --- results of a kernel body ---------------------------------------------------
+
+
+@node
+class Returns:
+    """Each point returns this value."""
+
+    value: Atom
+
+
+@node
+class WriteReturns:
+    """Each point writes values at indices of `array`, out-of-bounds ones not at all; the
+    result is the whole updated array."""
+
+    array: Name
+    shape: tuple[Size, ...]
+    writes: tuple[tuple[tuple[Atom, ...], Atom], ...]
+
+
+@node
+class TileReturns:
+    """Each group returns a tile: per dimension its total size and the tile's size.
+    Parts beyond the total are not written."""
+
+    dimensions: tuple[tuple[Size, Size], ...]
+    tile: Name
+
+
+@node
+class RegTileReturns:
+    """Each thread returns a register tile: per dimension total size, block tile size
+    and register tile size. Parts beyond the total are not written."""
+
+    dimensions: tuple[tuple[Size, Size, Size], ...]
+    tile: Name
+
+
+KernelResult: TypeAlias = Returns | WriteReturns | TileReturns | RegTileReturns
+
+
+@node
+class KernelBody:
+    """Statements, then one result per pattern element."""
+
+    statements: tuple[Stm, ...]
+    result: tuple[KernelResult, ...]
+
+
+# --- segmented operations ---------------------------------------------------------
+
+
+@node
+class SegBinOp:
+    """An associative operator with neutral element; `shape` are the dimensions of
+    values that are combined elementwise (a vectorised operator), else ()."""
+
+    operator: Lambda
+    neutral: tuple[Atom, ...]
+    shape: tuple[Size, ...] = ()
+    commutative: bool = False
+
+
+@node
+class SegMap:
+    """`types`: the type per point of each result."""
+
+    binds: ClassVar = {"space": ("body",)}
+    level: Level
+    space: SegSpace
+    body: KernelBody
+    types: tuple[Type, ...]
+
+
+@node
+class SegRed:
+    """The body returns first the operands of the operators, then mapped values. Results:
+    per segment the reduced values, then arrays over the whole space."""
+
+    binds: ClassVar = {"space": ("body",)}
+    level: Level
+    space: SegSpace
+    operators: tuple[SegBinOp, ...]
+    body: KernelBody
+    types: tuple[Type, ...]
+
+
+@node
+class SegScan:
+    """As SegRed, with inclusive scans along the innermost dimension; all results are
+    arrays over the whole space."""
+
+    binds: ClassVar = {"space": ("body",)}
+    level: Level
+    space: SegSpace
+    operators: tuple[SegBinOp, ...]
+    body: KernelBody
+    types: tuple[Type, ...]
+
+
+@node
+class SegHistOp:
+    """As `soacs.HistOp`; destinations have the segment dimensions in front, `vector` are
+    the dimensions combined elementwise."""
+
+    shape: tuple[Size, ...]
+    destinations: tuple[Name, ...]
+    neutral: tuple[Atom, ...]
+    operator: Lambda
+    vector: tuple[Size, ...] = ()
+
+
+@node
+class SegHist:
+    """The body returns bins and values as the lambda of `soacs.Hist` does."""
+
+    binds: ClassVar = {"space": ("body",)}
+    level: Level
+    space: SegSpace
+    operators: tuple[SegHistOp, ...]
+    body: KernelBody
+    types: tuple[Type, ...]
+
+
+# --- parameters -------------------------------------------------------------------
+
+
+@value
+class Parameter:
+    """A number that shapes performance, set when the program runs.
+
+    `name` is stable and readable (function and nest); `kind` is "threshold", "tile_size",
+    "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults` gives the number per
+    kind of device ("cpu", "gpu"); `guards` tells which versions it guards.
+    """
+
+    name: str
+    kind: str
+    defaults: tuple[tuple[str, int], ...]
+    bounds: tuple[int, int] | None = None
+    guards: str = ""
+
+
+@node
+class GetParameter:
+    """The current value of a parameter, an i64."""
+
+    parameter: Parameter
+
+
+@node
+class AtLeast:
+    """`parallelism >= threshold`, a bool: the guard of a version."""
+
+    parallelism: Size
+    threshold: Parameter
+
+
+KERNEL_EXPRESSIONS = (SegMap, SegRed, SegScan, SegHist, GetParameter, AtLeast)

@@ -1,0 +1,40 @@
+"""`@node` and `@value`: the two kinds of dataclass that the IR is made of.
+
+A *node* is a place in a program: slots, identity equality, never changed after it is
+made (under `MINIFUT_FREEZE=1` an attempt raises). A *value* is a fact: frozen and
+compared by structure (types, sizes, names, constants, operators).
+
+What a node's children are is read once per class from its field annotations; the
+binding structure from one declaration, `binds`. Everything that walks a program
+(`ir.traverse`, `ir.scope`, `ir.rename`) is derived from these two, so that a new operation
+never means a new visitor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+FREEZE = bool(os.environ.get("MINIFUT_FREEZE"))
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+def node(cls: type[T]) -> type[T]:
+    """A place in a program. Nodes with equal contents are still different nodes."""
+    return dataclass(slots=True, eq=False, frozen=FREEZE)(cls)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def value(cls: type[T]) -> type[T]:
+    """A fact: frozen, structural equality, hashable."""
+    return dataclass(slots=True, frozen=True)(cls)
+
+
+def replace(original: T, **changes: Any) -> T:
+    """A copy with some fields changed; the same object if none really changes."""
+    if all(getattr(original, name) is new for name, new in changes.items()):
+        return original
+    return dataclasses.replace(original, **changes)  # type: ignore[type-var]

@@ -1,0 +1,131 @@
+"""Soacs: the core with second-order array combinators.
+
+One form carries scan, reduce and map at once, because fusion brings them together:
+
+    (scanned.., reduced.., mapped..) = screma(width, arrays, scans, reduces, lambda)
+
+The lambda gets one element (row) of each array and returns the operands of the scans,
+then those of the reduces, then the elements of the mapped results. `map_`, `redomap` and
+`scanomap` are the constructors with the usual names.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Atom, Lambda
+from minifut.ir.node import node
+from minifut.ir.sizes import Size
+from minifut.names import Name
+
+
+@node
+class Scan:
+    """An associative operator with its neutral element, applied as an inclusive scan."""
+
+    operator: Lambda
+    neutral: tuple[Atom, ...]
+
+
+@node
+class Reduce:
+    """An associative operator with its neutral element."""
+
+    operator: Lambda
+    neutral: tuple[Atom, ...]
+    commutative: bool = False
+
+
+@node
+class Screma:
+    """Results: those of the scans (arrays), of the reduces, of the map (arrays)."""
+
+    width: Size
+    arrays: tuple[Name, ...]
+    scans: tuple[Scan, ...]
+    reduces: tuple[Reduce, ...]
+    function: Lambda
+
+    @property
+    def is_map(self) -> bool:
+        return not self.scans and not self.reduces
+
+    @property
+    def is_redomap(self) -> bool:
+        return bool(self.reduces) and not self.scans
+
+    @property
+    def is_scanomap(self) -> bool:
+        return bool(self.scans) and not self.reduces
+
+
+def map_(width: Size, arrays: tuple[Name, ...], function: Lambda) -> Screma:
+    """A plain map."""
+    return Screma(width, arrays, (), (), function)
+
+
+def redomap(
+    width: Size,
+    arrays: tuple[Name, ...],
+    reduces: tuple[Reduce, ...],
+    function: Lambda,
+) -> Screma:
+    """A map whose first results are reduced, the others returned as arrays."""
+    return Screma(width, arrays, (), reduces, function)
+
+
+def scanomap(
+    width: Size,
+    arrays: tuple[Name, ...],
+    scans: tuple[Scan, ...],
+    function: Lambda,
+) -> Screma:
+    """A map whose first results are scanned, the others returned as arrays."""
+    return Screma(width, arrays, scans, (), function)
+
+
+@node
+class ScatterDestination:
+    """`array` is written at `rank`-dimensional indices; `count` values per element."""
+
+    array: Name
+    rank: int
+    count: int
+
+
+@node
+class Scatter:
+    """Writes values into copies of the destinations; indices out of bounds are ignored,
+    and of several writes to one place one wins.
+
+    The lambda returns all indices (destination by destination, value by value, `rank` i64
+    each), then all values in the same order. Results: the new arrays.
+    """
+
+    width: Size
+    arrays: tuple[Name, ...]
+    destinations: tuple[ScatterDestination, ...]
+    function: Lambda
+
+
+@node
+class HistOp:
+    """A generalised histogram: `destinations` (structure of arrays, leading dimensions
+    `shape`) are combined with `operator` at the bins that the lambda names."""
+
+    shape: tuple[Size, ...]
+    destinations: tuple[Name, ...]
+    neutral: tuple[Atom, ...]
+    operator: Lambda
+
+
+@node
+class Hist:
+    """`reduce_by_index`: the lambda returns for each operator its bin (len(shape) i64
+    each), operators in order, then all values in order. Bins out of bounds are ignored."""
+
+    width: Size
+    arrays: tuple[Name, ...]
+    operators: tuple[HistOp, ...]
+    function: Lambda
+
+
+SOAC_EXPRESSIONS = (Screma, Scatter, Hist)

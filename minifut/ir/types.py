@@ -1,0 +1,101 @@
+"""Types of the core: twelve scalars, and arrays of scalars with a size per dimension.
+
+    f32   [n][m]f32   [n * m + 1]i64
+
+Tuples, records, sums and functions are gone. A dimension is a `Size` (see `ir.sizes`),
+so `[n*m]t` from a flatten is known to be just that.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from minifut.ir.node import value
+from minifut.ir.sizes import Size
+
+
+@value
+class ScalarType:
+    """A scalar: `kind` is "int", "uint", "float" or "bool", `bits` its width."""
+
+    name: str
+    kind: str
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory; a bool takes one byte."""
+        return max(1, self.bits // 8)
+
+
+I8 = ScalarType("i8", "int", 8)
+I16 = ScalarType("i16", "int", 16)
+I32 = ScalarType("i32", "int", 32)
+I64 = ScalarType("i64", "int", 64)
+U8 = ScalarType("u8", "uint", 8)
+U16 = ScalarType("u16", "uint", 16)
+U32 = ScalarType("u32", "uint", 32)
+U64 = ScalarType("u64", "uint", 64)
+F16 = ScalarType("f16", "float", 16)
+F32 = ScalarType("f32", "float", 32)
+F64 = ScalarType("f64", "float", 64)
+BOOL = ScalarType("bool", "bool", 1)
+
+INTEGERS = (I8, I16, I32, I64, U8, U16, U32, U64)
+FLOATS = (F16, F32, F64)
+SCALARS = {t.name: t for t in (*INTEGERS, *FLOATS, BOOL)}
+
+
+@value
+class ArrayType:
+    """An array of scalars; `shape` has at least one size."""
+
+    element: ScalarType
+    shape: tuple[Size, ...]
+
+    def __str__(self) -> str:
+        return "".join(f"[{size}]" for size in self.shape) + str(self.element)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+Type: TypeAlias = ScalarType | ArrayType
+
+
+def array_of(type_: Type, shape: tuple[Size, ...]) -> Type:
+    """`type_` with the dimensions `shape` put in front."""
+    if not shape:
+        return type_
+    if isinstance(type_, ArrayType):
+        return ArrayType(type_.element, shape + type_.shape)
+    return ArrayType(type_, shape)
+
+
+def row_type(type_: Type, dimensions: int = 1) -> Type:
+    """What is left of an array type without its outermost dimensions."""
+    assert isinstance(type_, ArrayType) and type_.rank >= dimensions
+    rest = type_.shape[dimensions:]
+    return ArrayType(type_.element, rest) if rest else type_.element
+
+
+def element_of(type_: Type) -> ScalarType:
+    """The scalar type of an array's elements, or the scalar type itself."""
+    return type_.element if isinstance(type_, ArrayType) else type_
+
+
+def shape_of(type_: Type) -> tuple[Size, ...]:
+    """The shape; empty for a scalar."""
+    return type_.shape if isinstance(type_, ArrayType) else ()
