@@ -275,7 +275,7 @@ def substitute(type_: Type, mapping: Mapping[Name, Type | Size]) -> Type:
         if isinstance(term, Named) and not term.arguments:
             to = mapping.get(term.name)
             if to is not None and not isinstance(to, _SIZES):
-                return to
+                return mark_unique(to) if term.unique else to
         return None
 
     return map_type(type_, on_type, lambda size: substitute_size(size, sizes))
@@ -294,6 +294,36 @@ def strip_unique(type_: Type) -> Type:
                 return None
 
     return map_type(type_, on_type, lambda size: size)
+
+
+def mark_unique(type_: Type) -> Type:
+    """The same type with `*` on every array and named type outside of functions."""
+
+    def on_type(term: Type) -> Type | None:
+        match term:
+            case Array(size, element, _):
+                return Array(size, strip_unique(element), True)
+            case Named(name, arguments, lifted, _):
+                return Named(name, arguments, lifted, True)
+            case Arrow():
+                return term
+            case _:
+                return None
+
+    return map_type(type_, on_type, lambda size: size)
+
+
+def has_unique(type_: Type) -> bool:
+    """Is any part of it, outside of functions, marked `*`?"""
+    match type_:
+        case Array(_, _, unique) | Named(_, _, _, unique):
+            return unique
+        case Record(fields):
+            return any(has_unique(t) for _, t in fields)
+        case Sum(constructors):
+            return any(has_unique(t) for _, ts in constructors for t in ts)
+        case _:
+            return False
 
 
 # --- showing ---------------------------------------------------------------------
