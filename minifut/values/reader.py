@@ -1,0 +1,87 @@
+"""Read values from bytes: text and binary may follow each other freely.
+
+Every complaint is a `UsageError` that names the data and the byte offset.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from minifut.errors import UsageError
+from minifut.values.binary import read_binary
+from minifut.values.bulk import SMALL, read_bulk
+from minifut.values.text import Malformed, read_value, skip_space
+from minifut.values.types import MAXIMAL_BYTES, Value
+
+MAXIMAL_UNPACKED = 1 << 33
+"""How large a compressed file may become."""
+
+
+def read_values(data: bytes, name: str, wrap: bool = False) -> list[Value]:
+    """All values of the data; `name` says in messages where it came from, `wrap`
+    whether integers out of range wrap."""
+    values: list[Value] = []
+    offset = skip_space(data, 0)
+    try:
+        while offset < len(data):
+            value, offset = read_next(data, offset, wrap)
+            values.append(value)
+            offset = skip_space(data, offset)
+    except Malformed as error:
+        message = f"{name}: byte {error.offset}: {error.message}"
+        raise UsageError(message) from None
+    return values
+
+
+def read_next(data: bytes, offset: int, wrap: bool = False) -> tuple[Value, int]:
+    """The value that starts exactly at `offset`, of either form."""
+    head = data[offset : offset + 1]
+    if head == b"b":
+        return read_binary(data, offset)
+    if head == b"[" and len(data) - offset > SMALL:
+        found = read_bulk(data, offset)
+        if found is not None:
+            return found
+    return read_value(data, offset, wrap)
+
+
+def read_literal(text: str, name: str) -> Value:
+    """The one value that a text holds, as on a command line."""
+    values = read_values(text.encode(), name)
+    if len(values) != 1:
+        raise UsageError(f"{name}: one value was expected, not {len(values)}")
+    return values[0]
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a data file, unpacked if it ends in .gz; sizes are limited."""
+    try:
+        size = path.stat().st_size
+        if size > MAXIMAL_BYTES:
+            raise UsageError(f"{path}: larger than {MAXIMAL_BYTES >> 30} GiB")
+        if path.suffix != ".gz":
+            return path.read_bytes()
+        with gzip.open(path) as stream:
+            data = stream.read(MAXIMAL_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
+    if len(data) > MAXIMAL_UNPACKED:
+        raise UsageError(f"{path}: unpacks to more than {MAXIMAL_UNPACKED >> 30} GiB")
+    return data
+
+
+def read_stream(stream: BinaryIO) -> bytes:
+    """All bytes of a stream such as standard input, up to the limit."""
+    data = stream.read(MAXIMAL_BYTES + 1)
+    if len(data) > MAXIMAL_BYTES:
+        raise UsageError(f"the input is larger than {MAXIMAL_BYTES >> 30} GiB")
+    return data
+
+
+def reason(error: BaseException) -> str:
+    """What the system says about a failure, without the path that we show already."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).lower()
