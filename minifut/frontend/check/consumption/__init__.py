@@ -1,0 +1,62 @@
+"""Consumption: after an array was updated in place or passed as `*`, nobody uses it.
+
+Runs on the checked program, definition by definition, after types are known:
+
+    let b = a            b aliases a
+    let a[0] = 1         consumes a, and so b
+    in b[0]              error: Using variable "b" ... but this was consumed
+
+What is in the other files: `aliases` (what a value may share memory with), `scope` (the
+state), `patterns`, `expressions`, `functions` (bodies and calls), `loops`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import types
+from minifut.frontend.check.consumption.functions import check_body
+from minifut.frontend.check.consumption.patterns import parameter_type
+from minifut.frontend.check.consumption.scope import State
+from minifut.frontend.types import Arrow
+
+if TYPE_CHECKING:
+    from minifut.frontend import syntax
+    from minifut.frontend.types import Type
+
+
+class ConsumptionChecker:
+    """Checks definitions in the order they are given, remembering the uniqueness that
+    it inferred for results without a declared type."""
+
+    def __init__(self) -> None:
+        self.state = State()
+
+    def check_definition(self, definition: syntax.ValueDeclaration) -> None:
+        """Check one top-level definition; raises `CompileError`."""
+        declared = definition.result
+        if declared is not None and not definition.parameters:
+            if declared.type is not None and types.has_unique(declared.type):
+                raise CompileError(
+                    declared.location,
+                    "A top-level constant cannot have a unique type.",
+                    hint='drop the "*"',
+                    anchor="unique-constant",
+                )
+        self.state.table.clear()
+        self.state.consumed.clear()
+        result, _ = check_body(
+            self.state,
+            definition.parameters,
+            declared,
+            definition.body,
+            definition.location,
+        )
+        if definition.name_resolved is None or not definition.parameters:
+            return
+        if declared is None:
+            type_: Type = result
+            for pattern in reversed(definition.parameters):
+                type_ = Arrow(None, parameter_type(pattern), type_)
+            self.state.inferred[definition.name_resolved] = type_

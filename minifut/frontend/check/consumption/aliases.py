@@ -1,0 +1,244 @@
+"""What a value may share memory with, as a tree in the shape of its type.
+
+    ([n]i32, {a: [m]f32})   Parts(0: Leaf{x, y}, 1: Parts(a: Leaf{z}))
+
+An `Alias` is a variable, still in scope or (free) left behind by one that no longer is;
+free ones serve as equivalence classes: two components with the same free alias share
+memory though no variable in scope does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.frontend import types
+from minifut.frontend.types import Arrow, Array, Named, Record, Sum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minifut.frontend.types import Type
+    from minifut.names import Name
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A variable that a value may share memory with."""
+
+    name: Name
+    bound: bool = True
+
+
+Aliases: TypeAlias = frozenset[Alias]
+NONE: Aliases = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An array, an abstract value or (always without aliases) a scalar."""
+
+    aliases: Aliases = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A record by field, or a sum by constructor and position ("c", 0)."""
+
+    parts: tuple[tuple[str | tuple[str, int], Tree], ...]
+
+    def get(self, key: str | tuple[str, int]) -> Tree:
+        """The tree of one component; no aliases if there is no such component."""
+        return dict(self.parts).get(key, Leaf())
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function with its type (whose `*` marks are the diets) and what it captures."""
+
+    aliases: Aliases
+    type: Arrow
+
+
+Tree: TypeAlias = Leaf | Parts | Closure
+
+
+def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
+    """The tree of a type with the same aliases at every leaf that can have any."""
+    match type_:
+        case Array() | Named():
+            return Leaf(aliases)
+        case Record(fields):
+            return Parts(tuple((name, tree_of(t, aliases)) for name, t in fields))
+        case Sum(constructors):
+            return Parts(
+                tuple(
+                    ((c, i), tree_of(t, aliases))
+                    for c, ts in constructors
+                    for i, t in enumerate(ts)
+                )
+            )
+        case Arrow():
+            return Closure(aliases, type_)
+        case _:
+            return Leaf()
+
+
+def all_aliases(tree: Tree) -> Aliases:
+    """The aliases of all leaves, captured ones included."""
+    match tree:
+        case Parts(parts):
+            return NONE.union(*(all_aliases(t) for _, t in parts))
+        case _:
+            return tree.aliases
+
+
+def array_aliases(tree: Tree) -> Aliases:
+    """The aliases of all leaves that are not functions."""
+    match tree:
+        case Leaf(aliases):
+            return aliases
+        case Parts(parts):
+            return NONE.union(*(array_aliases(t) for _, t in parts))
+        case Closure():
+            return NONE
+
+
+def components(tree: Tree) -> list[Aliases]:
+    """The aliases of each leaf, in order."""
+    if isinstance(tree, Parts):
+        return [aliases for _, part in tree.parts for aliases in components(part)]
+    return [tree.aliases]
+
+
+def add(tree: Tree, aliases: Aliases, type_: Type) -> Tree:
+    """The tree with further aliases at every leaf that can have any."""
+    return combine(tree, tree_of(type_, aliases))
+
+
+def without(tree: Tree, names: Iterable[Name]) -> Tree:
+    """Drop the aliases of these variables."""
+    gone = set(names)
+    if not gone:
+        return tree
+    return _each(tree, lambda als: frozenset(a for a in als if a.name not in gone))
+
+
+def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
+    """The variables go out of scope: their aliases become free."""
+    gone = set(names)
+    if not gone:
+        return tree
+
+    def free(aliases: Aliases) -> Aliases:
+        if not any(a.bound and a.name in gone for a in aliases):
+            return aliases
+        return frozenset(
+            replace(a, bound=False) if a.name in gone else a for a in aliases
+        )
+
+    return _each(tree, free)
+
+
+def combine(left: Tree, right: Tree) -> Tree:
+    """The union, leaf by leaf; where the shapes differ, the whole of the right."""
+    match left, right:
+        case Parts(a), Parts(b):
+            others = dict(b)
+            joined = [(k, combine(t, others.pop(k, Leaf()))) for k, t in a]
+            return Parts(tuple(joined) + tuple(others.items()))
+        case Leaf(), Leaf() if left.aliases >= right.aliases:
+            return left
+        case Leaf(aliases), Leaf(more):
+            return Leaf(aliases | more)
+        case Closure(aliases, type_), _:
+            return Closure(aliases | all_aliases(right), type_)
+        case Leaf(aliases), _:
+            return _each(right, lambda als: als | aliases)
+        case _:
+            extra = all_aliases(right)
+            return _each(left, lambda als: als | extra)
+
+
+def result_of(type_: Type, aliases: Aliases) -> Tree:
+    """What a call returns: fresh where the result type says `*`, else `aliases`."""
+    match type_:
+        case Array(_, _, unique) | Named(_, _, _, unique):
+            return Leaf(NONE if unique else aliases)
+        case Record(fields):
+            return Parts(tuple((f, result_of(t, aliases)) for f, t in fields))
+        case Sum(constructors):
+            return Parts(
+                tuple(
+                    ((c, i), result_of(t, aliases))
+                    for c, ts in constructors
+                    for i, t in enumerate(ts)
+                )
+            )
+        case _:
+            return tree_of(type_, aliases)
+
+
+def mark_fresh(type_: Type, tree: Tree, consumable: set[Name]) -> Type:
+    """The result type with `*` where it can alias nothing but consumed parameters and
+    no other component: the uniqueness of an unannotated function."""
+    counts: dict[Name, int] = {}
+    for name in (a.name for part in _weighted(type_, tree) for a in part):
+        counts[name] = counts.get(name, 0) + 1
+    shared = {name for name, count in counts.items() if count > 1}
+    return _mark_fresh(type_, tree, consumable, shared)
+
+
+def _mark_fresh(
+    type_: Type, tree: Tree, consumable: set[Name], shared: set[Name]
+) -> Type:
+    match type_, tree:
+        case Record(fields), Parts():
+            return Record(
+                tuple(
+                    (f, _mark_fresh(t, tree.get(f), consumable, shared))
+                    for f, t in fields
+                )
+            )
+        case Sum(constructors), Parts():
+            return Sum(
+                tuple(
+                    (
+                        c,
+                        tuple(
+                            _mark_fresh(t, tree.get((c, i)), consumable, shared)
+                            for i, t in enumerate(ts)
+                        ),
+                    )
+                    for c, ts in constructors
+                )
+            )
+        case _:
+            own = array_aliases(tree)
+            captured = any(a.bound and a.name not in consumable for a in own)
+            if captured or any(a.name in shared for a in all_aliases(tree)):
+                return types.strip_unique(type_)
+            return types.mark_unique(type_)
+
+
+def _weighted(type_: Type, tree: Tree) -> list[Aliases]:
+    """Leaves in order; an abstract value counts twice, it may share with itself."""
+    match type_, tree:
+        case Record(fields), Parts():
+            return [x for f, t in fields for x in _weighted(t, tree.get(f))]
+        case Named(), _:
+            return [all_aliases(tree)] * 2
+        case _:
+            return [all_aliases(tree)]
+
+
+def _each(tree: Tree, change: object) -> Tree:
+    assert callable(change)
+    match tree:
+        case Leaf(aliases):
+            changed = change(aliases)
+            return tree if changed is aliases else Leaf(changed)
+        case Closure(aliases, type_):
+            return Closure(change(aliases), type_)
+        case Parts(parts):
+            return Parts(tuple((k, _each(t, change)) for k, t in parts))

@@ -1,0 +1,425 @@
+"""What each expression consumes, and what its value may share memory with.
+
+One function per kind of expression, in a table; each returns the `Tree` of the value and
+records uses and consumptions in the `State`. Source: the language reference, "In-place
+updates"; the rules of "Uniqueness types" in Henriksen's thesis (2017), extended to
+records and sums by component.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax, types
+from minifut.frontend.check.consumption.aliases import (
+    NONE,
+    Alias,
+    Closure,
+    Leaf,
+    Parts,
+    all_aliases,
+    combine,
+    leave_scope,
+    tree_of,
+    without,
+)
+from minifut.frontend.check.consumption.functions import (
+    apply_tree,
+    check_argument,
+    check_function,
+)
+from minifut.frontend.check.consumption.loops import check_loop
+from minifut.frontend.check.consumption.patterns import bind_pattern
+from minifut.frontend.types import Arrow, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.errors import Location
+    from minifut.frontend.check.consumption.aliases import Tree
+    from minifut.frontend.check.consumption.scope import State
+    from minifut.names import Name
+
+    Steps = tuple[str | tuple[syntax.DimIndex, ...], ...]
+
+
+def check_expression(state: State, exp: syntax.Exp) -> Tree:
+    """Record what the expression uses and consumes; the aliases of its value."""
+    return RULES[type(exp)](state, exp)
+
+
+# --- values without aliases -----------------------------------------------------
+
+
+def fresh(state: State, exp: syntax.Exp) -> Tree:
+    """Literals, arrays, ranges: the parts are used, the value shares nothing."""
+    for part in parts_of(exp):
+        check_expression(state, part)
+    return tree_of(exp.type) if exp.type is not None else Leaf()
+
+
+def parts_of(exp: syntax.Exp) -> tuple[syntax.Exp, ...]:
+    """The direct subexpressions of the kinds of expression that `fresh` serves."""
+    match exp:
+        case syntax.ArrayExp(elements=elements):
+            return elements
+        case syntax.RangeExp(start=start, second=None, end=end):
+            return (start, end)
+        case syntax.RangeExp(start=start, second=syntax.Exp() as second, end=end):
+            return (start, second, end)
+        case syntax.Negate(operand=operand) | syntax.Not(operand=operand):
+            return (operand,)
+        case syntax.IndexSection(indices=indices):
+            return index_parts(indices)
+        case syntax.UpdateSection(steps=steps):
+            return step_parts(steps)
+        case _:
+            return ()
+
+
+def index_parts(indices: tuple[syntax.DimIndex, ...]) -> tuple[syntax.Exp, ...]:
+    """The expressions in an index."""
+    found: list[syntax.Exp] = []
+    for index in indices:
+        if isinstance(index, syntax.SliceIndex):
+            bounds = (index.start, index.stop, index.step)
+            found.extend(b for b in bounds if b is not None)
+        else:
+            found.append(index)
+    return tuple(found)
+
+
+def step_parts(steps: Steps) -> tuple[syntax.Exp, ...]:
+    """The expressions in the steps of an update."""
+    return tuple(e for s in steps if not isinstance(s, str) for e in index_parts(s))
+
+
+# --- variables --------------------------------------------------------------------
+
+
+def variable(state: State, exp: syntax.Var) -> Tree:
+    """A use: not allowed once consumed. A global array aliases itself, and so may
+    never be consumed; global functions have no aliases."""
+    name = exp.name_resolved
+    entry = state.table.get(name) if name is not None else None
+    if entry is not None:
+        state.observe(exp.location, all_aliases(entry.tree))
+        if isinstance(entry.tree, Closure) and isinstance(exp.type, Arrow):
+            return Closure(entry.tree.aliases, entry.tree.type)
+        return entry.tree
+    type_ = exp.type
+    if name is not None and name in state.inferred:
+        inferred = state.inferred[name]
+        type_ = with_marks(type_, inferred)
+    if isinstance(type_, Arrow):
+        return Closure(NONE, type_)
+    if name is None or type_ is None or exp.instance:
+        return tree_of(type_) if type_ is not None else Leaf()
+    return tree_of(type_, frozenset({Alias(name)}))
+
+
+def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
+    """An instance of a function type with the inferred `*` marks on its result."""
+    match type_, marked:
+        case Arrow(p, argument, result, exts), Arrow(_, _, marked_result, _):
+            return Arrow(p, argument, with_marks(result, marked_result), exts)
+        case Record(fields), Record(marked_fields):
+            marks = dict(marked_fields)
+            return Record(
+                tuple((f, with_marks(t, marks[f])) for f, t in fields if f in marks)
+            )
+        case None, _:
+            return marked
+        case _:
+            return types.mark_unique(type_) if types.has_unique(marked) else type_
+
+
+# --- transparent ------------------------------------------------------------------
+
+
+def parenthesised(state: State, exp: syntax.Parens | syntax.QualParens) -> Tree:
+    return check_expression(state, exp.inner)
+
+
+def wrapped(
+    state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
+) -> Tree:
+    tree = check_expression(state, exp.value)
+    if isinstance(exp, syntax.Ascription) and isinstance(tree, Closure):
+        check_diets(exp.location, exp.ascription.type, tree)
+    return tree
+
+
+def check_diets(location: Location, expected: types.Type | None, got: Tree) -> None:
+    """A function that consumes its argument, or whose result may alias, cannot stand
+    where one is expected that does not."""
+    if not isinstance(expected, Arrow) or not isinstance(got, Closure):
+        return
+    if types.has_unique(got.type.argument) and not types.has_unique(expected.argument):
+        raise CompileError(
+            location,
+            f"The function {types.show(got.type)} does not have expected type "
+            f"{types.show(expected)}: it is consuming its argument.",
+            hint="pass a function that copies its argument before consuming it",
+            anchor="consuming-function",
+        )
+    if types.has_unique(expected.result) and not types.has_unique(got.type.result):
+        raise CompileError(
+            location,
+            f"The function {types.show(got.type)} does not have expected type "
+            f"{types.show(expected)}: its result is not unique.",
+            hint='return a "copy"',
+            anchor="consuming-function",
+        )
+
+
+def assertion(state: State, exp: syntax.Assert) -> Tree:
+    check_expression(state, exp.condition)
+    return check_expression(state, exp.value)
+
+
+# --- products, sums, projections ------------------------------------------------------
+
+
+def tuple_expression(state: State, exp: syntax.TupleExp) -> Tree:
+    return Parts(
+        tuple((str(i), check_expression(state, e)) for i, e in enumerate(exp.elements))
+    )
+
+
+def record_expression(state: State, exp: syntax.RecordExp) -> Tree:
+    return Parts(tuple((f.name, check_expression(state, f.value)) for f in exp.fields))
+
+
+def constructor(state: State, exp: syntax.Constructor) -> Tree:
+    payload = [
+        ((exp.name, i), check_expression(state, e)) for i, e in enumerate(exp.arguments)
+    ]
+    whole = tree_of(exp.type) if exp.type is not None else Parts(())
+    return combine(whole, Parts(tuple(payload)))
+
+
+def projection(state: State, exp: syntax.Project) -> Tree:
+    tree = check_expression(state, exp.record)
+    return tree.get(exp.field) if isinstance(tree, Parts) else tree
+
+
+def indexing(state: State, exp: syntax.Index) -> Tree:
+    tree = check_expression(state, exp.array)
+    for part in index_parts(exp.indices):
+        check_expression(state, part)
+    assert exp.type is not None
+    return tree_of(exp.type, all_aliases(tree))
+
+
+# --- binding and branching ---------------------------------------------------------
+
+
+def let(state: State, exp: syntax.Let) -> Tree:
+    with state.contained() as consumed:
+        tree = check_expression(state, exp.value)
+    if consumed and isinstance(exp.value.type, Arrow):
+        raise CompileError(
+            exp.value.location,
+            f"Let-bound expression of higher-order type {types.show(exp.value.type)} "
+            "contains consumption, which is not allowed.",
+            anchor="contains-consumption",
+        )
+    state.consumed.update(consumed)
+    bound = bind_pattern(state, exp.pattern, tree)
+    return leave_scope(check_expression(state, exp.body), bound)
+
+
+def let_function(state: State, exp: syntax.LetFunction) -> Tree:
+    closure = check_function(state, exp.parameters, exp.result, exp.value, exp.location)
+    assert exp.name_resolved is not None
+    state.bind(exp.name_resolved, closure, consumable=False)
+    return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
+
+
+def lambda_expression(state: State, exp: syntax.Lambda) -> Tree:
+    return check_function(state, exp.parameters, exp.result, exp.body, exp.location)
+
+
+def branch(state: State, exp: syntax.If) -> Tree:
+    check_expression(state, exp.condition)
+    with state.contained() as consumed_then:
+        then = check_expression(state, exp.then)
+    with state.contained() as consumed_else:
+        otherwise = check_expression(state, exp.otherwise)
+    return join_branches(state, [(then, consumed_then), (otherwise, consumed_else)])
+
+
+def match(state: State, exp: syntax.Match) -> Tree:
+    scrutinee = check_expression(state, exp.scrutinee)
+    outcomes = []
+    for case in exp.cases:
+        with state.contained() as consumed:
+            bound = bind_pattern(state, case.pattern, scrutinee)
+            tree = leave_scope(check_expression(state, case.body), bound)
+        outcomes.append((tree, consumed))
+    return join_branches(state, outcomes)
+
+
+def join_branches(
+    state: State, outcomes: list[tuple[Tree, dict[Name, Location]]]
+) -> Tree:
+    """The value may be that of any branch; what one consumed, all have."""
+    everything: dict[Name, Location] = {}
+    for _, consumed in outcomes:
+        everything.update(consumed)
+    state.consumed.update(everything)
+    tree = outcomes[0][0]
+    for other, _ in outcomes[1:]:
+        tree = combine(tree, other)
+    return without(tree, everything)
+
+
+# --- updates ------------------------------------------------------------------------
+
+
+def update(state: State, exp: syntax.Update) -> Tree:
+    for part in step_parts(exp.steps):
+        check_expression(state, part)
+    value = check_expression(state, exp.value)
+    source = check_expression(state, exp.record)
+    return updated(state, exp, source, value, exp.record.location.text())
+
+
+def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
+    for part in step_parts(exp.steps):
+        check_expression(state, part)
+    value = check_expression(state, exp.value)
+    assert exp.name_resolved is not None
+    entry = state.table.get(exp.source_resolved) if exp.source_resolved else None
+    if entry is not None:
+        source = entry.tree
+        state.observe(exp.location, all_aliases(source))
+    else:
+        source = Leaf(frozenset({Alias(exp.source_resolved or exp.name_resolved)}))
+    tree = updated(state, exp, source, value, exp.name)
+    state.bind(
+        exp.name_resolved, _aliasing_itself(tree, exp.name_resolved), consumable=True
+    )
+    return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
+
+
+def _aliasing_itself(tree: Tree, name: Name) -> Tree:
+    own = frozenset({Alias(name)})
+    match tree:
+        case Leaf(aliases):
+            return Leaf(aliases | own)
+        case Parts(parts):
+            return Parts(tuple((k, _aliasing_itself(t, name)) for k, t in parts))
+        case Closure(aliases, type_):
+            return Closure(aliases | own, type_)
+
+
+def updated(
+    state: State,
+    exp: syntax.Update | syntax.LetUpdate,
+    source: Tree,
+    value: Tree,
+    shown: str,
+) -> Tree:
+    """An indexed update consumes its source, which the new value must not alias; an
+    update of a field only replaces that component."""
+    if not any(not isinstance(step, str) for step in exp.steps):
+        return replaced(source, [s for s in exp.steps if isinstance(s, str)], value)
+    if not all_aliases(source).isdisjoint(all_aliases(value)):
+        raise CompileError(
+            exp.value.location,
+            f"Source array for in-place update\n  {shown}\nmight alias update value\n"
+            f"  {exp.value.location.text()}",
+            hint='use "copy" to remove aliases from the value',
+            anchor="in-place-alias",
+        )
+    state.consume(exp.location, all_aliases(source))
+    return without_aliases(source)
+
+
+def without_aliases(tree: Tree) -> Tree:
+    """The shape alone."""
+    match tree:
+        case Parts(parts):
+            return Parts(tuple((k, without_aliases(t)) for k, t in parts))
+        case Closure(_, type_):
+            return Closure(NONE, type_)
+        case Leaf():
+            return Leaf()
+
+
+def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:
+    """A record's tree with one component, deep inside, replaced."""
+    if not path:
+        return value
+    if not isinstance(tree, Parts):
+        return tree
+    return Parts(
+        tuple(
+            (k, replaced(t, path[1:], value) if k == path[0] else t)
+            for k, t in tree.parts
+        )
+    )
+
+
+# --- applications -----------------------------------------------------------------------
+
+
+def application(state: State, exp: syntax.Apply) -> Tree:
+    function = check_expression(state, exp.function)
+    return apply_tree(state, exp, function, exp.function, exp.arguments)
+
+
+def binary(state: State, exp: syntax.BinaryOp) -> Tree:
+    function = check_expression(state, exp.operator)
+    return apply_tree(state, exp, function, exp.operator, (exp.left, exp.right))
+
+
+def section(state: State, exp: syntax.OperatorSection) -> Tree:
+    operator = check_expression(state, exp.operator)
+    captured = all_aliases(operator)
+    for operand in (exp.left, exp.right):
+        if operand is not None:
+            _, tree = check_argument(state, operand, None, [])
+            captured |= all_aliases(tree)
+    type_ = exp.type if isinstance(exp.type, Arrow) else None
+    return Closure(captured, type_) if type_ is not None else Leaf(captured)
+
+
+RULES: dict[type, Callable[..., Tree]] = {
+    syntax.Literal: fresh,
+    syntax.StringLiteral: fresh,
+    syntax.Hole: fresh,
+    syntax.ArrayExp: fresh,
+    syntax.RangeExp: fresh,
+    syntax.Negate: fresh,
+    syntax.Not: fresh,
+    syntax.ProjectSection: fresh,
+    syntax.IndexSection: fresh,
+    syntax.UpdateSection: fresh,
+    syntax.Var: variable,
+    syntax.Parens: parenthesised,
+    syntax.QualParens: parenthesised,
+    syntax.Ascription: wrapped,
+    syntax.Coercion: wrapped,
+    syntax.Attributed: wrapped,
+    syntax.Assert: assertion,
+    syntax.TupleExp: tuple_expression,
+    syntax.RecordExp: record_expression,
+    syntax.Constructor: constructor,
+    syntax.Project: projection,
+    syntax.Index: indexing,
+    syntax.Let: let,
+    syntax.LetFunction: let_function,
+    syntax.Lambda: lambda_expression,
+    syntax.If: branch,
+    syntax.Match: match,
+    syntax.Loop: check_loop,
+    syntax.Update: update,
+    syntax.LetUpdate: let_update,
+    syntax.Apply: application,
+    syntax.BinaryOp: binary,
+    syntax.OperatorSection: section,
+}

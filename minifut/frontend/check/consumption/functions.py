@@ -1,0 +1,284 @@
+"""Functions and calls: what a body may consume, what a call does to its arguments.
+
+Inside a function only its own consumed (`*`) parameters and what it makes itself may be
+consumed. A call consumes the arguments whose parameter type says `*`; its result aliases
+the other arguments unless the result type says `*`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax, types
+from minifut.frontend.check.consumption.aliases import (
+    NONE,
+    Closure,
+    Parts,
+    all_aliases,
+    array_aliases,
+    components,
+    leave_scope,
+    mark_fresh,
+    result_of,
+)
+from minifut.frontend.check.consumption.patterns import (
+    bind_parameter,
+    leaf_diets,
+    leaves,
+    parameter_type,
+)
+from minifut.frontend.check.free import free_variables
+from minifut.frontend.types import Arrow, Record
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.check.consumption.aliases import Aliases, Tree
+    from minifut.frontend.check.consumption.scope import State
+    from minifut.frontend.types import Type
+    from minifut.names import Name
+
+
+def check_function(
+    state: State,
+    parameters: tuple[syntax.Pattern, ...],
+    declared: syntax.TypeExp | None,
+    body: syntax.Exp,
+    location: Location,
+) -> Closure:
+    """Check a function's body; the closure has the inferred uniqueness of its result
+    and aliases the free variables that it captures."""
+    result, bound = check_body(state, parameters, declared, body, location)
+    captured = NONE.union(
+        *(
+            all_aliases(state.table[name].tree)
+            for name in free_variables(body)
+            if name in state.table and name not in bound
+        )
+    )
+    type_: Type = result
+    for pattern in reversed(parameters):
+        type_ = Arrow(None, parameter_type(pattern), type_)
+    assert isinstance(type_, Arrow)
+    return Closure(captured, type_)
+
+
+def check_body(
+    state: State,
+    parameters: tuple[syntax.Pattern, ...],
+    declared: syntax.TypeExp | None,
+    body: syntax.Exp,
+    location: Location,
+) -> tuple[Type, set[Name]]:
+    """Check a body under its parameters; the result type with its `*` marks, and the
+    names of the parameters."""
+    with state.function_body(), state.contained():
+        bound: set[Name] = set()
+        for pattern in parameters:
+            bound |= bind_parameter(state, pattern)
+        # deferred: expressions and functions are mutually recursive
+        from minifut.frontend.check.consumption.expressions import check_expression
+
+        tree = check_expression(state, body)
+    plain = declared.type if declared is not None else body.type
+    assert plain is not None
+    check_returned(parameters, plain if declared is not None else None, tree, location)
+    if parameters:
+        check_no_global(state, tree, bound, location)
+    if declared is not None:
+        return plain, bound
+    consumable = {
+        leaf.name_resolved
+        for pattern in parameters
+        for (leaf, _), diet in zip(
+            leaves(pattern, Parts(())), leaf_diets(pattern, None), strict=True
+        )
+        if diet and leaf.name_resolved is not None
+    }
+    if not parameters:
+        return types.strip_unique(plain), bound
+    result = mark_fresh(plain, leave_scope(tree, ()), consumable)
+    return result, bound
+
+
+def check_returned(
+    parameters: tuple[syntax.Pattern, ...],
+    declared: Type | None,
+    tree: Tree,
+    location: Location,
+) -> None:
+    """A component declared `*` aliases neither an observed parameter nor another
+    component."""
+    if declared is None:
+        return
+    observed = {
+        leaf.name_resolved: leaf
+        for pattern in parameters
+        for (leaf, _), diet in zip(
+            leaves(pattern, Parts(())), leaf_diets(pattern, None), strict=True
+        )
+        if not diet
+    }
+    seen: Aliases = NONE
+    seen_unique: Aliases = NONE
+    for unique, aliases in _returned(declared, tree):
+        clash = seen if unique else seen_unique
+        if not clash.isdisjoint(aliases):
+            raise CompileError(
+                location,
+                "A unique-typed component of the return value is aliased to some "
+                "other component.",
+                hint='return a "copy" of one of them',
+                anchor="unique-return-aliased",
+            )
+        seen |= aliases
+        if not unique:
+            continue
+        seen_unique |= aliases
+        for alias in aliases:
+            if alias.name in observed:
+                raise CompileError(
+                    location,
+                    f'Unique-typed return value is aliased to "{alias.name.base}", '
+                    "which is not consumable.",
+                    hint=f'return a "copy", or mark "{alias.name.base}" with "*"',
+                    anchor="return-aliased",
+                )
+
+
+def _returned(declared: Type, tree: Tree) -> list[tuple[bool, Aliases]]:
+    match declared, tree:
+        case Record(fields), Parts():
+            return [pair for f, t in fields for pair in _returned(t, tree.get(f))]
+        case _:
+            return [(types.has_unique(declared), all_aliases(tree))]
+
+
+def check_no_global(
+    state: State, tree: Tree, bound: set[Name], location: Location
+) -> None:
+    """A function's result may not alias a global array."""
+    for alias in array_aliases(tree):
+        if alias.bound and alias.name not in state.table and alias.name not in bound:
+            raise CompileError(
+                location,
+                f'Function result aliases the free variable "{alias.name.base}". '
+                'Use "copy" to break the aliasing.',
+                anchor="alias-free-variable",
+            )
+
+
+# --- calls -------------------------------------------------------------------------
+
+
+def apply_tree(
+    state: State,
+    exp: syntax.Exp,
+    function: Tree,
+    written: syntax.Exp,
+    arguments: tuple[syntax.Exp, ...],
+) -> Tree:
+    """The tree of a call: arguments from right to left, then the result."""
+    type_ = function.type if isinstance(function, Closure) else written.type
+    parameters: list[Type | None] = []
+    result: Type | None = type_
+    for _ in arguments:
+        if isinstance(result, Arrow):
+            parameters.append(result.argument)
+            result = result.result
+        else:
+            parameters.append(None)
+    name = written.location.text()
+    place = f"{exp.location.line}:{exp.location.column}"
+    temporary = state.temporary(f'result of applying "{name}" (at {place})')
+    earlier: list[tuple[syntax.Exp, Tree]] = []
+    observed: Aliases = all_aliases(function) | {temporary}
+    for argument, parameter in reversed(list(zip(arguments, parameters, strict=True))):
+        consumed, tree = check_argument(state, argument, parameter, earlier)
+        earlier.append((argument, tree))
+        if not consumed:
+            observed |= all_aliases(tree)
+    final = with_result_marks(exp.type, result)
+    return result_of(final, observed)
+
+
+def with_result_marks(actual: Type | None, declared: Type | None) -> Type:
+    """The type of the call with the `*` marks of the function's result type."""
+    if actual is None:
+        assert declared is not None
+        return declared
+    match actual, declared:
+        case Record(fields), Record(marked):
+            marks = dict(marked)
+            return Record(
+                tuple((f, with_result_marks(t, marks.get(f))) for f, t in fields)
+            )
+        case Arrow(p, argument, result, exts), Arrow(_, marked_argument, marked_result):
+            kept = (
+                types.mark_unique(argument)
+                if types.has_unique(marked_argument)
+                else argument
+            )
+            return Arrow(p, kept, with_result_marks(result, marked_result), exts)
+        case _, None:
+            return actual
+        case _:
+            if types.has_unique(declared):
+                return types.mark_unique(actual)
+            return types.strip_unique(actual)
+
+
+def check_argument(
+    state: State,
+    argument: syntax.Exp,
+    parameter: Type | None,
+    earlier: list[tuple[syntax.Exp, Tree]],
+) -> tuple[bool, Tree]:
+    """Use or consume one argument; tells which, and its tree."""
+    from minifut.frontend.check.consumption.expressions import (
+        check_diets,
+        check_expression,
+    )
+
+    with state.contained() as inside:
+        tree = check_expression(state, argument)
+    state.consumed.update(inside)
+    if inside and isinstance(argument.type, Arrow):
+        raise CompileError(
+            argument.location,
+            f"Argument of functional type {types.show(argument.type)} contains "
+            "consumption, which is not allowed.",
+            anchor="consuming-argument",
+        )
+    if parameter is not None:
+        check_diets(argument.location, parameter, tree)
+    if parameter is None or not types.has_unique(parameter):
+        return False, tree
+    _check_not_self_aliased(argument, tree)
+    aliases = all_aliases(tree)
+    state.consume(argument.location, aliases)
+    for other, other_tree in earlier:
+        for alias in aliases & all_aliases(other_tree):
+            if alias.bound:
+                raise CompileError(
+                    argument.location,
+                    f'Argument is consumed, but aliases "{alias.name.base}", which is '
+                    f"also aliased by other argument {other.location.text()} at "
+                    f"{other.location.line}:{other.location.column}.",
+                    hint='pass a "copy" of one of them',
+                    anchor="consumed-argument-aliased",
+                )
+    return True, tree
+
+
+def _check_not_self_aliased(argument: syntax.Exp, tree: Tree) -> None:
+    seen: Aliases = NONE
+    for aliases in components(tree):
+        if not seen.isdisjoint(aliases):
+            raise CompileError(
+                argument.location,
+                "Argument passed for consuming parameter is self-aliased.",
+                hint='"copy" one of its components',
+                anchor="self-aliasing-arg",
+            )
+        seen |= aliases

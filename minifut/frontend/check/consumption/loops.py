@@ -1,0 +1,290 @@
+"""Loops: which parameters are consumed is inferred from the body.
+
+A parameter that the body consumes must be given anew each time round by a value that
+aliases nothing outside the loop and no other returned component; the initial value given
+for it is consumed by the loop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax, types
+from minifut.frontend.check.consumption.aliases import (
+    NONE,
+    Leaf,
+    all_aliases,
+    combine,
+    leave_scope,
+    tree_of,
+)
+from minifut.frontend.check.consumption.aliases import Alias, Parts
+from minifut.frontend.check.consumption.patterns import (
+    leaf_ascribed,
+    leaf_diets,
+    leaves,
+    names_of,
+)
+from minifut.frontend.check.free import free_variables
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.check.consumption.aliases import Aliases, Tree
+    from minifut.frontend.check.consumption.scope import State
+    from minifut.names import Name
+
+
+def check_loop(state: State, exp: syntax.Loop) -> Tree:
+    """The rule for `loop`."""
+    from minifut.frontend.check.consumption.expressions import check_expression
+
+    _check_form_outside(state, exp.form)
+    with state.contained() as body_consumed, state.function_body():
+        bound = _bind_parameters(state, exp.pattern)
+        bound |= _bind_form(state, exp.form)
+        if isinstance(exp.form, syntax.While):
+            check_expression(state, exp.form.condition)
+        body = check_expression(state, exp.body)
+    consumed = _converge(exp, set(body_consumed) & bound, body)
+    initial, initially_consumed = _check_initial(state, exp, consumed)
+    state.consumed.update(initially_consumed)
+    _check_free_uses(state, exp, initially_consumed)
+    place = f"{exp.location.line}:{exp.location.column}"
+    temporary = state.temporary(f"result of loop at {place}")
+    result = _result(exp.pattern, initial, consumed, temporary)
+    return combine(result, leave_scope(body, bound))
+
+
+def _check_form_outside(state: State, form: syntax.LoopForm) -> None:
+    from minifut.frontend.check.consumption.expressions import check_expression
+
+    match form:
+        case syntax.ForLess(bound=bound):
+            check_expression(state, bound)
+        case syntax.ForIn(array=array):
+            check_expression(state, array)
+
+
+def _bind_parameters(state: State, pattern: syntax.Pattern) -> set[Name]:
+    """All are consumable for now, save those an ascription declares observed."""
+    bound = set()
+    rows = zip(
+        [leaf for leaf, _ in leaves(pattern, Leaf())],
+        leaf_ascribed(pattern),
+        leaf_diets(pattern, None),
+        strict=True,
+    )
+    for leaf, ascribed, diet in rows:
+        name = leaf.name_resolved
+        if name is None or leaf.type is None:
+            continue
+        bound.add(name)
+        own = tree_of(leaf.type, frozenset({Alias(name)}))
+        state.bind(name, own, consumable=diet or not ascribed)
+    return bound
+
+
+def _bind_form(state: State, form: syntax.LoopForm) -> set[Name]:
+    match form:
+        case syntax.ForLess(name_resolved=name) if name is not None:
+            state.bind(name, Leaf(), consumable=False)
+            return {name}
+        case syntax.ForIn(pattern=pattern):
+            for leaf, _ in leaves(pattern, Leaf()):
+                if leaf.name_resolved is not None and leaf.type is not None:
+                    own = tree_of(leaf.type, frozenset({Alias(leaf.name_resolved)}))
+                    state.bind(leaf.name_resolved, own, consumable=False)
+            return names_of(pattern)
+        case _:
+            return set()
+
+
+def _converge(exp: syntax.Loop, consumed: set[Name], body: Tree) -> set[Name]:
+    """The consumed parameters: those the body consumes or is declared to, and any
+    whose returned value aliases one of them; with the checks on returned values."""
+    own = names_of(exp.pattern)
+    declared = {
+        leaf.name_resolved
+        for (leaf, _), diet in zip(
+            leaves(exp.pattern, Leaf()), leaf_diets(exp.pattern, None), strict=True
+        )
+        if diet and leaf.name_resolved is not None
+    }
+    consumed = consumed | declared
+    while True:
+        returned = _check_returned(exp.location, exp.pattern, own, consumed, body)
+        wider = consumed | ({a.name for a in returned} & own)
+        if wider == consumed:
+            return consumed
+        consumed = wider
+
+
+def _check_returned(
+    location: Location,
+    pattern: syntax.Pattern,
+    own: set[Name],
+    consumed: set[Name],
+    body: Tree,
+) -> Aliases:
+    """Check the returned value of each parameter; the aliases of the consumed ones."""
+    of_consumed: Aliases = NONE
+    of_others: Aliases = NONE
+    for leaf, tree in leaves(pattern, body):
+        name, aliases = leaf.name_resolved, all_aliases(tree)
+        if name in consumed:
+            outside = [a for a in aliases if a.bound and a.name not in own]
+            if outside:
+                raise CompileError(
+                    location,
+                    f'Return value for consuming loop parameter "{leaf.name}" aliases '
+                    f'"{outside[0].name.base}".',
+                    hint='return a "copy" of it',
+                    anchor="consuming-loop-param-aliases",
+                )
+        if not aliases.isdisjoint(of_consumed):
+            raise CompileError(
+                location,
+                f'Return value for loop parameter "{leaf.name}" aliases other '
+                "consumed loop parameter.",
+                hint='return a "copy" of it',
+                anchor="loop-parameter-aliases-other",
+            )
+        if name in consumed and not aliases.isdisjoint(of_others):
+            raise CompileError(
+                location,
+                f'Return value for consuming loop parameter "{leaf.name}" aliases '
+                "previously returned value.",
+                hint='return a "copy" of it',
+                anchor="aliases-previously-returned",
+            )
+        if name in consumed:
+            of_consumed |= aliases
+        else:
+            of_others |= aliases
+    return of_consumed
+
+
+def _check_initial(
+    state: State, exp: syntax.Loop, consumed: set[Name]
+) -> tuple[Tree, dict[Name, Location]]:
+    """Use the initial value, consuming the components of consumed parameters."""
+    from minifut.frontend.check.consumption.expressions import check_expression
+
+    with state.contained() as inside:
+        if exp.initial is not None:
+            initial = check_expression(state, exp.initial)
+            place = exp.initial.location
+        else:
+            initial = _implicit_initial(state, exp)
+            place = exp.location
+        taken: Aliases = NONE
+        for leaf, tree in leaves(exp.pattern, initial):
+            if leaf.name_resolved in consumed:
+                aliases = all_aliases(tree)
+                if not aliases.isdisjoint(taken):
+                    raise CompileError(
+                        place,
+                        "Argument passed for consuming parameter is self-aliased.",
+                        hint='"copy" one of the initial values',
+                        anchor="self-aliasing-arg",
+                    )
+                taken |= aliases
+        if taken:
+            state.consume(place, taken)
+    return initial, inside
+
+
+def _implicit_initial(state: State, exp: syntax.Loop) -> Tree:
+    """`loop x for ...`: the outer variables of the same names."""
+    return _pattern_tree(state, exp.pattern)
+
+
+def _pattern_tree(state: State, pattern: syntax.Pattern) -> Tree:
+    match pattern:
+        case syntax.NamePattern(name=name):
+            entry = _outer(state, name, pattern.name_resolved)
+            if entry is None:
+                return tree_of(pattern.type) if pattern.type else Leaf()
+            state.observe(pattern.location, all_aliases(entry))
+            return entry
+        case (
+            syntax.ParensPattern(inner=inner)
+            | syntax.AscribedPattern(inner=inner)
+            | syntax.AttributedPattern(inner=inner)
+        ):
+            return _pattern_tree(state, inner)
+        case syntax.TuplePattern(elements=elements):
+            return Parts(
+                tuple((str(i), _pattern_tree(state, e)) for i, e in enumerate(elements))
+            )
+        case syntax.RecordPattern(fields=fields):
+            return Parts(tuple((f, _pattern_tree(state, p)) for f, p in fields))
+        case _:
+            return Leaf()
+
+
+def _outer(state: State, base: str, inner: Name | None) -> Tree | None:
+    """The variable of that name in scope outside: the youngest bound before."""
+    best: Name | None = None
+    for name in state.table:
+        if (
+            name.base == base
+            and name != inner
+            and name.tag < (inner.tag if inner else 0)
+        ):
+            if best is None or name.tag > best.tag:
+                best = name
+    return state.table[best].tree if best is not None else None
+
+
+def _check_free_uses(
+    state: State, exp: syntax.Loop, consumed: dict[Name, Location]
+) -> None:
+    """The body and condition may not use what the initial value consumed."""
+    if not consumed:
+        return
+    parts = [exp.body]
+    if isinstance(exp.form, syntax.While):
+        parts.append(exp.form.condition)
+    for part in parts:
+        for name in free_variables(part):
+            entry = state.table.get(name)
+            if entry is None or name in names_of(exp.pattern):
+                continue
+            for alias in all_aliases(entry.tree):
+                if alias.bound and alias.name in consumed:
+                    raise CompileError(
+                        exp.location,
+                        f"Loop body uses {state.describe(name)} (or an alias), but "
+                        "this is consumed by the initial loop argument.",
+                        hint='start the loop from a "copy"',
+                        anchor="loop-body-uses-consumed",
+                    )
+
+
+def _result(
+    pattern: syntax.Pattern, initial: Tree, consumed: set[Name], temporary: Alias
+) -> Tree:
+    """Consumed components come back fresh; others may be the initial values."""
+    match pattern:
+        case (
+            syntax.ParensPattern(inner=inner)
+            | syntax.AscribedPattern(inner=inner)
+            | syntax.AttributedPattern(inner=inner)
+        ):
+            return _result(inner, initial, consumed, temporary)
+        case syntax.TuplePattern(elements=elements) if isinstance(initial, Parts):
+            parts = [(str(i), e) for i, e in enumerate(elements)]
+        case syntax.RecordPattern(fields=fields) if isinstance(initial, Parts):
+            parts = list(fields)
+        case syntax.NamePattern() if pattern.name_resolved in consumed:
+            assert pattern.type is not None
+            return tree_of(types.strip_unique(pattern.type))
+        case _:
+            assert pattern.type is not None
+            own = tree_of(pattern.type, frozenset({temporary}))
+            return combine(own, initial)
+    return Parts(
+        tuple((k, _result(p, initial.get(k), consumed, temporary)) for k, p in parts)
+    )

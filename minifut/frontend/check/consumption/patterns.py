@@ -1,0 +1,166 @@
+"""Patterns, for the consumption analysis: which name gets which part of a tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax, types
+from minifut.frontend.check.consumption.aliases import Alias, Leaf, Parts, tree_of
+from minifut.frontend.types import Record, Sum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minifut.frontend.check.consumption.aliases import Tree
+    from minifut.frontend.check.consumption.scope import State
+    from minifut.frontend.types import Type
+    from minifut.names import Name
+
+
+def leaves(
+    pattern: syntax.Pattern, tree: Tree
+) -> Iterator[tuple[syntax.NamePattern, Tree]]:
+    """Each name of the pattern with the part of the tree that it is matched with."""
+    match pattern:
+        case syntax.NamePattern():
+            yield pattern, tree
+        case (
+            syntax.ParensPattern(inner=inner)
+            | syntax.AscribedPattern(inner=inner)
+            | syntax.AttributedPattern(inner=inner)
+        ):
+            yield from leaves(inner, tree)
+        case syntax.TuplePattern(elements=elements):
+            for i, element in enumerate(elements):
+                yield from leaves(element, part(tree, str(i)))
+        case syntax.RecordPattern(fields=fields):
+            for name, inner in fields:
+                yield from leaves(inner, part(tree, name))
+        case syntax.ConstructorPattern(constructor=name, arguments=arguments):
+            for i, argument in enumerate(arguments):
+                yield from leaves(argument, part(tree, (name, i)))
+
+
+def part(tree: Tree, key: str | tuple[str, int]) -> Tree:
+    """A component of a tree; of an unstructured one, the whole."""
+    return tree.get(key) if isinstance(tree, Parts) else tree
+
+
+def names_of(pattern: syntax.Pattern) -> set[Name]:
+    """The unique names that a pattern binds."""
+    return {
+        leaf.name_resolved
+        for leaf, _ in leaves(pattern, Leaf())
+        if leaf.name_resolved is not None
+    }
+
+
+def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]:
+    """Bind the names to parts of a value's tree; each also aliases itself."""
+    bound = set()
+    for leaf, part_tree in leaves(pattern, tree):
+        name = leaf.name_resolved
+        if name is None:
+            continue
+        bound.add(name)
+        state.bind(name, _with_self(leaf, part_tree))
+    return bound
+
+
+def _with_self(leaf: syntax.NamePattern, tree: Tree) -> Tree:
+    from minifut.frontend.check.consumption.aliases import add
+
+    assert leaf.name_resolved is not None and leaf.type is not None
+    return add(tree, frozenset({Alias(leaf.name_resolved)}), leaf.type)
+
+
+def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
+    """Bind the names of a parameter, consumable where its declared type says `*`."""
+    bound = set()
+    for leaf, diet in zip(
+        [leaf for leaf, _ in leaves(pattern, Leaf())],
+        leaf_diets(pattern, None),
+        strict=True,
+    ):
+        name = leaf.name_resolved
+        if name is None or leaf.type is None:
+            continue
+        bound.add(name)
+        own = tree_of(leaf.type, frozenset({Alias(name)}))
+        state.bind(name, own, consumable=diet)
+    return bound
+
+
+def leaf_diets(pattern: syntax.Pattern, declared: Type | None) -> Iterator[bool]:
+    """For each name, in order: is it declared consumed, by an ascription around it?"""
+    match pattern:
+        case syntax.NamePattern():
+            yield declared is not None and types.has_unique(declared)
+        case syntax.AscribedPattern(inner=inner, ascription=ascription):
+            yield from leaf_diets(inner, ascription.type)
+        case syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner):
+            yield from leaf_diets(inner, declared)
+        case syntax.TuplePattern(elements=elements):
+            for i, element in enumerate(elements):
+                yield from leaf_diets(element, component(declared, str(i)))
+        case syntax.RecordPattern(fields=fields):
+            for name, inner in fields:
+                yield from leaf_diets(inner, component(declared, name))
+        case syntax.ConstructorPattern(constructor=name, arguments=arguments):
+            for i, argument in enumerate(arguments):
+                yield from leaf_diets(argument, component(declared, (name, i)))
+
+
+def leaf_ascribed(pattern: syntax.Pattern, inside: bool = False) -> Iterator[bool]:
+    """For each name, in order: does an ascription around it settle its diet?"""
+    match pattern:
+        case syntax.NamePattern():
+            yield inside
+        case syntax.AscribedPattern(inner=inner):
+            yield from leaf_ascribed(inner, True)
+        case syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner):
+            yield from leaf_ascribed(inner, inside)
+        case syntax.TuplePattern(elements=elements):
+            for element in elements:
+                yield from leaf_ascribed(element, inside)
+        case syntax.RecordPattern(fields=fields):
+            for _, inner in fields:
+                yield from leaf_ascribed(inner, inside)
+        case syntax.ConstructorPattern(arguments=arguments):
+            for argument in arguments:
+                yield from leaf_ascribed(argument, inside)
+
+
+def parameter_type(pattern: syntax.Pattern, declared: Type | None = None) -> Type:
+    """The type of a parameter with the `*` marks of the ascriptions in it."""
+    match pattern:
+        case syntax.AscribedPattern(inner=inner, ascription=ascription):
+            return parameter_type(inner, ascription.type or declared)
+        case syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner):
+            return parameter_type(inner, declared)
+        case syntax.TuplePattern(elements=elements) if elements:
+            inner_types = [
+                parameter_type(e, component(declared, str(i)))
+                for i, e in enumerate(elements)
+            ]
+            return types.tuple_type(tuple(inner_types))
+        case syntax.RecordPattern(fields=fields):
+            return types.record(
+                {n: parameter_type(p, component(declared, n)) for n, p in fields}
+            )
+        case _:
+            plain = declared if declared is not None else pattern.type
+            assert plain is not None
+            return plain if declared is not None else types.strip_unique(plain)
+
+
+def component(type_: Type | None, key: str | tuple[str, int]) -> Type | None:
+    """The type of a field or of a constructor's payload."""
+    match type_, key:
+        case Record(fields), str():
+            return dict(fields).get(key)
+        case Sum(constructors), (constructor, i):
+            payload = dict(constructors).get(constructor, ())
+            return payload[i] if i < len(payload) else None
+        case _:
+            return None

@@ -1,0 +1,110 @@
+"""The state of the consumption analysis: who is in scope, who has been consumed.
+
+A variable is *consumable* when it was bound inside the innermost function (a lambda or
+loop body is a function here too) and not as an observed parameter. `consumed` maps each
+variable consumed so far on the current path to the place where it was.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError, Location
+from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree
+from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minifut.frontend.types import Type
+
+
+@dataclass(slots=True)
+class Entry:
+    """A variable in scope."""
+
+    tree: Tree
+    consumable: bool
+    depth: int
+
+
+@dataclass(slots=True)
+class State:
+    """`result_types`: functions whose uniqueness was inferred, with their full type;
+    `reasons`: what to call values that have no name of their own."""
+
+    table: dict[Name, Entry] = field(default_factory=dict)
+    consumed: dict[Name, Location] = field(default_factory=dict)
+    depth: int = 0
+    inferred: dict[Name, Type] = field(default_factory=dict)
+    reasons: dict[Name, str] = field(default_factory=dict)
+    names: NameSource = field(default_factory=lambda: NameSource(-(1 << 40)))
+
+    def bind(self, name: Name, tree: Tree, consumable: bool = True) -> None:
+        """Bring a variable into scope; names are unique, so it need not leave."""
+        self.table[name] = Entry(tree, consumable, self.depth)
+
+    def temporary(self, reason: str) -> Alias:
+        """A free alias standing for an unnamed value, with how messages call it."""
+        name = self.names.fresh("result")
+        self.reasons[name] = reason
+        return Alias(name, bound=False)
+
+    def is_consumable(self, name: Name) -> bool:
+        """May it be consumed from here?"""
+        entry = self.table.get(name)
+        return entry is not None and entry.consumable and entry.depth >= self.depth
+
+    @contextmanager
+    def function_body(self) -> Iterator[None]:
+        """Inside, nothing bound outside may be consumed."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    @contextmanager
+    def contained(self) -> Iterator[dict[Name, Location]]:
+        """Collects what is consumed inside instead of recording it."""
+        before = self.consumed
+        self.consumed = dict(before)
+        fresh: dict[Name, Location] = {}
+        try:
+            yield fresh
+        finally:
+            after, self.consumed = self.consumed, before
+            fresh.update((n, at) for n, at in after.items() if n not in before)
+
+    def describe(self, name: Name) -> str:
+        """How messages call a variable or an unnamed value."""
+        return self.reasons.get(name) or f'variable "{name.base}"'
+
+    def observe(self, location: Location, aliases: Aliases) -> None:
+        """The value is used here: none of its aliases may have been consumed."""
+        for alias in aliases:
+            where = self.consumed.get(alias.name)
+            if where is not None:
+                raise CompileError(
+                    location,
+                    f"Using {self.describe(alias.name)}, but this was consumed at "
+                    f"{where.line}:{where.column}. (Possibly through aliases.)",
+                    hint='use "copy" on the value before it is consumed',
+                    anchor="use-after-consume",
+                )
+
+    def consume(self, location: Location, aliases: Aliases) -> None:
+        """The value is consumed here, with everything that it may share memory with."""
+        for alias in sorted(aliases, key=lambda a: (a.name.base, a.name.tag)):
+            if alias.bound and not self.is_consumable(alias.name):
+                raise CompileError(
+                    location,
+                    f"Consuming {self.describe(alias.name)}, which is not consumable.",
+                    hint='mark the parameter with "*", or consume a "copy" of it',
+                    anchor="not-consumable",
+                )
+        self.observe(location, aliases)
+        for alias in aliases:
+            self.consumed[alias.name] = location
