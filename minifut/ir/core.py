@@ -19,7 +19,9 @@ Rules that everything relies on:
   bound first:  let (k: i64, xs: [k]i32) = if c then {2i64, a} else {3i64, b}
 * Names are unique in the whole program.
 
-`binds` says, per class, which fields see the names that another field binds.
+Three declarations say all about names. `introduces`: the fields that hold names being
+bound; `binds`: which fields see the names that another field introduces; `calls`: the
+fields that hold names of functions, which live apart from those of variables.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ Atom: TypeAlias = Name | Constant
 class Param:
     """A bound name with its type. `unique` marks parameters that are consumed."""
 
+    introduces: ClassVar = ("name",)
     name: Name
     type: Type
     unique: bool = False
@@ -61,6 +64,7 @@ class Param:
 class Stm:
     """`let pattern = exp`. `attributes` are the user's (`sequential`, ...)."""
 
+    binds: ClassVar = {"pattern": ("pattern",)}
     pattern: tuple[Param, ...]
     exp: Exp
     attributes: tuple[str, ...] = ()
@@ -71,6 +75,7 @@ class Stm:
 class Body:
     """Statements in order, then the atoms that are the result."""
 
+    binds: ClassVar = {"statements": ("statements", "result")}
     statements: tuple[Stm, ...]
     result: tuple[Atom, ...]
 
@@ -240,6 +245,7 @@ class Match:
 class ForLoop:
     """`index` runs over 0, 1, ... below `bound`; both of type `type`."""
 
+    introduces: ClassVar = ("index",)
     index: Name
     bound: Atom
     type: ScalarType
@@ -267,6 +273,7 @@ class Loop:
 class Apply:
     """A call of a function of the program."""
 
+    calls: ClassVar = ("function",)
     function: Name
     arguments: tuple[Atom, ...]
 
@@ -308,6 +315,7 @@ class Function:
     existential sizes come first as in patterns: `results` are parameters."""
 
     binds: ClassVar = {"parameters": ("results", "body"), "results": ("results",)}
+    calls: ClassVar = ("name",)
     name: Name
     parameters: tuple[Param, ...]
     results: tuple[Param, ...]
@@ -353,6 +361,7 @@ class Entry:
 class Program:
     """`constants` are statements whose names all functions see; evaluated once."""
 
+    binds: ClassVar = {"constants": ("constants", "functions")}
     entries: tuple[Entry, ...]
     constants: tuple[Stm, ...]
     functions: tuple[Function, ...]

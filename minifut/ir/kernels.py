@@ -41,6 +41,7 @@ THREAD = Level("thread")
 class SegSpace:
     """Index names and sizes, outermost first."""
 
+    introduces: ClassVar = ("indices",)
     indices: tuple[Name, ...]
     sizes: tuple[Size, ...]
 
@@ -90,6 +91,7 @@ KernelResult: TypeAlias = Returns | WriteReturns | TileReturns | RegTileReturns
 class KernelBody:
     """Statements, then one result per pattern element."""
 
+    binds: ClassVar = {"statements": ("statements", "result")}
     statements: tuple[Stm, ...]
     result: tuple[KernelResult, ...]
 

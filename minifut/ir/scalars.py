@@ -85,7 +85,7 @@ def _signatures(
     table: dict[str, tuple[tuple[ScalarType, ...], ScalarType]] = {}
 
     def enter(names: tuple[str, ...], arity: int, result: ScalarType = type_) -> None:
-        table.update({name: ((type_,) * arity, result) for name in names})
+        table.update(dict.fromkeys(names, ((type_,) * arity, result)))
 
     enter(COMPARISONS, 2, BOOL)
     if type_ == BOOL:

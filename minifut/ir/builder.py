@@ -1,0 +1,268 @@
+"""`Builder`: the only way passes make statements.
+
+    build = Builder(names, scope)
+    i = build.add(a, b)                          # let i: i32 = add_i32(a, b)
+    row = build.index(xs, i)                     # let row: [m]f32 = xs[i]
+    with build.body() as inner:                  # statements of a branch
+        inner.mul(i, i)
+    build.let(If(c, inner.finish(y), other), "z")
+
+Types come from the typing rules; a pattern is given only where sizes are unknown. A
+scope is one dictionary shared by nested builders (names are unique). Statements carry
+the builder's current location and attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from minifut.ir import core, soacs
+from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
+from minifut.ir.scalars import convert, operator
+from minifut.ir.scope import Scope, add_parameters, type_of_atom
+from minifut.ir.sizes import Size, as_size
+from minifut.ir.traverse import atom_size
+from minifut.ir.types import BOOL, I64, ArrayType, ScalarType, Type
+from minifut.ir.typing import type_of
+from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+
+SizeLike = Size | Name | int
+
+
+def constant(number: int | float | bool, type_: ScalarType) -> Constant:
+    """A constant of a type; the number is made to fit its kind."""
+    if type_ == BOOL:
+        return Constant(bool(number), type_)
+    return Constant(float(number) if type_.is_float else int(number), type_)
+
+
+def i64(number: int) -> Constant:
+    """A constant i64."""
+    return Constant(number, I64)
+
+
+TRUE = Constant(True, BOOL)
+FALSE = Constant(False, BOOL)
+
+
+class Builder:
+    """Collects statements in order; see the module."""
+
+    __slots__ = ("attributes", "location", "names", "scope", "statements")
+
+    def __init__(
+        self,
+        names: NameSource,
+        scope: Scope,
+        location: Location | None = None,
+        attributes: tuple[str, ...] = (),
+    ) -> None:
+        self.names = names
+        self.scope = scope
+        self.location = location
+        self.attributes = attributes
+        self.statements: list[Stm] = []
+
+    # --- statements ---
+
+    def let(self, exp: core.Exp, base: str = "x", type: Type | None = None) -> Name:
+        """Bind the one result of an expression."""
+        if type is None:
+            (type,) = type_of(exp, self.scope)
+        name = self.names.fresh(base)
+        self.bind((Param(name, type),), exp)
+        return name
+
+    def let_many(self, exp: core.Exp, bases: Sequence[str] = ()) -> tuple[Name, ...]:
+        """Bind all results of an expression whose types can be derived."""
+        types = type_of(exp, self.scope)
+        pattern = tuple(
+            Param(self.names.fresh(bases[i] if i < len(bases) else "x"), type_)
+            for i, type_ in enumerate(types)
+        )
+        return self.bind(pattern, exp)
+
+    def let_pattern(
+        self, exp: core.Exp, base: str, make: Callable[[tuple[Name, ...]], Sequence[Type]],
+        count: int,
+    ) -> tuple[Name, ...]:  # fmt: skip
+        """Bind `count` results with types that may mention them: `make` gets the new
+        names and returns the types."""
+        names = tuple(self.names.fresh(base) for _ in range(count))
+        types = make(names)
+        pattern = tuple(Param(n, t) for n, t in zip(names, types, strict=True))
+        return self.bind(pattern, exp)
+
+    def bind(self, pattern: tuple[Param, ...], exp: core.Exp) -> tuple[Name, ...]:
+        """A statement with a given pattern of fresh names."""
+        self.append(Stm(pattern, exp, self.attributes, self.location))
+        return tuple([parameter.name for parameter in pattern])
+
+    def append(self, statement: Stm) -> None:
+        """A statement as it is."""
+        self.statements.append(statement)
+        add_parameters(self.scope, statement.pattern)
+
+    def extend(self, statements: Iterable[Stm]) -> None:
+        """Several statements as they are."""
+        for statement in statements:
+            self.append(statement)
+
+    def check(
+        self,
+        condition: Atom,
+        message: tuple[str | Atom, ...],
+        backtrace: tuple[str, ...] = (),
+    ) -> None:
+        """An `Assert`; the backtrace defaults to the current location."""
+        if not backtrace and self.location is not None:
+            backtrace = (str(self.location),)
+        self.bind((), core.Assert(condition, message, backtrace))
+
+    # --- nesting ---
+
+    @contextmanager
+    def body(self) -> Iterator[Builder]:
+        """A builder for the statements of an inner body; see `finish`."""
+        yield self.nested()
+
+    def nested(self) -> Builder:
+        """A builder for an inner body, with the same scope, names and location."""
+        return Builder(self.names, self.scope, self.location, self.attributes)
+
+    def finish(self, *result: Atom) -> Body:
+        """The statements so far as a body with these results."""
+        return Body(tuple(self.statements), result)
+
+    def parameters(self, types: Iterable[Type], base: str = "x") -> tuple[Param, ...]:
+        """Fresh parameters of these types, entered into the scope."""
+        made = tuple(Param(self.names.fresh(base), type_) for type_ in types)
+        add_parameters(self.scope, made)
+        return made
+
+    def function(
+        self,
+        types: Iterable[Type],
+        make: Callable[..., Atom | Sequence[Atom]],
+        base: str = "x",
+    ) -> Lambda:
+        """A lambda: `make(inner, *names)` emits into `inner` and gives the results."""
+        parameters = self.parameters(types, base)
+        inner = self.nested()
+        made = make(inner, *[parameter.name for parameter in parameters])
+        result = (made,) if isinstance(made, Name | Constant) else tuple(made)
+        return Lambda(parameters, inner.finish(*result), self.types(result))
+
+    # --- types ---
+
+    def type(self, atom: Atom) -> Type:
+        """The type of an atom."""
+        return type_of_atom(atom, self.scope)
+
+    def types(self, atoms: Iterable[Atom]) -> tuple[Type, ...]:
+        """The types of atoms."""
+        return tuple([type_of_atom(atom, self.scope) for atom in atoms])
+
+    def scalar_type(self, atom: Atom) -> ScalarType:
+        """The type of an atom that is a scalar."""
+        type_ = self.type(atom)
+        assert isinstance(type_, ScalarType), f"{atom}: {type_} is not a scalar"
+        return type_
+
+    def shape(self, array: Name) -> tuple[Size, ...]:
+        """The shape of an array."""
+        type_ = self.type(array)
+        assert isinstance(type_, ArrayType), f"{array}: {type_} is not an array"
+        return type_.shape
+
+    # --- scalars ---
+
+    def op(self, name: str, *operands: Atom, base: str | None = None) -> Name:
+        """The scalar operator of that name at the type of the first operand."""
+        table = operator(name, self.scalar_type(operands[0]))
+        return self.let(core.ScalarOp(table, operands), base or name)
+
+    def add(self, a: Atom, b: Atom) -> Name:
+        return self.op("add", a, b)
+
+    def sub(self, a: Atom, b: Atom) -> Name:
+        return self.op("sub", a, b)
+
+    def mul(self, a: Atom, b: Atom) -> Name:
+        return self.op("mul", a, b)
+
+    def convert(self, atom: Atom, target: ScalarType) -> Atom:
+        """The atom as `target`; itself if it has that type."""
+        source = self.scalar_type(atom)
+        if source == target:
+            return atom
+        return self.let(core.ScalarOp(convert(source, target), (atom,)), "converted")
+
+    def size_atom(self, size: SizeLike, base: str = "size") -> Atom:
+        """A size as an i64 atom: a constant, a name, or a new `SizeExp`."""
+        size = as_size(size)
+        number, name = size.as_constant, size.as_name
+        if number is not None:
+            return Constant(number, I64)
+        return name if name is not None else self.let(core.SizeExp(size), base)
+
+    # --- arrays ---
+
+    def index(self, array: Name, *indices: Atom, base: str | None = None) -> Name:
+        """`array[indices]`: an element, or a row if there are fewer indices."""
+        return self.let(core.Index(array, indices), base or array.base)
+
+    def slice(
+        self, array: Name, *slice_: Atom | core.DimSlice, base: str | None = None
+    ) -> Name:
+        """`array[slice]` with ranges."""
+        return self.let(core.Index(array, slice_), base or array.base)
+
+    def update(self, array: Name, slice_: Sequence[Atom], value: Atom) -> Name:
+        """`array with [slice] = value`."""
+        return self.let(core.Update(array, tuple(slice_), value), array.base)
+
+    def iota(
+        self,
+        length: SizeLike,
+        start: Atom | None = None,
+        stride: Atom | None = None,
+        element: ScalarType = I64,
+    ) -> Name:
+        """start, start + stride, ...; 0, 1, ... unless said otherwise."""
+        zero, one = constant(0, element), constant(1, element)
+        exp = core.Iota(as_size(length), start or zero, stride or one, element)
+        return self.let(exp, "iota")
+
+    def replicate(self, shape: Sequence[SizeLike], value: Atom) -> Name:
+        """An array with `value` everywhere."""
+        sizes = tuple(as_size(size) for size in shape)
+        return self.let(core.Replicate(sizes, value), "replicated")
+
+    def reshape(self, array: Name, shape: Sequence[SizeLike]) -> Name:
+        """The same elements under another shape; the array itself if it has it."""
+        sizes = tuple(as_size(size) for size in shape)
+        if self.shape(array) == sizes:
+            return array
+        return self.let(core.Reshape(sizes, array), array.base)
+
+    def rearrange(self, array: Name, permutation: Sequence[int]) -> Name:
+        """The dimensions permuted; the array itself for the identity."""
+        if tuple(permutation) == tuple(range(len(permutation))):
+            return array
+        return self.let(core.Rearrange(tuple(permutation), array), array.base)
+
+    def map(
+        self, arrays: Sequence[Name], function: Lambda, bases: Sequence[str] = ()
+    ) -> tuple[Name, ...]:
+        """A map over at least one array."""
+        width = self.shape(arrays[0])[0]
+        return self.let_many(soacs.map_(width, tuple(arrays), function), bases)
+
+
+__all__ = ["FALSE", "TRUE", "Builder", "atom_size", "constant", "i64"]

@@ -1,0 +1,104 @@
+"""What the fields of IR classes hold, read once per class from their annotations.
+
+    Loop.parameters: tuple[Param, ...]   NODES    Loop.initial: tuple[Atom, ...]   ATOMS
+    Iota.length: Size                    SIZE     ScatterDestination.array: Name   ATOM
+
+`parts(cls)` lists only the fields in which a name or a node can occur, each with its
+kind; annotations that fit no simple kind are MIXED and looked at value by value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from minifut.errors import Location
+from minifut.ir import core
+from minifut.ir.scalars import Operator
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, ScalarType
+from minifut.names import Name
+
+NODE, NODES, ATOM, ATOMS, SIZE, SIZES, TYPE, TYPES, MIXED = range(9)
+
+T = TypeVar("T")
+
+_PLURAL = {NODE: NODES, ATOM: ATOMS, SIZE: SIZES, TYPE: TYPES}
+_PLAIN = (int, float, bool, str, type(None), Operator, Location, ScalarType)
+
+
+def per_class(compute: Callable[[type], T]) -> Callable[[type], T]:
+    """Remembers the answer for each class."""
+    known: dict[type, T] = {}
+
+    def answer(cls: type) -> T:
+        found = known.get(cls)
+        if found is None:
+            found = known[cls] = compute(cls)
+        return found
+
+    return answer
+
+
+@per_class
+def is_node(cls: type) -> bool:
+    """Whether a class was made by `@node` (and not by `@value`)."""
+    return dataclasses.is_dataclass(cls) and cls.__eq__ is object.__eq__
+
+
+@per_class
+def parts(cls: type) -> tuple[tuple[str, int], ...]:
+    """The fields of a node class that can hold variable names or nodes, with kinds.
+
+    Fields that hold names of functions (`calls`) are not among them.
+    """
+    hints = typing.get_type_hints(cls, localns={"Location": Location})
+    functions = getattr(cls, "calls", ())
+    found = []
+    for field in dataclasses.fields(cls):
+        if field.name not in functions:
+            kind = _kind(hints[field.name])
+            if kind is not None:
+                found.append((field.name, kind))
+    return tuple(found)
+
+
+@per_class
+def all_fields(cls: type) -> tuple[str, ...]:
+    """The names of all fields, in the order of the constructor."""
+    return tuple(field.name for field in dataclasses.fields(cls))
+
+
+def _kind(hint: Any) -> int | None:
+    """The kind of an annotation; None if no name can occur in it."""
+    if hint is object:
+        return NODE
+    if hint in (Name, core.Atom):
+        return ATOM
+    origin = typing.get_origin(hint)
+    if origin is tuple:
+        arguments = typing.get_args(hint)
+        inner = {_kind(a) for a in arguments if a is not Ellipsis}
+        if inner == {None}:
+            return None
+        if len(arguments) == 2 and arguments[1] is Ellipsis and len(inner) == 1:
+            return _PLURAL.get(typing.cast(int, inner.pop()), MIXED)
+        return MIXED
+    if origin in (typing.Union, types.UnionType):
+        options = typing.get_args(hint)
+        if set(options) == {ScalarType, ArrayType}:
+            return TYPE
+        kinds = {_kind(option) for option in options}
+        if kinds == {None}:
+            return None
+        return kinds.pop() if len(kinds) == 1 else MIXED
+    if hint is Size:
+        return SIZE
+    if hint is ArrayType:
+        return TYPE
+    if is_node(hint):
+        return NODE
+    return None

@@ -1,0 +1,126 @@
+"""The oracle: runs a core program, of either dialect, on NumPy arrays.
+
+Every function is translated once to Python text, statement by statement, and that text is
+run: scalars are Python numbers kept in their type's range, arrays are NumPy arrays.
+Nothing is shared with the passes or with lowering, and nothing is reordered, except that
+a body of total scalar operators is evaluated for all its points at once (`lanes`).
+
+    values = run(program, "main", [xs, np.int32(3)])
+
+`translate` statements, `operations` arrays, SOACs and kernels (what the text calls),
+`lanes` bodies over whole arrays, `arithmetic` scalar operators.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minifut.errors import ProgramError, UsageError
+from minifut.ir import core
+from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
+from minifut.ir.interpret.translate import translate_program
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType
+from minifut.names import Name
+
+
+class Interpreter:
+    """A program made ready to run; `parameters` sets tuning parameters by name."""
+
+    def __init__(
+        self,
+        program: core.Program,
+        parameters: Mapping[str, int] | None = None,
+        device_kind: str = "cpu",
+    ) -> None:
+        self.program = program
+        self.functions = {f.name: f for f in program.functions}
+        self._module = translate_program(program, dict(parameters or {}), device_kind)
+
+    def run(self, entry: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The leaf values of an entry point's results, for its leaf arguments.
+
+        Sizes are found from the shapes. Raises `ProgramError` when the program fails or
+        shapes disagree, `UsageError` for an unknown entry or wrong number of arguments.
+        """
+        found = [e for e in self.program.entries if e.name == entry]
+        if not found:
+            known = ", ".join(e.name for e in self.program.entries)
+            raise UsageError(f'no entry point "{entry}" (there is: {known})')
+        function = self.functions[found[0].function]
+        given = match_arguments(function, found[0], arguments)
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, 100_000))
+        try:
+            results = self._module.call(function.name, given)
+        finally:
+            sys.setrecursionlimit(limit)
+        existential = len(function.results) - sum(r.leaves for r in found[0].results)
+        pairs = list(zip(results, function.results, strict=True))[existential:]
+        return tuple(to_numpy(value, result.type) for value, result in pairs)
+
+
+def run(
+    program: core.Program,
+    entry: str,
+    arguments: Sequence[Any],
+    parameters: Mapping[str, int] | None = None,
+) -> tuple[Any, ...]:
+    """Run an entry point once; see `Interpreter.run`."""
+    return Interpreter(program, parameters).run(entry, arguments)
+
+
+def match_arguments(
+    function: core.Function, entry: core.Entry, arguments: Sequence[Any]
+) -> list[Any]:
+    """All arguments of the core function: the sizes found from the shapes, then the
+    leaf values in the interpreter's representation."""
+    sizes = function.parameters[: entry.sizes]
+    leaves = function.parameters[entry.sizes :]
+    if len(leaves) != len(arguments):
+        raise UsageError(
+            f'"{entry.name}" takes {len(leaves)} values, {len(arguments)} were given'
+        )
+    names = [parameter.name for parameter in sizes]
+    found: dict[Name, int] = {}
+    values = []
+    for parameter, argument in zip(leaves, arguments, strict=True):
+        if isinstance(parameter.type, ArrayType):
+            array = np.asarray(argument)
+            _match_shape(parameter, array, set(names), found)
+            values.append(array.astype(NUMPY_TYPES[parameter.type.element.name]))
+        else:
+            values.append(from_numpy(argument, parameter.type))
+    return [found.get(name, 0) for name in names] + values
+
+
+def _match_shape(
+    parameter: core.Param, array: np.ndarray, sizes: set[Name], found: dict[Name, int]
+) -> None:
+    assert isinstance(parameter.type, ArrayType)
+    base = parameter.name.base
+    if array.ndim != parameter.type.rank:
+        raise ProgramError(
+            f'parameter "{base}": expected {parameter.type.rank} dimensions, '
+            f"got {array.ndim}"
+        )
+    pairs = zip(parameter.type.shape, array.shape, strict=True)
+    for dimension, (size, actual) in enumerate(pairs):
+        name = size.as_name
+        if name is not None and name in sizes and name not in found:
+            found[name] = actual
+            continue
+        expected = _expected(size, found)
+        if expected is not None and expected != actual:
+            raise ProgramError(
+                f'parameter "{base}": dimension {dimension} has size {actual}, '
+                f"expected {expected} ({size})"
+            )
+
+
+def _expected(size: Size, found: dict[Name, int]) -> int | None:
+    return size.evaluate(found) if size.names() <= found.keys() else None

@@ -1,0 +1,161 @@
+"""Scalar operators for the interpreter.
+
+A scalar is a Python int, float or bool that its type can hold exactly; an f32 is a Python
+float rounded to 32 bits (a sum, product, quotient or root of two such, computed in 64
+bits and rounded once more, is the correctly rounded result). The operators that loops
+live on have a Python expression here; the others go through their NumPy meaning.
+"""
+
+from __future__ import annotations
+
+import operator as python
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minifut.ir.scalar_meaning import meaning
+from minifut.ir.scalars import Operator
+from minifut.ir.types import ArrayType, ScalarType, Type
+
+NUMPY_TYPES: dict[str, Any] = {
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "bool": np.bool_,
+}  # fmt: skip
+
+_WRAPPED = {"add": "+", "sub": "-", "mul": "*"}
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_BITWISE = {"and": "&", "or": "|", "xor": "^"}
+
+
+def python_text(operator: Operator, operands: list[str]) -> str | None:
+    """The operator as a Python expression of these atoms, if it has a simple one."""
+    name, type_ = operator.name, operator.type
+    if name in _COMPARED and len(operands) == 2:
+        return f"{operands[0]} {_COMPARED[name]} {operands[1]}"
+    if name in _BITWISE:
+        return f"{operands[0]} {_BITWISE[name]} {operands[1]}"
+    if name == "not" and type_.kind == "bool":
+        return f"not {operands[0]}"
+    if name in _WRAPPED:
+        return _wrap(f"{operands[0]} {_WRAPPED[name]} {operands[1]}", type_)
+    if name == "neg":
+        return _wrap(f"-{operands[0]}", type_)
+    if name in ("min", "max") and type_.is_integer:
+        return f"{name}({operands[0]}, {operands[1]})"
+    if name in ("div", "mod") and type_.is_integer:
+        symbol = "//" if name == "div" else "%"
+        quotient = f"({operands[0]} {symbol} {operands[1]} if {operands[1]} else 0)"
+        return _wrap(quotient, type_) if type_.kind == "int" else quotient
+    if name == "convert":
+        return _convert(operator, operands[0])
+    return None
+
+
+def _convert(operator: Operator, operand: str) -> str | None:
+    source, target = operator.operands[0], operator.result
+    if source == target:
+        return operand
+    if target.kind == "bool":
+        return f"{operand} != 0"
+    if source.kind == "bool":
+        return f"float({operand})" if target.is_float else f"int({operand})"
+    if source.is_integer and target.is_integer:
+        return _wrap(operand, target)
+    if source.is_float and target.is_float:
+        return operand if target.bits > source.bits else _wrap(operand, target)
+    if target.name == "f64" and source.bits <= 32:
+        return f"float({operand})"
+    return None
+
+
+def _wrap(text: str, type_: ScalarType) -> str | None:
+    """Bring the value of a Python expression into the range of the type."""
+    match type_.name:
+        case "f64":
+            return f"float({text})"
+        case "f32":
+            return f"round32({text})"
+        case "f16" | "bool":
+            return None
+    if type_.kind == "uint":
+        return f"({text}) & {(1 << type_.bits) - 1}"
+    half = 1 << (type_.bits - 1)
+    return f"(({text}) + {half} & {(1 << type_.bits) - 1}) - {half}"
+
+
+_SINGLE = struct.Struct("f")
+
+
+def round32(number: float) -> float:
+    """The nearest f32, as a Python float; what is too large becomes infinite."""
+    try:
+        return _SINGLE.unpack(_SINGLE.pack(number))[0]  # type: ignore[no-any-return]
+    except OverflowError:
+        return float(np.copysign(np.inf, number))
+
+
+@cache
+def scalar_function(operator: Operator) -> Callable[..., Any]:
+    """The operator on Python numbers, by its NumPy meaning."""
+    function = meaning(operator)
+    types = [NUMPY_TYPES[t.name] for t in operator.operands]
+
+    def apply(*operands: Any) -> Any:
+        given = [t(o) for t, o in zip(types, operands, strict=True)]
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*given)).item()
+
+    return apply
+
+
+@cache
+def lanes_function(operator: Operator) -> Callable[..., Any]:
+    """The operator on arrays (or Python numbers), elementwise, with its result type."""
+    function = meaning(operator)
+    types = [np.dtype(NUMPY_TYPES[t.name]) for t in operator.operands]
+    result = np.dtype(NUMPY_TYPES[operator.result.name])
+
+    def apply(*operands: Any) -> Any:
+        given = [np.asarray(o, t) for t, o in zip(types, operands, strict=True)]
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*given)).astype(result, copy=False)
+
+    return apply
+
+
+_FOLDS: dict[str, Any] = {
+    "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+
+
+def fold_function(operator: Operator) -> Any | None:
+    """The NumPy ufunc whose `reduce` and `accumulate` fold with the operator."""
+    name, type_ = operator.name, operator.type
+    if type_.name == "f16":
+        return None
+    if type_.is_float and name in ("min", "max"):
+        return np.fmin if name == "min" else np.fmax
+    if type_.kind == "bool":
+        logical = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+        return logical.get(name)
+    return _FOLDS.get(name)
+
+
+def from_numpy(value: Any, type_: ScalarType) -> Any:
+    """A scalar given from outside as the interpreter holds it."""
+    return NUMPY_TYPES[type_.name](value).item()
+
+
+def to_numpy(value: Any, type_: Type) -> Any:
+    """A result as NumPy shows it: an array, or a typed NumPy scalar."""
+    if isinstance(type_, ArrayType):
+        return np.ascontiguousarray(value)
+    return NUMPY_TYPES[type_.name](value)
+
+
+HELPERS = {"round32": round32, "index": python.index}

@@ -1,0 +1,172 @@
+"""What the translated text calls: arrays, failures, folds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minifut.errors import ProgramError
+from minifut.ir.interpret.arithmetic import NUMPY_TYPES
+
+
+def fail(
+    message: tuple[Any, ...], values: tuple[Any, ...], backtrace: tuple[str, ...]
+) -> None:
+    """Raise the failure of an `Assert`, its atoms replaced by their values."""
+    rest = iter(values)
+    parts = [part if isinstance(part, str) else show(next(rest)) for part in message]
+    raise ProgramError("".join(parts), backtrace)
+
+
+def show(value: Any) -> str:
+    """A scalar in a message."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return str(value)
+
+
+def trace(label: str, value: Any) -> Any:
+    """Print a traced value on stderr, and return it."""
+    print(f"{label}: {show(value)}", file=sys.stderr)
+    return value
+
+
+def stretch(start: int, length: int, stride: int) -> slice:
+    """start, start + stride, ... as a NumPy slice."""
+    if length <= 0:
+        return slice(0, 0)
+    stop = start + length * stride
+    return slice(start, stop if stop >= 0 else None, stride)
+
+
+def _shape(shape: Sequence[int]) -> tuple[int, ...]:
+    if any(size < 0 for size in shape):
+        raise ProgramError(f"an array of negative size: {tuple(shape)}")
+    return tuple(shape)
+
+
+def iota(length: int, start: int, stride: int, element: str) -> np.ndarray:
+    """start, start + stride, ... wrapping as the element type does."""
+    (length,) = _shape((length,))
+    numbers = np.arange(length, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        wide = numbers * np.array(stride % 2**64, np.uint64)
+        wide = wide + np.array(start % 2**64, np.uint64)
+    return wide.astype(NUMPY_TYPES[element])
+
+
+def replicate(shape: tuple[int, ...], value: Any, element: str) -> np.ndarray:
+    """An array with the value at every index."""
+    inner = value.shape if isinstance(value, np.ndarray) else ()
+    made = np.empty(_shape(shape) + inner, NUMPY_TYPES[element])
+    made[...] = value
+    return made
+
+
+def scratch(shape: tuple[int, ...], element: str) -> np.ndarray:
+    """An array with unspecified contents (zeros here, so that runs repeat)."""
+    return np.zeros(_shape(shape), NUMPY_TYPES[element])
+
+
+def literal(
+    rows: tuple[Any, ...], row_shape: tuple[int, ...], element: str
+) -> np.ndarray:
+    """An array of the given rows."""
+    made = np.empty((len(rows), *row_shape), NUMPY_TYPES[element])
+    for i, row in enumerate(rows):
+        made[i] = row
+    return made
+
+
+def concat(arrays: tuple[np.ndarray, ...], dimension: int) -> np.ndarray:
+    """The arrays joined."""
+    return np.concatenate(arrays, dimension)
+
+
+def rows_of(array: np.ndarray) -> list[Any]:
+    """The elements along the first dimension, scalars as Python numbers."""
+    return array.tolist() if array.ndim == 1 else list(array)  # type: ignore[return-value]
+
+
+def stack(
+    values: list[Any], width: int, row_shape: tuple[int, ...], element: str
+) -> np.ndarray:
+    """Results per point as one array."""
+    made = np.empty((width, *row_shape), NUMPY_TYPES[element])
+    if row_shape:
+        for i, value in enumerate(values):
+            made[i] = value
+    elif values:
+        made[:] = values
+    return made
+
+
+def fold(
+    function: Callable[..., tuple[Any, ...]],
+    neutral: tuple[Any, ...],
+    columns: list[list[Any]],
+) -> tuple[Any, ...]:
+    """Reduce rows of operands, from the left, starting from the neutral element."""
+    accumulator = neutral
+    for row in zip(*columns, strict=True):
+        accumulator = function(*accumulator, *row)
+    return accumulator
+
+
+def accumulate(
+    function: Callable[..., tuple[Any, ...]],
+    neutral: tuple[Any, ...],
+    columns: list[list[Any]],
+) -> list[list[Any]]:
+    """All partial results of `fold`, column by column."""
+    accumulator = neutral
+    results: list[list[Any]] = [[] for _ in neutral]
+    for row in zip(*columns, strict=True):
+        accumulator = function(*accumulator, *row)
+        for column, value in zip(results, accumulator, strict=True):
+            column.append(value)
+    return results
+
+
+def fold_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> Any:
+    """Reduce an array with a ufunc, in the array's own type."""
+    with np.errstate(all="ignore"):
+        folded = ufunc.reduce(values, dtype=values.dtype) if values.size else neutral
+        return ufunc(values.dtype.type(neutral), values.dtype.type(folded)).item()
+
+
+def accumulate_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> np.ndarray:
+    """Scan an array with a ufunc, in the array's own type."""
+    with np.errstate(all="ignore"):
+        if values.dtype == np.bool_:
+            return np.asarray(ufunc.accumulate(values), np.bool_)
+        return np.asarray(ufunc.accumulate(values, dtype=values.dtype))
+
+
+def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Are the indices in bounds?"""
+    return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
+
+
+EXPORTS: dict[str, Any] = {
+    "np": np,
+    "getrefcount": sys.getrefcount,
+    "fail": fail,
+    "trace": trace,
+    "stretch": stretch,
+    "iota": iota,
+    "replicate": replicate,
+    "scratch": scratch,
+    "literal": literal,
+    "concat": concat,
+    "rows_of": rows_of,
+    "stack": stack,
+    "fold": fold,
+    "accumulate": accumulate,
+    "fold_ufunc": fold_ufunc,
+    "accumulate_ufunc": accumulate_ufunc,
+    "inside": inside,
+}

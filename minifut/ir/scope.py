@@ -1,0 +1,63 @@
+"""Which type a name has.
+
+Names are unique in a program, so one flat dictionary serves: a pass collects the types of
+all that is bound around its place, and `Builder` adds what it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from minifut.errors import InternalError
+from minifut.ir.core import Atom, Constant, ForLoop, Param
+from minifut.ir.kernels import SegSpace
+from minifut.ir.traverse import walk
+from minifut.ir.types import I64, ArrayType, Type
+from minifut.names import Name
+
+Scope: TypeAlias = dict[Name, Type]
+
+
+def scope_of(*nodes: object) -> Scope:
+    """The types of all names bound anywhere in the nodes (a whole program, say)."""
+    scope: Scope = {}
+    for node in nodes:
+        for inner in walk(node):
+            add_bound(scope, inner)
+    return scope
+
+
+def add_bound(scope: Scope, node: object) -> None:
+    """Enter what this very node binds (a parameter, a loop's index, a space)."""
+    match node:
+        case Param(name, type_):
+            scope[name] = type_
+        case ForLoop(index, _, type_):
+            scope[index] = type_
+        case SegSpace(indices, _):
+            scope.update(dict.fromkeys(indices, I64))
+
+
+def add_parameters(scope: Scope, parameters: Iterable[Param]) -> None:
+    """Enter parameters or patterns."""
+    for parameter in parameters:
+        scope[parameter.name] = parameter.type
+
+
+def type_of_atom(atom: Atom, scope: Mapping[Name, Type]) -> Type:
+    """The type of a name or constant."""
+    if isinstance(atom, Constant):
+        return atom.type
+    found = scope.get(atom)
+    if found is None:
+        raise InternalError("ir.scope", f"{atom} is not in scope")
+    return found
+
+
+def array_type(name: Name, scope: Mapping[Name, Type]) -> ArrayType:
+    """The type of a name that must be an array."""
+    found = type_of_atom(name, scope)
+    if not isinstance(found, ArrayType):
+        raise InternalError("ir.scope", f"{name}: {found} is not an array")
+    return found

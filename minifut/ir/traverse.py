@@ -1,0 +1,297 @@
+"""Everything that walks a program, derived from field annotations and `binds`.
+
+    walk(node)                    all nodes below, itself first
+    map_children(node, f)         the node with f applied to its direct child nodes
+    bound_names(node)             names bound anywhere inside
+    used_names(node)              names that occur anywhere inside other than bound
+    free_names(node)              used but not bound inside; types and sizes included
+    substitute(node, mapping)     free names replaced by atoms
+    rename(node, names)           all bound names fresh
+
+Since names are unique in a program, nothing can be captured, so that substitution and
+renaming are one sweep. What does not change is returned as the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from minifut.errors import InternalError
+from minifut.ir import fields
+from minifut.ir.core import Atom, Constant
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, Type
+from minifut.names import Name, NameSource
+
+T = TypeVar("T")
+
+
+# --- nodes -----------------------------------------------------------------------
+
+
+@fields.per_class
+def _child_fields(cls: type) -> tuple[tuple[str, int], ...]:
+    wanted = (fields.NODE, fields.NODES, fields.MIXED)
+    return tuple((n, k) for n, k in fields.parts(cls) if k in wanted)
+
+
+def children(node: object) -> list[Any]:
+    """The direct child nodes, in the order of the fields."""
+    found: list[Any] = []
+    for name, kind in _child_fields(type(node)):
+        held = getattr(node, name)
+        if kind == fields.NODE:
+            found.append(held)
+        elif kind == fields.NODES:
+            found.extend(held)
+        else:
+            found.extend(_nodes_within(held))
+    return found
+
+
+def _nodes_within(held: object) -> list[Any]:
+    if isinstance(held, tuple):
+        return [node for part in held for node in _nodes_within(part)]
+    return [held] if fields.is_node(type(held)) else []
+
+
+def walk(node: object) -> Iterator[Any]:
+    """The node and all below it, parents before children, in order."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        below = children(current)
+        below.reverse()
+        waiting.extend(below)
+
+
+def map_children(node: T, function: Callable[[Any], Any]) -> T:
+    """The node with `function` applied to its direct children; the same object if all
+    come back unchanged."""
+    changes: dict[str, Any] = {}
+    for name, kind in _child_fields(type(node)):
+        old = getattr(node, name)
+        if kind == fields.NODE:
+            new = function(old)
+        elif kind == fields.NODES:
+            new = _map_tuple(old, function)
+        else:
+            new = _map_nodes_within(old, function)
+        if new is not old:
+            changes[name] = new
+    return _rebuilt(node, changes) if changes else node
+
+
+def _rebuilt(node: T, changes: dict[str, Any]) -> T:
+    cls = type(node)
+    held = [
+        changes[name] if name in changes else getattr(node, name)
+        for name in fields.all_fields(cls)
+    ]
+    return cls(*held)
+
+
+def _map_tuple(old: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
+    new = tuple([function(part) for part in old])
+    for before, after in zip(old, new, strict=True):
+        if before is not after:
+            return new
+    return old
+
+
+def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(held, tuple):
+        return _map_tuple(held, lambda part: _map_nodes_within(part, function))
+    return function(held) if fields.is_node(type(held)) else held
+
+
+# --- names -----------------------------------------------------------------------
+
+
+def size_names(type_: Type) -> frozenset[Name]:
+    """The names in a type."""
+    if not isinstance(type_, ArrayType):
+        return frozenset()
+    return frozenset().union(*[size.names() for size in type_.shape])
+
+
+def bound_names(node: object) -> list[Name]:
+    """The names bound anywhere inside, in order."""
+    found: list[Name] = []
+    for current in walk(node):
+        for name in getattr(current, "introduces", ()):
+            held = getattr(current, name)
+            found.extend(held if isinstance(held, tuple) else (held,))
+    return found
+
+
+def used_names(node: object) -> set[Name]:
+    """The names that occur inside other than where they are bound."""
+    found: set[Name] = set()
+    for current in walk(node):
+        own_names(current, found)
+    return found
+
+
+def free_names(node: object) -> set[Name]:
+    """The variables that the node needs from outside. Functions do not count."""
+    found: set[Name] = set()
+    bound: set[Name] = set()
+    for current in walk(node):
+        own_names(current, found)
+        for name in getattr(current, "introduces", ()):
+            held = getattr(current, name)
+            bound.update(held if isinstance(held, tuple) else (held,))
+    return found - bound
+
+
+@fields.per_class
+def _use_fields(cls: type) -> tuple[tuple[str, int], ...]:
+    """Fields with uses of names in this very node."""
+    introduced = getattr(cls, "introduces", ())
+    skipped = (fields.NODE, fields.NODES)
+    return tuple(
+        (n, k) for n, k in fields.parts(cls) if n not in introduced and k not in skipped
+    )
+
+
+def own_names(node: object, found: set[Name]) -> None:
+    """Add the names that this very node uses, not those of its children."""
+    for name, kind in _use_fields(type(node)):
+        held = getattr(node, name)
+        if kind == fields.ATOM:
+            if type(held) is Name:
+                found.add(held)
+        elif kind == fields.ATOMS:
+            found.update([a for a in held if type(a) is Name])
+        elif kind == fields.TYPE:
+            if type(held) is ArrayType:
+                for size in held.shape:
+                    found |= size.names()
+        else:
+            _names_within(held, found)
+
+
+def _names_within(held: object, found: set[Name]) -> None:
+    match held:
+        case tuple():
+            for part in held:
+                _names_within(part, found)
+        case Name():
+            found.add(held)
+        case Size():
+            found |= held.names()
+        case ArrayType():
+            for size in held.shape:
+                found |= size.names()
+
+
+# --- replacing names ---------------------------------------------------------------
+
+
+class _Replacer:
+    """Replaces names by `mapping`, where they are bound too if `binders`."""
+
+    __slots__ = ("atoms", "binders", "sizes")
+
+    def __init__(self, mapping: Mapping[Name, Atom], binders: bool) -> None:
+        self.atoms = mapping
+        self.binders = binders
+        self.sizes: dict[Name, Size] = {}
+        for name, atom in mapping.items():
+            if isinstance(atom, Name):
+                self.sizes[name] = Size.of(atom)
+            elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
+                self.sizes[name] = Size.constant(atom.value)
+
+    def node(self, node: Any) -> Any:
+        cls = type(node)
+        introduced = getattr(cls, "introduces", ())
+        changes: dict[str, Any] = {}
+        for name, kind in fields.parts(cls):
+            if name in introduced and not self.binders:
+                continue
+            old = getattr(node, name)
+            new = self.part(old, kind)
+            if new is not old:
+                changes[name] = new
+        return _rebuilt(node, changes) if changes else node
+
+    def part(self, old: Any, kind: int) -> Any:
+        match kind:
+            case fields.NODE:
+                return self.node(old)
+            case fields.NODES:
+                return _map_tuple(old, self.node)
+            case fields.ATOM:
+                return self.atom(old)
+            case fields.ATOMS:
+                return _map_tuple(old, self.atom)
+            case fields.SIZE:
+                return old.substitute(self.sizes)
+            case fields.TYPE:
+                return self.type(old)
+            case _:
+                return self.mixed(old)
+
+    def atom(self, old: Atom) -> Atom:
+        return self.atoms.get(old, old) if type(old) is Name else old
+
+    def type(self, old: Type) -> Type:
+        if type(old) is not ArrayType:
+            return old
+        shape = _map_tuple(old.shape, lambda size: size.substitute(self.sizes))
+        return old if shape is old.shape else ArrayType(old.element, shape)
+
+    def mixed(self, old: Any) -> Any:
+        match old:
+            case tuple():
+                return _map_tuple(old, self.mixed)
+            case Name():
+                return self.atoms.get(old, old)
+            case Size():
+                return old.substitute(self.sizes)
+            case ArrayType():
+                return self.type(old)
+        return self.node(old) if fields.is_node(type(old)) else old
+
+
+def substitute(node: T, mapping: Mapping[Name, Atom]) -> T:
+    """The node, type, size, atom or tuple with free names replaced by atoms.
+
+    In sizes an integer constant becomes a constant size. Where only a name may stand
+    (`Index.array`) the mapping must give one; the verifier tells.
+    """
+    return _Replacer(mapping, binders=False).mixed(node) if mapping else node
+
+
+def substitute_sizes(node: T, mapping: Mapping[Name, Size]) -> T:
+    """As `substitute`, but only in sizes and types, where any size may stand in."""
+    if not mapping:
+        return node
+    replacer = _Replacer({}, binders=False)
+    replacer.sizes = dict(mapping)
+    return replacer.mixed(node)  # type: ignore[no-any-return]
+
+
+def rename(node: T, names: NameSource) -> T:
+    """The node with fresh names for all that it binds."""
+    mapping = {name: names.like(name) for name in bound_names(node)}
+    return _Replacer(mapping, binders=True).mixed(node) if mapping else node
+
+
+def rename_to(node: T, mapping: Mapping[Name, Name]) -> T:
+    """The node with names replaced everywhere, also where they are bound."""
+    return _Replacer(mapping, binders=True).mixed(node) if mapping else node
+
+
+def atom_size(atom: Atom) -> Size:
+    """An i64 atom as a size."""
+    match atom:
+        case Constant(number, _):
+            return Size.constant(int(number))
+        case Name():
+            return Size.of(atom)
+    raise InternalError("ir.traverse", f"{atom!r} is not an atom")
