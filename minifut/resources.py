@@ -19,6 +19,11 @@ def grammar_file(name: str) -> Path:
     return installed if installed.exists() else PACKAGE.parent / "grammar" / name
 
 
+def grammar_text(name: str) -> str:
+    """The text of a grammar, such as `futhark.lark`."""
+    return grammar_file(name).read_text(encoding="utf-8")
+
+
 def cache_folder() -> Path:
     """The folder for caches, made on first use; `MINIFUT_CACHE` names another."""
     named = os.environ.get("MINIFUT_CACHE")

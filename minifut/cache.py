@@ -1,0 +1,66 @@
+"""A folder of bytes that can be computed again.
+
+    load_bytes("grammar", key)  ->  the bytes stored under that key, or None
+    store_bytes("grammar", key, data)
+
+Each entry is one file, `<kind>/<hash of key>`: a checksum line, then the data. Entries
+are written beside their place and renamed, so a reader never meets half a file, and a
+file whose checksum is wrong counts as absent. Nothing here ever fails a compilation: a
+folder that cannot be read or written means that the work is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where entries live: `$MINIFUT_CACHE`, else the user's cache folder.
+
+    The folder need not exist yet.
+    """
+    named = os.environ.get("MINIFUT_CACHE")
+    if named:
+        return Path(named)
+    root = os.environ.get("XDG_CACHE_HOME")
+    if root:
+        return Path(root) / "minifut"
+    return Path(os.path.expanduser("~")) / ".cache" / "minifut"
+
+
+def load_bytes(kind: str, key: str) -> bytes | None:
+    """What was stored for `key`, or None when absent, unreadable or damaged."""
+    try:
+        content = _entry(kind, key).read_bytes()
+    except (OSError, ValueError):
+        return None
+    checksum, _, data = content.partition(b"\n")
+    return data if checksum == _checksum(data) else None
+
+
+def store_bytes(kind: str, key: str, data: bytes) -> None:
+    """Keep `data` for `key`, if the folder can be written."""
+    with contextlib.suppress(OSError, ValueError):
+        entry = _entry(kind, key)
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_checksum(data) + b"\n" + data)
+            os.replace(temporary, entry)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _entry(kind: str, key: str) -> Path:
+    return cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()

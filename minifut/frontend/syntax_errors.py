@@ -1,0 +1,211 @@
+"""Why a text is not Futhark, in the user's words.
+
+The message says what was found and what could have come instead, by kind ("an
+expression") rather than token by token; the hint names the usual mistake, found by
+looking at the tokens before.
+"""
+
+from __future__ import annotations
+
+from minifut.errors import CompileError
+from minifut.frontend.lexer import END, KEYWORDS, Tokens
+from minifut.frontend.tables import RULE, Table
+
+_OPENERS = {"(": ")", "[": "]", "INDEX": "]", "#[": "]", "{": "}"}
+_CLOSERS = frozenset([")", "]", "}"])
+
+_ATOM = frozenset(
+    ["ID", "NATURAL", "NUMBER", "CHAR", "STRING", "CONSTRUCTOR", "true", "false"]
+    + ["(", "[", "{", "???"]
+)
+_EXPRESSION = _ATOM | {"-", "!", "\\", "if", "let", "loop", "match", "assert", "#["}
+_OPERATOR = frozenset(
+    ["OPERATOR", "-", "*", "<", "^", "|", "`", "..", "...", "..<", "..>", "with"]
+    + [".", "INDEX"]
+)
+_DECLARATION = frozenset(
+    "def let entry type module open import local #[ DOC val include".split()
+)
+_TYPE = frozenset(["ID", "(", "[", "INDEX", "{", "*", "?", "CONSTRUCTOR"])
+_PATTERN = _ATOM - {"STRING", "[", "???"} | {"_", "-", "#["}
+_TYPE_PARAMETER = frozenset(["'", "'~", "'^", "[", "INDEX"])
+
+# A kind is expected when its mark is; it then stands for all of its tokens.
+_GROUPS = (
+    ("if", _EXPRESSION, "an expression"),
+    ("def", _DECLARATION, "a declaration"),
+    ("val", _DECLARATION, "a declaration"),
+    ("?", _TYPE, "a type"),
+    ("'", _TYPE_PARAMETER, "a type parameter"),
+    ("_", _PATTERN, "a pattern"),
+    ("\\", _ATOM | {"\\"}, "an argument"),
+    ("OPERATOR", _OPERATOR, "an operator"),
+)
+
+_WORDS = {
+    "ID": "a name",
+    "CONSTRUCTOR": "a constructor `#name`",
+    "NATURAL": "a number",
+    "NUMBER": "a number",
+    "CHAR": "a character",
+    "STRING": "a string",
+    "OPERATOR": "an operator",
+    "INDEX": "`[`",
+    "DOC": "a documentation comment",
+    END: "the end of the text",
+}
+
+
+def unexpected_token(
+    table: Table, states: list[int], tokens: Tokens, place: int
+) -> CompileError:
+    """The error for the token at `place`, which the parser in `states` cannot take."""
+    at = tokens.location(place, place)
+    expected = _expected(table, states)
+    message = f"unexpected {_found(tokens, place)}"
+    likely = _in_words(expected)
+    if likely:
+        message += f"; expected {likely}"
+    return CompileError(at, message, _hint(tokens, place, expected))
+
+
+def _found(tokens: Tokens, place: int) -> str:
+    kind, text = tokens.kinds[place], tokens.texts[place]
+    if kind == END:
+        return "end of the text"
+    if kind == "DOC":
+        return "documentation comment"
+    if kind in KEYWORDS:
+        return f"keyword `{text}`"
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    return f"`{shown}`"
+
+
+def _expected(table: Table, states: list[int]) -> set[str]:
+    """The token kinds that the parser could take next."""
+    return {
+        kind
+        for kind in table.rows[states[-1]]
+        if not kind.startswith(RULE) and _accepts(table, states, kind)
+    }
+
+
+def _accepts(table: Table, states: list[int], kind: str) -> bool:
+    """Whether the parser would come to shift `kind`, once it has reduced."""
+    kept, added = len(states), []
+    while True:
+        state = added[-1] if added else states[kept - 1]
+        action = table.rows[state].get(kind)
+        if action is None:
+            return False
+        if action >= 0:
+            return True
+        rule = table.rules[-action - 1]
+        for _ in range(rule.size):
+            if added:
+                added.pop()
+            else:
+                kept -= 1
+        state = added[-1] if added else states[kept - 1]
+        added.append(table.rows[state][rule.origin])
+
+
+def _in_words(expected: set[str]) -> str:
+    """A list such as "an operator, `)` or `,`"; "" if it would be long."""
+    left = set(expected)
+    words: list[str] = []
+    for mark, group, name in _GROUPS:
+        if mark in left:
+            if name not in words:
+                words.append(name)
+            left -= group
+    if "\\" in expected and "an expression" not in words and "an argument" in words:
+        words.remove("an argument")  # it can always come, and is seldom what is missing
+    words += sorted({_WORDS.get(kind, f"`{kind}`") for kind in left})
+    if len(words) > 7:
+        return ""
+    return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+# --- hints ------------------------------------------------------------------
+
+
+def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+    kind, text = tokens.kinds[place], tokens.texts[place]
+    brackets = _bracket_hint(tokens, place)
+    if brackets:
+        return brackets
+    if kind == "OPERATOR" and text not in ("==", "=>"):
+        for start in ("=", "->"):
+            if text.startswith(start) and start in expected:
+                return (
+                    f"`{text}` is read as one operator; write a space behind `{start}`"
+                )
+    if "in" in expected and (kind == END or kind in _DECLARATION):
+        return "a `let` needs `in` and a result behind it; is `in` missing?"
+    if "else" in expected:
+        return "an `if` needs both `then` and `else`"
+    if kind == "=" and _binds_pattern(tokens, place):
+        return (
+            "a top-level definition binds one name; bind the whole to a name, then "
+            "define each part, as `def x = whole.0`"
+        )
+    if kind in ("def", "entry") and "def" not in expected:
+        return (
+            f"`{kind}` stands at the top level or in a module only; is the definition "
+            "before it unfinished? Inside an expression use `let ... in`"
+        )
+    if kind == "DOC":
+        return "a comment `-- |` documents a declaration; write `--` elsewhere"
+    if kind == "=":
+        return "`=` gives a name its meaning; to compare, write `==`"
+    if text == "=>":
+        return "an arrow is written `->`"
+    if kind == "!":
+        return "`!` is a prefix operator and cannot be used as infix; unequal is `!=`"
+    if kind in KEYWORDS and "ID" in expected:
+        return f"`{text}` is a reserved word and cannot be a name"
+    return None
+
+
+def _bracket_hint(tokens: Tokens, place: int) -> str | None:
+    """Which bracket before `place` the found token does not fit, if any."""
+    kind = tokens.kinds[place]
+    if kind != END and kind not in _CLOSERS and kind not in ("def", "entry"):
+        return None
+    open_places: list[int] = []
+    for earlier in range(place):
+        earlier_kind = tokens.kinds[earlier]
+        if earlier_kind in _OPENERS:
+            open_places.append(earlier)
+        elif earlier_kind in _CLOSERS and open_places:
+            open_places.pop()
+    if not open_places:
+        return (
+            f"no bracket is open here; remove the `{kind}`"
+            if kind in _CLOSERS
+            else None
+        )
+    opener = open_places[-1]
+    if kind in _CLOSERS and _OPENERS[tokens.kinds[opener]] == kind:
+        return None
+    if kind in ("def", "entry") and tokens.kinds[opener] == "{":
+        return None
+    line, column = tokens.lines[opener], tokens.columns[opener]
+    return f"the `{tokens.texts[opener]}` at {line}:{column} is not closed"
+
+
+def _binds_pattern(tokens: Tokens, place: int) -> bool:
+    """Whether the `=` at `place` follows `def (...)` or `let {...}`."""
+    depth = 0
+    for earlier in range(place - 1, 0, -1):
+        kind = tokens.kinds[earlier]
+        if kind in _CLOSERS:
+            depth += 1
+        elif kind in _OPENERS:
+            depth -= 1
+            if depth == 0:
+                return tokens.kinds[earlier - 1] in ("def", "let", "entry")
+        elif depth == 0:
+            return False
+    return False
