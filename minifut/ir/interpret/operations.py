@@ -146,6 +146,27 @@ def accumulate_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> np.ndarray
         return np.asarray(ufunc.accumulate(values, dtype=values.dtype))
 
 
+def check_lanes(
+    condition: Any,
+    count: int,
+    message: tuple[Any, ...],
+    values: tuple[Any, ...],
+    backtrace: tuple[str, ...],
+) -> None:
+    """An `Assert` for all points at once: fails with the values of the first point
+    where it does not hold."""
+    holds = np.broadcast_to(np.asarray(condition), (count,))
+    if not holds.all():
+        first = int(np.argmin(holds))
+        at = [np.broadcast_to(np.asarray(v), (count,))[first].item() for v in values]
+        fail(message, tuple(at), backtrace)
+
+
+def spread(value: Any, count: int, element: str) -> np.ndarray:
+    """A value in lanes (or the same for all points) as an array of its own."""
+    return np.array(np.broadcast_to(value, (count,)), NUMPY_TYPES[element])
+
+
 def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Are the indices in bounds?"""
     return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
@@ -169,4 +190,6 @@ EXPORTS: dict[str, Any] = {
     "fold_ufunc": fold_ufunc,
     "accumulate_ufunc": accumulate_ufunc,
     "inside": inside,
+    "check_lanes": check_lanes,
+    "spread": spread,
 }

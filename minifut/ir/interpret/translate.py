@@ -18,7 +18,7 @@ from typing import Any
 from minifut.errors import InternalError
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Constant, Lambda, Stm
-from minifut.ir.interpret import operations
+from minifut.ir.interpret import operations, segments
 from minifut.ir.interpret.arithmetic import HELPERS, python_text, scalar_function
 from minifut.ir.interpret.ownership import in_place_updates
 from minifut.ir.sizes import Extreme, Quotient, Size
@@ -35,7 +35,7 @@ class Writer:
     def __init__(self, parameters: dict[str, int], device_kind: str) -> None:
         self.lines: list[str] = []
         self.depth = 0
-        self.objects: dict[str, Any] = dict(operations.EXPORTS) | HELPERS
+        self.objects: dict[str, Any] = operations.EXPORTS | segments.EXPORTS | HELPERS
         self.parameters = parameters
         self.device_kind = device_kind
         self.in_place: set[int] = set()
@@ -253,7 +253,7 @@ SIMPLE: dict[type, Callable[[Writer, Any], str]] = {
 }
 
 
-# --- statements with bodies -----------------------------------------------------------
+# --- statements with bodies -------------------------------------------------------
 
 
 def _update(writer: Writer, exp: core.Update, targets: list[str]) -> None:
@@ -365,7 +365,7 @@ def operations_rule(kind: type) -> Callable[[Writer, Any, list[str]], None]:
     return rule
 
 
-# --- programs ---------------------------------------------------------------------------
+# --- programs ---------------------------------------------------------------------
 
 
 class Module:

@@ -1,0 +1,155 @@
+"""Combining the values of a space: reductions and scans by segment, tiles into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from minifut.ir.interpret.arithmetic import NUMPY_TYPES
+from minifut.ir.interpret.operations import accumulate, fold
+
+Function = Callable[..., tuple[Any, ...]]
+RowTypes = list[tuple[str, tuple[int, ...]]]
+
+
+def element(array: np.ndarray, at: tuple[int, ...]) -> Any:
+    """The element (a Python number) or row at an index."""
+    return array.item(*at) if array.ndim == len(at) else array[at].copy()
+
+
+def vectorised(function: Function, rank: int) -> Function:
+    """The operator on arrays, applied elementwise over their `rank` leading dimensions.
+
+    A segmented operator with a shape combines values of that shape element by element.
+    """
+    if rank == 0:
+        return function
+
+    def apply(*operands: np.ndarray) -> tuple[Any, ...]:
+        first = operands[0]
+        results = [np.empty_like(o) for o in operands[: len(operands) // 2]]
+        for at in product(*(range(n) for n in first.shape[:rank])):
+            given = [element(np.asarray(o), at) for o in operands]
+            for result, value in zip(results, function(*given), strict=True):
+                result[at] = value
+        return tuple(results)
+
+    return apply
+
+
+def _starting(neutral: tuple[Any, ...], types: RowTypes) -> tuple[Any, ...]:
+    """Neutral elements as values of the operand types (a scalar fills an array)."""
+    values = []
+    for value, (name, shape) in zip(neutral, types, strict=True):
+        if shape:
+            filled = np.empty(shape, NUMPY_TYPES[name])
+            filled[...] = value
+            values.append(filled)
+        else:
+            values.append(value)
+    return tuple(values)
+
+
+def fold_segments(
+    function: Function,
+    neutral: tuple[Any, ...],
+    columns: list[list[Any]],
+    outer: tuple[int, ...],
+    inner: int,
+    rank: int,
+    types: RowTypes,
+) -> tuple[Any, ...]:
+    """Reduce every run of `inner` values; arrays of shape `outer`, or plain values."""
+    operator = vectorised(function, rank)
+    start = _starting(neutral, types)
+    rows = [
+        fold(operator, start, [c[s * inner : (s + 1) * inner] for c in columns])
+        for s in range(int(np.prod(outer, dtype=np.int64)))
+    ]
+    if not outer:
+        return rows[0]
+    return tuple(
+        _array([row[i] for row in rows], outer, name, shape)
+        for i, (name, shape) in enumerate(types)
+    )
+
+
+def scan_segments(
+    function: Function,
+    neutral: tuple[Any, ...],
+    columns: list[list[Any]],
+    outer: tuple[int, ...],
+    inner: int,
+    rank: int,
+    types: RowTypes,
+) -> tuple[Any, ...]:
+    """Scan every run of `inner` values; arrays over the whole space."""
+    operator = vectorised(function, rank)
+    start = _starting(neutral, types)
+    results: list[list[Any]] = [[] for _ in types]
+    for s in range(int(np.prod(outer, dtype=np.int64))):
+        part = [column[s * inner : (s + 1) * inner] for column in columns]
+        scanned = accumulate(operator, start, part)
+        for result, values in zip(results, scanned, strict=True):
+            result.extend(values)
+    return tuple(
+        _array(values, (*outer, inner), name, shape)
+        for values, (name, shape) in zip(results, types, strict=True)
+    )
+
+
+def _array(
+    values: list[Any], outer: tuple[int, ...], name: str, shape: tuple[int, ...]
+) -> np.ndarray:
+    made = np.empty((len(values), *shape), NUMPY_TYPES[name])
+    for i, value in enumerate(values):
+        made[i] = value
+    return made.reshape(outer + shape)
+
+
+def assemble_tiles(
+    tiles: list[np.ndarray],
+    space: tuple[int, ...],
+    totals: tuple[int, ...],
+    sizes: tuple[int, ...],
+    name: str,
+) -> np.ndarray:
+    """Put the tile of every group at its place; what lies beyond the total is lost."""
+    made = np.zeros(totals, NUMPY_TYPES[name])
+    for tile, at in zip(tiles, product(*(range(n) for n in space)), strict=True):
+        where = tuple(
+            slice(min(i * s, t), min((i + 1) * s, t))
+            for i, s, t in zip(at, sizes, totals, strict=True)
+        )
+        shape = made[where].shape
+        made[where] = tile[tuple(slice(0, n) for n in shape)]
+    return made
+
+
+def assemble_register_tiles(
+    tiles: list[np.ndarray],
+    space: tuple[int, ...],
+    totals: tuple[int, ...],
+    blocks: tuple[int, ...],
+    registers: tuple[int, ...],
+    name: str,
+) -> np.ndarray:
+    """Each group returns block x register tiles, thread dimensions first: a tile of
+    block * register elements per dimension, laid out block by block."""
+    rank = len(totals)
+    order = [axis for i in range(rank) for axis in (i, rank + i)]
+    sizes = tuple(b * r for b, r in zip(blocks, registers, strict=True))
+    flat = [np.asarray(t).transpose(order).reshape(sizes) for t in tiles]
+    return assemble_tiles(flat, space, totals, sizes, name)
+
+
+EXPORTS: dict[str, Any] = {
+    "element": element,
+    "fold_segments": fold_segments,
+    "scan_segments": scan_segments,
+    "assemble_tiles": assemble_tiles,
+    "assemble_register_tiles": assemble_register_tiles,
+}
