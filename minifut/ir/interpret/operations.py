@@ -133,8 +133,10 @@ def accumulate(
 
 def fold_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> Any:
     """Reduce an array with a ufunc, in the array's own type."""
+    if not values.size:
+        return neutral
     with np.errstate(all="ignore"):
-        folded = ufunc.reduce(values, dtype=values.dtype) if values.size else neutral
+        folded = ufunc.reduce(values, dtype=values.dtype)
         return ufunc(values.dtype.type(neutral), values.dtype.type(folded)).item()
 
 
