@@ -1,1 +1,93 @@
-"""minifut."""
+"""minifut compiles the array language Futhark to OpenCL.
+
+    import minifut
+    prog = minifut.compile("matmul.fut")
+    c = prog.main(a, b)                 # NumPy arrays in, NumPy arrays out
+
+A tour of the house, in the order in which a program passes through it:
+
+`frontend`     `parser` turns text into `syntax`; `check` finds every type, size and
+               consumption; `elaborate` evaluates modules, polymorphism, higher-order
+               functions, records and sums away.
+`ir`           the core: flat statements on atoms, arrays with sizes, one interpreter,
+               printer, parser and verifier. Its two dialects are `soacs` (maps,
+               reductions, scans) and `kernels` (the same over segmented index spaces).
+`rewrite`      rules: small named rewrites, and the strategies that apply them.
+`passes`       the pipeline is a list: simplify, fuse, flatten, ... each pass a function
+               from program to program, verified after it ran.
+`kernel_code`  what kernels do in detail: loops, loads, barriers, launches, in two
+               schedules, one for CPUs and one for GPUs.
+`opencl`       prints OpenCL C and the host program; its `runtime` is all that a
+               generated module needs: device, queue, memory pool, located failures.
+`values`       Futhark's values on NumPy: text, binary, .npy, random ones, comparison.
+`testing`      reads the test blocks of programs, runs them and judges the results.
+`cli`          the `minifut` command, a file for each subcommand.
+
+`compiler.py` ties the stages together, `program.py` is what users call, `errors.py` says
+what can go wrong: `CompileError`, `ProgramError`, `UsageError`, `InternalError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError, InternalError, ProgramError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from minifut.program import EntryPoint, Parameter, Program
+
+__all__ = [
+    "CompileError",
+    "EntryPoint",
+    "InternalError",
+    "Parameter",
+    "Program",
+    "ProgramError",
+    "UsageError",
+    "compile",
+]
+
+
+def compile(
+    path_or_source: str | PathLike[str],
+    *,
+    schedule: str | None = None,
+    device: str | None = None,
+    params: Mapping[str, int] | None = None,
+    backend: str = "opencl",
+) -> Program:
+    """Compile a program and load it on a device.
+
+    `path_or_source` is a path, or the text of a program: a string that ends in `.fut`
+    and has no line break is a path. `schedule` is "cpu" or "gpu" (None: what fits the
+    device), `device` as for `minifut run --device`, `params` sets tuning parameters,
+    `backend` is "opencl" or "interpreter".
+
+    Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
+    name is.
+    """
+    from pathlib import Path
+
+    from minifut import compiler
+    from minifut.errors import Source
+
+    options = compiler.Options(backend, schedule, device, dict(params or {}))
+    is_text = isinstance(path_or_source, str) and (
+        "\n" in path_or_source or not path_or_source.endswith(".fut")
+    )
+    if is_text:
+        source = Source("<text>", str(path_or_source))
+    else:
+        source = compiler.read_source(Path(path_or_source))
+    return compiler.compile_program(source, options)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("Program", "EntryPoint", "Parameter"):
+        from minifut import program
+
+        return getattr(program, name)
+    raise AttributeError(f"module 'minifut' has no attribute '{name}'")

@@ -1,0 +1,157 @@
+"""The driver: the stages of compilation, one function each, and all of them in a row.
+
+    Source -- check --> CheckedProgram -- to_core --> core (Soacs)
+           -- to_kernels --> core (Kernels) -- to_host_module --> Python text
+           -- load --> Program
+
+Every stage imports what it needs when it is called, so that `check` pays for the front
+end only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from minifut.errors import InternalError, MinifutError, Source, UsageError
+from minifut.program import EntryPoint, Program, check_names, describe, unknown
+
+if TYPE_CHECKING:
+    from minifut.frontend.check import CheckedProgram
+    from minifut.ir.core import Program as CoreProgram
+    from minifut.passes.pipeline import PipelineOptions
+
+T = TypeVar("T")
+
+SCHEDULES = ("cpu", "gpu")
+BACKENDS = ("opencl", "interpreter")
+LARGEST_SOURCE = 16 << 20
+"""bytes; a longer program is not read"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to compile for.
+
+    `schedule` and `device` None: chosen by what is there. `parameters` sets tuning
+    parameters by name.
+    """
+
+    backend: str = "opencl"
+    schedule: str | None = None
+    device: str | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise UsageError(unknown("backend", self.backend, BACKENDS))
+        if self.schedule is not None and self.schedule not in SCHEDULES:
+            raise UsageError(unknown("schedule", self.schedule, SCHEDULES))
+
+
+def read_source(path: Path) -> Source:
+    """A program from its file."""
+    try:
+        if path.stat().st_size > LARGEST_SOURCE:
+            raise UsageError(f"{path}: larger than {LARGEST_SOURCE >> 20} MiB")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start}: the text is not UTF-8") from None
+    return Source(str(path), text)
+
+
+def check(source: Source) -> CheckedProgram:
+    """Parse and check. Raises `CompileError`."""
+    from minifut.frontend.check import check_program
+
+    return _stage("checking", lambda: check_program(source))
+
+
+def to_core(checked: CheckedProgram) -> CoreProgram:
+    """Elaborate to the core: monomorphic, first order, unzipped."""
+    from minifut.frontend.elaborate import elaborate_program
+
+    return _stage("elaboration", lambda: elaborate_program(checked))
+
+
+def to_kernels(
+    program: CoreProgram, options: PipelineOptions | None = None
+) -> CoreProgram:
+    """Run the standard pipeline of passes."""
+    from minifut.passes.pipelines import run_pipeline
+
+    return run_pipeline(program, options)
+
+
+def to_host_module(program: CoreProgram, schedule: str, name: str = "program") -> str:
+    """The text of the Python module that runs the program without the compiler."""
+    from minifut.opencl.module import module_text
+
+    return _stage(
+        "code generation", lambda: module_text(program, schedule=schedule, name=name)
+    )
+
+
+def load(
+    module: str,
+    device: str | None = None,
+    parameters: Mapping[str, int] | None = None,
+) -> Program:
+    """The program of a generated module, on a device."""
+    namespace: dict[str, Any] = {"__name__": "minifut_generated"}
+    exec(compile(module, "<generated module>", "exec"), namespace)
+    generated = namespace["program"]
+    check_names(parameters or {}, [p.name for p in generated.parameters])
+    instance = generated.load(device=device, parameters=dict(parameters or {}))
+    entries = [
+        EntryPoint(
+            entry.name,
+            describe(entry.parameters),
+            describe(entry.results),
+            getattr(instance, entry.name),
+        )
+        for entry in generated.entries
+    ]
+    return Program(entries, str(instance.device))
+
+
+def compile_checked(checked: CheckedProgram, options: Options, name: str) -> Program:
+    """The rest of the way from a checked program."""
+    program = to_core(checked)
+    if options.backend == "interpreter":
+        from minifut.interpreted import interpreted_program
+
+        return interpreted_program(program, options.parameters)
+    schedule = options.schedule or device_kind(options.device)
+    module = to_host_module(to_kernels(program), schedule, name)
+    return load(module, options.device, options.parameters)
+
+
+def compile_program(source: Source, options: Options) -> Program:
+    """All stages."""
+    return compile_checked(check(source), options, Path(source.name).stem)
+
+
+def device_kind(device: str | None) -> str:
+    """The schedule that fits the device: its kind, "cpu" or "gpu"."""
+    from minifut.opencl.runtime.device import open_device
+
+    return open_device(device).kind
+
+
+def _stage(name: str, run: Callable[[], T]) -> T:
+    try:
+        return run()
+    except (MinifutError, MemoryError):
+        raise
+    except RecursionError:
+        raise UsageError(
+            "the program is nested too deeply: name some of its inner expressions"
+        ) from None
+    except Exception as error:
+        raise InternalError(name, f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,148 @@
+"""A program ready to run, the same for every backend: entry points that can be called.
+
+    prog = minifut.compile("matmul.fut")
+    prog.main(a, b)                      # NumPy in, NumPy out
+    prog.entries["main"].parameters      # names and types
+
+Arrays are NumPy (or pyopencl) arrays, scalars NumPy scalars; several results make a
+tuple. A tuple of Futhark is a Python tuple, a record a dict, anything else an object
+that can only be passed on to other entry points.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minifut.values.types import ValueType
+
+
+class Described(Protocol):
+    """What backends say about a parameter or result."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def unique(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter or a result of an entry point."""
+
+    name: str
+    type_text: str
+    kind: str
+    """"array" (scalars included), "tuple", "record" or "opaque" """
+    unique: bool
+
+    @property
+    def value_type(self) -> ValueType | None:
+        """The type of its values, None if it is not an array or a scalar."""
+        return value_type_of_text(self.type_text) if self.kind == "array" else None
+
+
+_ARRAY_TYPE = re.compile(r"\*?((?:\[\])*)([iuf][0-9]+|bool)\Z")
+
+
+def value_type_of_text(text: str) -> ValueType | None:
+    """Read `[][]f32`."""
+    from minifut.values.types import ValueType
+
+    found = _ARRAY_TYPE.match(text)
+    return None if found is None else ValueType(found[2], len(found[1]) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """An entry point: call it."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    results: tuple[Parameter, ...]
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it. Raises `UsageError` for wrong arguments, `ProgramError` when the
+        program fails, `MemoryError` when the device's memory does not suffice."""
+        if len(arguments) != len(self.parameters):
+            raise UsageError(
+                f"{self.name}: {len(self.parameters)} arguments are expected"
+                f"{self._signature()}, {len(arguments)} were given"
+            )
+        return self.function(*arguments)
+
+    def call(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Run it; the results as a tuple, however many there are."""
+        results = self(*arguments)
+        return results if len(self.results) != 1 else (results,)
+
+    def _signature(self) -> str:
+        if not self.parameters:
+            return ""
+        shown = ", ".join(f"{p.name}: {p.type_text}" for p in self.parameters)
+        return f" ({shown})"
+
+
+class Program:
+    """Entry points by name, also as attributes."""
+
+    def __init__(self, entries: Iterable[EntryPoint], description: str) -> None:
+        self.entries: dict[str, EntryPoint] = {e.name: e for e in entries}
+        self.description = description
+
+    def __getattr__(self, name: str) -> EntryPoint:
+        entries = self.__dict__.get("entries", {})
+        if name in entries:
+            found: EntryPoint = entries[name]
+            return found
+        raise AttributeError(f"the program has no entry point '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.entries]
+
+    def __repr__(self) -> str:
+        return f"<minifut program on {self.description}: {', '.join(self.entries)}>"
+
+    def entry(self, name: str) -> EntryPoint:
+        """The entry point of a name. Raises `UsageError` that suggests another."""
+        if name not in self.entries:
+            raise UsageError(unknown("entry point", name, self.entries))
+        return self.entries[name]
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that does not exist, with the nearest one that does."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    if near:
+        return f"there is no {what} '{name}'; did you mean '{near[0]}'?"
+    if not names:
+        return f"there is no {what} '{name}', nor any other"
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"there is no {what} '{name}'; there are: {listed}"
+
+
+def describe(parts: Iterable[Described]) -> tuple[Parameter, ...]:
+    """Parameters or results from what a backend says about them."""
+    return tuple(Parameter(p.name, p.text, p.kind, p.unique) for p in parts)
+
+
+def check_names(given: Mapping[str, int], known: Iterable[str]) -> None:
+    """Refuse tuning parameters that the program does not have."""
+    names = set(known)
+    for name in given:
+        if name not in names:
+            raise UsageError(unknown("parameter", name, names))
