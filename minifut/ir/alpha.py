@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir import fields
-from minifut.ir.core import Program
+from minifut.ir.core import Constant, Program
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType
 from minifut.names import Name
@@ -39,8 +39,11 @@ class _Pairing:
             return False
         if isinstance(left, Name):
             if left in self.forward or right in self.backward:
-                return self.forward.get(left) == right
+                return bool(self.forward.get(left) == right)
             return bool(left == right)
+        if isinstance(left, Constant):
+            same_number = repr(left.value) == repr(right.value)
+            return bool(left.type == right.type and same_number)
         if isinstance(left, Size):
             return bool(self.size(left) == right)
         if isinstance(left, ArrayType):
