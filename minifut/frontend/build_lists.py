@@ -21,7 +21,7 @@ def _index_step(dimensions: list[Any]) -> tuple[Any, ...]:
 
 
 LISTS: dict[str, Any] = {
-    "empty": lambda: [],
+    "empty": list,
     "single": lambda item: [item],
     "append": _append,
     "prepend": lambda item, items: [item, *items],

@@ -56,8 +56,7 @@ def bound_operator(at: At, operator: Var) -> str:
     if operator.name.qualifiers:
         raise CompileError(
             at,
-            f"`{operator.name}` cannot be defined here: it names an operator of another "
-            "module",
+            f"`{operator.name}` cannot be defined here: it belongs to another module",
             "define it without the module's name",
         )
     return operator.name.name

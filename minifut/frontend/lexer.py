@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 
 from minifut.errors import CompileError, Location, Source
 
-KEYWORDS = frozenset(
-    "assert case def do else entry false for if import in include let local loop match "
-    "module open then true type val while with".split()
-)
+KEYWORDS = frozenset([
+    "assert", "case", "def", "do", "else", "entry", "false", "for", "if", "import",
+    "in", "include", "let", "local", "loop", "match", "module", "open", "then", "true",
+    "type", "val", "while", "with",
+])  # fmt: skip
 
 # These operators are also something else in the grammar, and are tokens of their own.
 SPECIAL_OPERATORS = frozenset(["=", "-", "*", "<", "^", "|", "!", "->"])
@@ -34,7 +35,8 @@ _FLOAT_SUFFIX = r"(?:f(?:16|32|64))?"
 _TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\r\n\f\v]+)
-    | (?P<word>{_WORD}) (?P<qualified>(?:\.{_WORD})*\.{_SYMBOL})?
+    | (?P<word>(?<![a-zA-Z0-9_']\.){_WORD}) (?P<qualified>(?:\.{_WORD})*+\.{_SYMBOL})?
+    | (?P<field>{_WORD})
     | (?P<doc>--[ ]\|[^\n]*(?:\n[ \t\f\v]*--[^\n]*)*)
     | (?P<comment>--[^\n]*)
     | (?P<number>
@@ -123,7 +125,7 @@ def tokenize(source: Source) -> Tokens:
             position = end
             continue
         lexeme = match.group()
-        if group == "word":
+        if group == "word" or group == "field":
             kind = lexeme if lexeme in KEYWORDS else "ID"
         elif group == "fixed":
             kind = lexeme

@@ -23,12 +23,12 @@ _LETTERS = {
     "\\": 92, "'": 39, '"': 34,
 }  # fmt: skip
 _NAMED = {
-    name: code
-    for code, name in enumerate(
-        "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 "
-        "NAK SYN ETB CAN EM SUB ESC FS GS RS US SP".split()
-    )
-} | {"DEL": 127}
+    "NUL": 0, "SOH": 1, "STX": 2, "ETX": 3, "EOT": 4, "ENQ": 5, "ACK": 6, "BEL": 7,
+    "BS": 8, "HT": 9, "LF": 10, "VT": 11, "FF": 12, "CR": 13, "SO": 14, "SI": 15,
+    "DLE": 16, "DC1": 17, "DC2": 18, "DC3": 19, "DC4": 20, "NAK": 21, "SYN": 22,
+    "ETB": 23, "CAN": 24, "EM": 25, "SUB": 26, "ESC": 27, "FS": 28, "GS": 29, "RS": 30,
+    "US": 31, "SP": 32, "DEL": 127,
+}  # fmt: skip
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 DIGIT_LIMIT = 4000

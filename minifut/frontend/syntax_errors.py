@@ -15,16 +15,14 @@ _OPENERS = {"(": ")", "[": "]", "INDEX": "]", "#[": "]", "{": "}"}
 _CLOSERS = frozenset([")", "]", "}"])
 
 _ATOM = frozenset(
-    ["ID", "NATURAL", "NUMBER", "CHAR", "STRING", "CONSTRUCTOR", "true", "false"]
-    + ["(", "[", "{", "???"]
+    "ID NATURAL NUMBER CHAR STRING CONSTRUCTOR true false ( [ { ???".split()  # noqa: SIM905
 )
 _EXPRESSION = _ATOM | {"-", "!", "\\", "if", "let", "loop", "match", "assert", "#["}
 _OPERATOR = frozenset(
-    ["OPERATOR", "-", "*", "<", "^", "|", "`", "..", "...", "..<", "..>", "with"]
-    + [".", "INDEX"]
+    "OPERATOR - * < ^ | ` .. ... ..< ..> with . INDEX".split()  # noqa: SIM905
 )
 _DECLARATION = frozenset(
-    "def let entry type module open import local #[ DOC val include".split()
+    "def let entry type module open import local #[ DOC val include".split()  # noqa: SIM905
 )
 _TYPE = frozenset(["ID", "(", "[", "INDEX", "{", "*", "?", "CONSTRUCTOR"])
 _PATTERN = _ATOM - {"STRING", "[", "???"} | {"_", "-", "#["}
@@ -92,7 +90,8 @@ def _expected(table: Table, states: list[int]) -> set[str]:
 
 def _accepts(table: Table, states: list[int], kind: str) -> bool:
     """Whether the parser would come to shift `kind`, once it has reduced."""
-    kept, added = len(states), []
+    kept = len(states)
+    added: list[int] = []
     while True:
         state = added[-1] if added else states[kept - 1]
         action = table.rows[state].get(kind)
@@ -131,47 +130,65 @@ def _in_words(expected: set[str]) -> str:
 
 
 def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+    """What to do, from the token found and those before it."""
     kind, text = tokens.kinds[place], tokens.texts[place]
-    brackets = _bracket_hint(tokens, place)
+    brackets = _bracket_hint(tokens, place, expected)
     if brackets:
         return brackets
     if kind == "OPERATOR" and text not in ("==", "=>"):
         for start in ("=", "->"):
             if text.startswith(start) and start in expected:
-                return (
-                    f"`{text}` is read as one operator; write a space behind `{start}`"
-                )
+                return f"`{text}` is read as one operator; put a space behind `{start}`"
     if "in" in expected and (kind == END or kind in _DECLARATION):
         return "a `let` needs `in` and a result behind it; is `in` missing?"
     if "else" in expected:
         return "an `if` needs both `then` and `else`"
-    if kind == "=" and _binds_pattern(tokens, place):
-        return (
-            "a top-level definition binds one name; bind the whole to a name, then "
-            "define each part, as `def x = whole.0`"
-        )
+    if kind == "=":
+        return _equals_hint(tokens, place, expected)
+    if "val" in expected and kind in ("def", "let", "entry"):
+        return "in a module type, a value is declared by `val name : type`"
     if kind in ("def", "entry") and "def" not in expected:
         return (
             f"`{kind}` stands at the top level or in a module only; is the definition "
             "before it unfinished? Inside an expression use `let ... in`"
         )
-    if kind == "DOC":
-        return "a comment `-- |` documents a declaration; write `--` elsewhere"
-    if kind == "=":
-        return "`=` gives a name its meaning; to compare, write `==`"
-    if text == "=>":
-        return "an arrow is written `->`"
-    if kind == "!":
-        return "`!` is a prefix operator and cannot be used as infix; unequal is `!=`"
+    if "def" in expected and kind in ("ID", "val"):
+        return "a definition begins with `def`"
     if kind in KEYWORDS and "ID" in expected:
         return f"`{text}` is a reserved word and cannot be a name"
+    if kind == ":" and {"=", "}"} <= expected:
+        return "the fields of a record have values behind `=`, as in `{x = 1}`"
+    if kind == "->" and {"=", ":"} <= expected:
+        return "the type of a result is written behind `:`, before the `=`"
+    if kind == "'" and "if" in expected:
+        return 'a string is written with double quotes, as in "text"'
+    return _TOKEN_HINTS.get(text if kind != "DOC" else kind)
+
+
+_TOKEN_HINTS = {
+    "DOC": "a comment `-- |` documents a declaration; write `--` elsewhere",
+    "=>": "an arrow is written `->`",
+    "!": "`!` is a prefix operator and cannot be used as infix; unequal is `!=`",
+}
+
+
+def _equals_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+    """Why a `=` is not in place."""
+    if _binds_pattern(tokens, place):
+        return (
+            "a top-level definition binds one name; bind the whole to a name, then "
+            "define each part, as `def x = whole.0`"
+        )
+    if "|" in expected:
+        return "`=` gives a name its meaning; to compare, write `==`"
     return None
 
 
-def _bracket_hint(tokens: Tokens, place: int) -> str | None:
+def _bracket_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
     """Which bracket before `place` the found token does not fit, if any."""
     kind = tokens.kinds[place]
-    if kind != END and kind not in _CLOSERS and kind not in ("def", "entry"):
+    ends = kind in (END, "def", "entry") or (kind == "=" and ")" in expected)
+    if not ends and kind not in _CLOSERS:
         return None
     open_places: list[int] = []
     for earlier in range(place):
