@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from shapes import declaration, expression, program, shape, type_of
 
 from minifut.errors import CompileError, Location, Source
 from minifut.frontend import syntax as s
 from minifut.frontend.parser import NESTING_LIMIT, parse_expression, parse_program
+
+from .shapes import declaration, expression, program, shape, type_of
 
 
 @pytest.mark.parametrize(
@@ -60,11 +61,13 @@ def test_operators_bind_by_their_first_characters(text: str, read: str) -> None:
         ("assert c x + y", "(Assert c (+ x y))"),
         (
             "#[a(b,2)] x + y",
-            "(Attributed (Attribute a [(Attribute b none) (Attribute 2 none)]) (+ x y))",
+            "(Attributed (Attribute a [(Attribute b none) (Attribute 2 none)]) (+ x "
+            "y))",
         ),
         (
             "match a case 1 -> match b case _ -> c case -1 -> d",
-            "(Match a [(Case (LiteralPattern 1) (Match b [(Case (WildcardPattern) c) (Case (LiteralPattern -1) d)]))])",
+            "(Match a [(Case (LiteralPattern 1) (Match b [(Case (WildcardPattern) "
+            "c) (Case (LiteralPattern -1) d)]))])",
         ),
     ],
 )
@@ -83,7 +86,8 @@ def test_prefix_forms_reach_far_right(text: str, read: str) -> None:
         ("a[::-1]", "(Index a [(SliceIndex none none (neg 1))])"),
         (
             "a[i:j:k, :n, 1:, :]",
-            "(Index a [(SliceIndex i j k) (SliceIndex none n none) (SliceIndex 1 none none) (SliceIndex none none none)])",
+            "(Index a [(SliceIndex i j k) (SliceIndex none n none) (SliceIndex 1 "
+            "none none) (SliceIndex none none none)])",
         ),
         ("x.0.1", "(Project (Project x 0) 1)"),
         ("(x).0.y", "(Project (Project <x> 0) y)"),
@@ -91,7 +95,8 @@ def test_prefix_forms_reach_far_right(text: str, read: str) -> None:
         ("#foo #bar 1", "(Constructor foo [(Constructor bar []) 1])"),
         (
             "{x = 1, y, 0 = 2,}",
-            "(RecordExp [(FieldAssignment x 1) (FieldAssignment y y) (FieldAssignment 0 2)])",
+            "(RecordExp [(FieldAssignment x 1) (FieldAssignment y y) "
+            "(FieldAssignment 0 2)])",
         ),
         ("[1, 2,]", "(ArrayExp [1 2])"),
         ("()", "(TupleExp [])"),
@@ -134,7 +139,8 @@ def test_sections(text: str, read: str) -> None:
         ),
         (
             "let [n] (xs: [n]i32) = e in n",
-            "(Let [(SizeParam n)] (ParensPattern (AscribedPattern xs (TypeArray n i32))) e n)",
+            "(Let [(SizeParam n)] (ParensPattern (AscribedPattern xs (TypeArray n "
+            "i32))) e n)",
         ),
         (
             "let f [n] 't x : t = x in f",
