@@ -1,0 +1,152 @@
+"""Where an array lies: a memory, an offset and a stride for each dimension.
+
+    xs            : offset 0, strides (m, 1)          row-major [n][m]
+    xs[i, 2:]     : offset i * m + 2, strides (1)
+    transpose xs  : offset 0, strides (1, m)
+
+All in elements, as sizes, so that slices, rearrangements and many reshapes are only
+another view of the same memory. What is no view is copied by whoever needs it.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.node import value
+from minifut.ir.sizes import ONE, ZERO, Size, product
+from minifut.kernel_code.nodes import Memory
+
+
+@value
+class Array:
+    """A view of a memory; sizes are over variables of the code that uses it."""
+
+    memory: Memory
+    shape: tuple[Size, ...]
+    offset: Size
+    strides: tuple[Size, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def count(self) -> Size:
+        """The number of elements."""
+        return product(self.shape)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the elements lie densely in row-major order (from the offset)."""
+        expected = row_major_strides(self.shape)
+        return all(
+            stride == dense or size == ONE
+            for stride, dense, size in zip(
+                self.strides, expected, self.shape, strict=True
+            )
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """Row-major from offset 0, as results and arguments of functions must be."""
+        return self.offset == ZERO and self.is_row_major
+
+    def position(self, indices: tuple[Size, ...]) -> Size:
+        """The offset of the row (or element) at the outermost indices."""
+        position = self.offset
+        for index, stride in zip(indices, self.strides, strict=False):
+            position = position + index * stride
+        return position
+
+    def row(self, indices: tuple[Size, ...]) -> Array:
+        """The view left when the outermost dimensions are fixed."""
+        used = len(indices)
+        return Array(
+            self.memory,
+            self.shape[used:],
+            self.position(indices),
+            self.strides[used:],
+        )
+
+    def slice(self, entries: tuple[Size | tuple[Size, Size, Size], ...]) -> Array:
+        """Fix a dimension by an index, or keep (start, length, stride) of it."""
+        offset, shape, strides = self.offset, [], []
+        for entry, size, stride in zip(entries, self.shape, self.strides, strict=False):
+            del size
+            if isinstance(entry, Size):
+                offset = offset + entry * stride
+            else:
+                start, length, step = entry
+                offset = offset + start * stride
+                shape.append(length)
+                strides.append(step * stride)
+        rest = len(entries)
+        return Array(
+            self.memory,
+            (*shape, *self.shape[rest:]),
+            offset,
+            (*strides, *self.strides[rest:]),
+        )
+
+    def rearrange(self, permutation: tuple[int, ...]) -> Array:
+        """Dimension i of the result is dimension `permutation[i]` of this view."""
+        return Array(
+            self.memory,
+            tuple(self.shape[d] for d in permutation),
+            self.offset,
+            tuple(self.strides[d] for d in permutation),
+        )
+
+    def reshape(self, shape: tuple[Size, ...]) -> Array | None:
+        """The same elements under another shape; None if that needs a copy."""
+        if shape == self.shape:
+            return self
+        if self.is_row_major:
+            return Array(self.memory, shape, self.offset, row_major_strides(shape))
+        kept = 0
+        while (
+            kept < min(len(shape), self.rank) and shape[kept] == self.shape[kept]
+        ):  # equal outer dimensions may have any strides
+            kept += 1
+        inner = Array(
+            self.memory, self.shape[kept:], self.offset, self.strides[kept:]
+        ).innermost_run()
+        rest = shape[kept:]
+        if inner is None:
+            return None
+        strides = tuple(stride * inner for stride in row_major_strides(rest))
+        return Array(self.memory, shape, self.offset, self.strides[:kept] + strides)
+
+    def innermost_run(self) -> Size | None:
+        """The distance of neighbours if all elements, in row-major order, lie at equal
+        distances; else None."""
+        step: Size | None = None
+        expected: Size | None = None
+        for size, stride in zip(
+            reversed(self.shape), reversed(self.strides), strict=True
+        ):
+            if size == ONE:
+                continue
+            if expected is None:
+                step = stride
+            elif stride != expected:
+                return None
+            expected = stride * size
+        return step if step is not None else ONE
+
+    def with_shape(self, shape: tuple[Size, ...]) -> Array:
+        """The same view with its sizes told in other, equal words."""
+        return Array(self.memory, shape, self.offset, self.strides)
+
+
+def row_major_strides(shape: tuple[Size, ...]) -> tuple[Size, ...]:
+    """The strides of a dense array of that shape."""
+    strides: list[Size] = []
+    stride = ONE
+    for size in reversed(shape):
+        strides.append(stride)
+        stride = stride * size
+    return tuple(reversed(strides))
+
+
+def whole(memory: Memory, shape: tuple[Size, ...]) -> Array:
+    """A dense row-major array that starts where its memory does."""
+    return Array(memory, shape, ZERO, row_major_strides(shape))
