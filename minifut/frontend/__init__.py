@@ -1,0 +1,1 @@
+"""Futhark text to checked syntax, and from there to the core by elaboration."""
