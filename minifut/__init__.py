@@ -23,8 +23,8 @@ A tour of the house, in the order in which a program passes through it:
 `testing`      reads the test blocks of programs, runs them and judges the results.
 `cli`          the `minifut` command, a file for each subcommand.
 
-`compiler.py` ties the stages together, `program.py` is what users call, `errors.py` says
-what can go wrong: `CompileError`, `ProgramError`, `UsageError`, `InternalError`.
+`compiler.py` ties the stages together, `program.py` is what users call, `errors.py`
+says what can go wrong: `CompileError`, `ProgramError`, `UsageError`, `InternalError`.
 """
 
 from __future__ import annotations

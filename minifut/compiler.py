@@ -101,13 +101,20 @@ def load(
     module: str,
     device: str | None = None,
     parameters: Mapping[str, int] | None = None,
+    all_known: bool = True,
 ) -> Program:
-    """The program of a generated module, on a device."""
+    """The program of a generated module, on a device.
+
+    Parameters that it does not have are refused, or left out if not `all_known`.
+    """
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
     exec(compile(module, "<generated module>", "exec"), namespace)
     generated = namespace["program"]
-    check_names(parameters or {}, [p.name for p in generated.parameters])
-    instance = generated.load(device=device, parameters=dict(parameters or {}))
+    known = {p.name for p in generated.parameters}
+    if all_known:
+        check_names(parameters or {}, known)
+    chosen = {n: v for n, v in (parameters or {}).items() if n in known}
+    instance = generated.load(device=device, parameters=chosen)
     entries = [
         EntryPoint(
             entry.name,

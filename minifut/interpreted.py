@@ -1,8 +1,8 @@
 """The interpreter as a backend: a core program whose entry points run on NumPy.
 
 Arguments are checked here as the OpenCL runtime checks them, so that both backends
-answer a wrong one alike; tuples, records and opaque values are taken apart into the core
-program's leaves and put together again.
+answer a wrong one alike; tuples, records and opaque values are taken apart into the
+core program's leaves and put together again.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Test blocks in programs: `blocks` reads them, `runner` runs them, `judge` judges."""

@@ -1,0 +1,78 @@
+"""What a run must give, and whether it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from minifut.errors import UsageError
+from minifut.program import EntryPoint
+from minifut.testing.blocks import RandomValues, ValuesFile, ValuesText
+from minifut.testing.posix import posix_regex
+from minifut.values.compare import compare_values
+from minifut.values.random import random_value
+from minifut.values.reader import read_file, read_values
+from minifut.values.text import read_scalar_or_type
+from minifut.values.types import ShapedType, Value, value_type
+
+
+def literal_values(given: ValuesText | ValuesFile, folder: Path) -> list[Value]:
+    """The values written in a block or in a data file beside the program."""
+    match given:
+        case ValuesText(text):
+            return read_values(text.encode(), "values", wrap=True)
+        case ValuesFile(path):
+            return read_values(read_file(folder / path), path, wrap=True)
+
+
+def random_values(given: RandomValues) -> list[Value]:
+    """A value for each type, each from the same seed; literals stand for themselves."""
+    found: list[Value] = []
+    for word in given.text.split():
+        type_or_value = read_scalar_or_type(word)
+        if isinstance(type_or_value, ShapedType):
+            found.append(random_value(type_or_value))
+        else:
+            found.append(type_or_value)
+    return found
+
+
+def check_arguments(entry: EntryPoint, values: Sequence[Any]) -> None:
+    """Refuse values of another number or other types than the parameters have: nothing
+    is converted."""
+    if len(values) != len(entry.parameters):
+        raise UsageError(
+            f"{entry.name} takes {len(entry.parameters)} values, "
+            f"{len(values)} are given"
+        )
+    for parameter, value in zip(entry.parameters, values, strict=True):
+        expected = parameter.value_type
+        if expected is None:
+            raise UsageError(
+                f"parameter {parameter.name} of {entry.name} has the type "
+                f"{parameter.type_text}, which cannot be written as a value"
+            )
+        if value_type(value) != expected:
+            raise UsageError(
+                f"parameter {parameter.name} of {entry.name}: a value of type "
+                f"{expected} is expected, got {value_type(value)}"
+            )
+
+
+def judge_values(got: Sequence[Any], expected: Sequence[Value]) -> str | None:
+    """None if the results are right, else what is wrong."""
+    flat: list[Any] = []
+    for result in got:
+        flat.extend(result if isinstance(result, tuple) and len(got) == 1 else [result])
+    for number, result in enumerate(flat):
+        if not hasattr(result, "dtype"):
+            return f"result #{number} is {result!r}, not an array or a scalar"
+    return compare_values(flat, expected)
+
+
+def judge_message(message: str, regex: str, what: str) -> str | None:
+    """None if the expression is found in the message."""
+    if posix_regex(regex).search(message):
+        return None
+    return f"{what} with '{regex}' was expected, it is:\n{message}"

@@ -1,0 +1,287 @@
+"""Run the test blocks of programs: each is compiled once and all its cases are run.
+
+A failure of one program, even an error inside minifut, never keeps the others from
+running.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minifut import compiler
+from minifut.errors import (
+    CompileError,
+    InternalError,
+    MinifutError,
+    ProgramError,
+    UsageError,
+)
+from minifut.testing.blocks import (
+    Block,
+    Case,
+    FailsWith,
+    RandomValues,
+    ScriptValues,
+    Spec,
+    ValuesFile,
+    ValuesText,
+    read_spec,
+)
+from minifut.testing.judge import (
+    check_arguments,
+    judge_message,
+    judge_values,
+    literal_values,
+    random_values,
+)
+
+if TYPE_CHECKING:
+    from minifut.frontend.check import CheckedProgram
+    from minifut.ir.core import Program as CoreProgram
+    from minifut.program import EntryPoint, Program
+
+SET_ASIDE = frozenset({"disable", "notest"})
+
+
+@dataclass(frozen=True, slots=True)
+class TestOptions:
+    """What to test on, which entry points (none: all), how long a program may take."""
+
+    __test__ = False
+
+    compile: compiler.Options = field(default_factory=compiler.Options)
+    entries: frozenset[str] = frozenset()
+    seconds: float | None = None
+
+    def sets_aside(self, tags: Iterable[str]) -> bool:
+        """Whether the tags say that this backend is not to be tested."""
+        unwanted = SET_ASIDE | {f"no_{self.compile.backend}"}
+        if self.compile.backend == "interpreter":
+            unwanted |= {"compiled"}
+        return not unwanted.isdisjoint(tags)
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome for one program."""
+
+    path: Path
+    failures: list[str] = field(default_factory=list)
+    runs: int = 0
+    is_set_aside: bool = False
+    seconds: float = 0.0
+
+
+class TimeLimit(BaseException):
+    """The program has used its time."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raises `TimeLimit` in the block when the time is over (in the main thread)."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signal_number: int, frame: Any) -> None:
+        raise TimeLimit
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def find_programs(paths: Iterable[Path]) -> list[Path]:
+    """The programs named, and those in the folders named, in order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(p for p in path.rglob("*.fut") if p.is_file())
+        elif path.exists():
+            found.append(path)
+        else:
+            raise UsageError(f"{path}: there is no such file or folder")
+    return found
+
+
+def run_program(path: Path, options: TestOptions) -> Report:
+    """Test one program."""
+    report = Report(path)
+    start = time.perf_counter()
+    try:
+        with time_limit(options.seconds):
+            _Run(path, options, report).run()
+    except TimeLimit:
+        report.failures.append(f"took more than {options.seconds:g} s")
+    except InternalError as error:
+        report.failures.append(_shorten(str(error)))
+    except (MinifutError, MemoryError) as error:
+        report.failures.append(_shorten(str(error) or "out of memory"))
+    except Exception as error:
+        report.failures.append(f"internal error: {_trace(error)}")
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+class _Run:
+    """One program with what is known about it while its tests run."""
+
+    def __init__(self, path: Path, options: TestOptions, report: Report) -> None:
+        self.path = path
+        self.options = options
+        self.report = report
+        self.source = compiler.read_source(path)
+        self.spec = Spec()
+        self.core: CoreProgram | None = None
+        self.oracle: Program | None = None
+
+    def run(self) -> None:
+        self.spec = read_spec(str(self.path), self.source.text)
+        if self.options.sets_aside(self.spec.tags):
+            self.report.is_set_aside = True
+        elif self.spec.compile_error is not None:
+            self.run_rejected(self.spec.compile_error)
+        else:
+            self.run_blocks()
+
+    def run_rejected(self, regex: str) -> None:
+        """The program must be refused, with the right words."""
+        try:
+            self.compile(wanted=False)
+        except CompileError as error:
+            self.fail(judge_message(str(error), regex, "a compile error"))
+        else:
+            self.fail("compiled, though it must be rejected")
+
+    def compile(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
+        """All stages; the program is loaded only if something will be run."""
+        checked = compiler.check(self.source)
+        self.core = compiler.to_core(checked)
+        options = self.options.compile
+        if options.backend == "interpreter":
+            return checked, self.interpreted() if wanted else None
+        schedule = options.schedule or compiler.device_kind(options.device)
+        kernels = compiler.to_kernels(self.core)
+        module = compiler.to_host_module(kernels, schedule, self.path.stem)
+        if not wanted:
+            return checked, None
+        return checked, compiler.load(
+            module, options.device, options.parameters, all_known=False
+        )
+
+    def interpreted(self) -> Program:
+        from minifut.interpreted import interpreted_program
+
+        assert self.core is not None
+        return interpreted_program(self.core, self.options.compile.parameters)
+
+    def run_blocks(self) -> None:
+        wanted = any(block.cases for block in self.spec.blocks)
+        checked, program = self.compile(wanted)
+        said = "\n".join(str(warning) for warning in checked.warnings)
+        for block in self.spec.blocks:
+            for regex in block.warnings:
+                self.fail(judge_message(said, regex, "a warning"))
+            for name in block.properties:
+                self.fail(f"property {name}: property tests are not supported")
+            if program is not None:
+                self.run_block(program, block)
+
+    def run_block(self, program: Program, block: Block) -> None:
+        chosen = self.options.entries
+        for name in block.entries:
+            if chosen and name not in chosen:
+                continue
+            for case in block.cases:
+                if not self.options.sets_aside(case.tags):
+                    self.report.runs += 1
+                    self.run_case(program, name, case)
+
+    def run_case(self, program: Program, name: str, case: Case) -> None:
+        """One case of one entry point; a failure is noted and the others go on."""
+        where = f"{name}, {case.name!r} (line {case.line})"
+        try:
+            entry = program.entry(name)
+            arguments = self.arguments(program, entry, case)
+            wrong = self.judge(entry, arguments, case)
+        except InternalError as error:
+            wrong = str(error)
+        except (MinifutError, MemoryError) as error:
+            wrong = str(error) or "out of memory"
+        except Exception as error:
+            wrong = f"internal error: {_trace(error)}"
+        self.fail(wrong and f"{where}: {_shorten(wrong)}")
+
+    def arguments(self, program: Program, entry: EntryPoint, case: Case) -> list[Any]:
+        match case.input:
+            case ScriptValues(text, in_file):
+                from minifut.testing.script import script_arguments
+
+                if in_file:
+                    text = (self.path.parent / text).read_text(encoding="utf-8")
+                return script_arguments(program, entry, text, self.path.parent)
+            case RandomValues():
+                values = random_values(case.input)
+            case ValuesText() | ValuesFile():
+                values = literal_values(case.input, self.path.parent)
+        check_arguments(entry, values)
+        return list(values)
+
+    def judge(self, entry: EntryPoint, arguments: list[Any], case: Case) -> str | None:
+        """Run and compare."""
+        if isinstance(case.output, FailsWith):
+            return _judge_failure(entry, arguments, case.output.regex)
+        expected = None
+        if isinstance(case.output, ValuesText | ValuesFile):
+            expected = literal_values(case.output, self.path.parent)
+        elif case.output == "auto":
+            expected = self.expected_by_oracle(entry, case)
+        got = entry.call(arguments)
+        return None if expected is None else judge_values(got, expected)
+
+    def expected_by_oracle(self, entry: EntryPoint, case: Case) -> list[Any]:
+        """What the interpreter gives for the same input."""
+        if self.oracle is None:
+            self.oracle = self.interpreted()
+        other = self.oracle.entry(entry.name)
+        results = other.call(self.arguments(self.oracle, other, case))
+        if len(results) == 1 and isinstance(results[0], tuple):
+            results = results[0]
+        return list(results)
+
+    def fail(self, message: str | None) -> None:
+        if message:
+            self.report.failures.append(message)
+
+
+def _judge_failure(entry: EntryPoint, arguments: list[Any], regex: str) -> str | None:
+    try:
+        got = entry.call(arguments)
+    except (ProgramError, UsageError) as error:
+        return judge_message(str(error), regex, "a run-time error")
+    shown = ", ".join(str(value) for value in got)[:200]
+    return f"a run-time error with '{regex}' was expected, the results are: {shown}"
+
+
+def _trace(error: Exception) -> str:
+    last = traceback.format_exception(error)[-4:]
+    return "".join(last).strip()
+
+
+def _shorten(text: str, most: int = 30) -> str:
+    lines = text.split("\n")
+    if len(lines) <= most:
+        return text
+    return "\n".join([*lines[:most], f"... ({len(lines) - most} more lines)"])
