@@ -1,0 +1,254 @@
+"""Which updates may write into the array they update, and what must be copied for it.
+
+    let ys = xs with [i] = v        in place, if nothing reads xs (or a view of it) later
+
+`Update`, scatters and histograms give new arrays; they may reuse the memory of the old
+one when that memory belongs to this activation of this body and no name that may share
+it is needed any more. The result is correct by itself and asks nothing of uniqueness
+types: parameters not marked unique are never written.
+
+How: a forward sweep gives each array its *roots*, the allocations that it may live in
+(`analysis.aliases`); a backward sweep knows at each statement which names are needed
+later. An update is in place if all roots of its array are writable, were made in the
+same body (or in branches of it), and are not roots of any name needed later.
+
+A loop's parameters are roots of their own: they are writable, provided that what they
+start from is not needed afterwards. Where it is, and where something in the loop really
+writes them, the start has to be copied once: `InPlace.copied` says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
+from minifut.ir.core import (
+    Apply,
+    Atom,
+    Body,
+    Case,
+    Function,
+    If,
+    Loop,
+    Match,
+    Program,
+    Stm,
+    Update,
+)
+from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
+from minifut.ir.soacs import Hist, Scatter
+from minifut.ir.traverse import children, free_names, own_names, walk
+from minifut.names import Name
+
+
+@dataclass(slots=True)
+class InPlace:
+    """`updates`: names bound to results of updates, scatters and histograms that may
+    live in the memory of the array they replace. `copied`: parameters of loops whose
+    initial array must be copied before the loop starts."""
+
+    updates: set[Name] = field(default_factory=set)
+    copied: set[Name] = field(default_factory=set)
+
+
+def in_place_updates(function: Function, program: Program | None = None) -> InPlace:
+    """What may be done in place in the function; see the module.
+
+    Parameters marked unique are written only if nothing in `program` calls the
+    function: then the runtime alone answers for what it passes.
+    """
+    called = program is not None and any(
+        isinstance(node, Apply) and node.function == function.name
+        for node in walk(program)
+    )
+    sweep = _Sweep(find_aliases(function, owns_parameters=not called))
+    sweep.need_all(function.body.result)
+    sweep.statements(function.body.statements, function)
+    return sweep.found
+
+
+class _Sweep:
+    """Goes backwards through bodies, with the names needed later."""
+
+    def __init__(self, aliases: Aliases) -> None:
+        self.aliases = aliases
+        self.found = InPlace()
+        self.needed: set[Name] = set()
+        self.needed_roots: Counter[Name] = Counter()
+        self.written: set[Name] = set()
+
+    # --- the names needed later ---
+
+    def need(self, name: Name) -> None:
+        if name not in self.needed:
+            self.needed.add(name)
+            self.needed_roots.update(self.aliases.roots.get(name, NONE))
+
+    def need_all(self, atoms: Iterable[Atom]) -> None:
+        for atom in atoms:
+            if isinstance(atom, Name):
+                self.need(atom)
+
+    def forget(self, name: Name) -> None:
+        if name in self.needed:
+            self.needed.remove(name)
+            self.needed_roots.subtract(self.aliases.roots.get(name, NONE))
+
+    def reset(self, names: set[Name]) -> None:
+        for name in self.needed - names:
+            self.forget(name)
+        for name in names - self.needed:
+            self.need(name)
+
+    def is_needed(self, roots: Roots) -> bool:
+        return any(self.needed_roots[root] > 0 for root in roots)
+
+    # --- bodies ---
+
+    def statements(self, statements: tuple[Stm, ...], place: object) -> None:
+        """Backwards; `place` is the activation that the statements belong to."""
+        for statement in reversed(statements):
+            own: set[Name] = set()
+            for bound in statement.pattern:
+                self.forget(bound.name)
+                own_names(bound, own)
+            self.statement(statement, place)
+            self.need_all(own)
+
+    def statement(self, statement: Stm, place: object) -> None:
+        exp = statement.exp
+        match exp:
+            case If() | Match():
+                self.branches(exp, place)
+                return
+            case Loop():
+                self.loop(exp)
+            case Update(array, _, value):
+                overlap = self.aliases.of(value) & self.aliases.of(array)
+                self.replace(statement.pattern[0].name, array, overlap, place)
+            case _:
+                self.bulk(statement, place)
+                self.inner(exp)
+        self.need_all(free_names(exp))
+
+    def branches(self, exp: If | Match, place: object) -> None:
+        """Each branch on its own, with the same names needed after it."""
+        after = set(self.needed)
+        before = set(after)
+        for inner in children(exp):
+            body = inner.body if isinstance(inner, Case) else inner
+            self.reset(after)
+            self.need_all(body.result)
+            self.statements(body.statements, place)
+            before |= self.needed
+        self.reset(before)
+        own: set[Name] = set()
+        own_names(exp, own)
+        self.need_all(own)
+
+    def loop(self, exp: Loop) -> None:
+        """The body is an activation of its own, where its parameters are at home."""
+        after = set(self.needed)
+        self.need_all(free_names(exp.body) - {p.name for p in exp.parameters})
+        around = set(self.needed)
+        self.need_all(exp.body.result)
+        self.statements(exp.body.statements, exp)
+        self.reset(around)
+        self.copies(exp)
+        self.reset(after)
+
+    def copies(self, exp: Loop) -> None:
+        """Which written parameters start from something that is still needed."""
+        links = self.aliases.links[exp]
+        written: set[Name] = set()
+        for group in links.values():
+            if group & self.written:
+                written |= group
+        names = [p.name for p in exp.parameters]
+        kept = {
+            name: self.aliases.of(atom)
+            for name, atom in zip(names, exp.initial, strict=True)
+        }
+        for name in [name for name in names if name in written]:
+            roots = kept[name]
+            shared = any(
+                roots & others for other, others in kept.items() if other != name
+            )
+            owned = self.aliases.writable(roots, self.aliases.place[exp])
+            if shared or not owned or self.is_needed(roots):
+                self.found.copied.add(name)
+                del kept[name]
+            else:
+                self.written |= roots
+
+    def inner(self, exp: object) -> None:
+        """Lambdas and kernel bodies: each point is an activation of its own."""
+        for node in children(exp):
+            if isinstance(node, (Body, KernelBody)):
+                before = set(self.needed)
+                if isinstance(node, Body):
+                    self.need_all(node.result)
+                else:
+                    for result in node.result:
+                        self.need_all(free_names(result))
+                self.statements(node.statements, node)
+                self.reset(before)
+            else:
+                self.inner(node)
+
+    # --- updates ---
+
+    def replace(self, result: Name, array: Name, overlap: Roots, place: object) -> None:
+        roots = self.aliases.of(array)
+        free = not overlap and not self.is_needed(roots)
+        if free and self.aliases.writable(roots, place):
+            self.found.updates.add(result)
+            self.written |= roots
+
+    def bulk(self, statement: Stm, place: object) -> None:
+        """Scatters and histograms: what they read must not be what they write."""
+        exp = statement.exp
+        targets: list[Name]
+        names = [bound.name for bound in statement.pattern]
+        match exp:
+            case Scatter():
+                targets = [d.array for d in exp.destinations]
+                read = free_names(exp.function) | set(exp.arrays)
+            case Hist():
+                targets = [a for op in exp.operators for a in op.destinations]
+                read = free_names(exp.function) | set(exp.arrays)
+                read |= {n for op in exp.operators for n in free_names(op.operator)}
+            case SegHist():
+                targets = [a for op in exp.operators for a in op.destinations]
+                read = free_names(exp.body)
+                read |= {n for op in exp.operators for n in free_names(op.operator)}
+            case SegMap():
+                pairs = [
+                    (name, result.array)
+                    for name, result in zip(names, exp.body.result, strict=True)
+                    if isinstance(result, WriteReturns)
+                ]
+                names = [name for name, _ in pairs]
+                targets = [array for _, array in pairs]
+                read = _read_by(exp.body)
+            case _:
+                return
+        used = NONE.union(*[self.aliases.of(name) for name in read])
+        for position, (name, array) in enumerate(zip(names, targets, strict=False)):
+            others = [a for at, a in enumerate(targets) if at != position]
+            clash = used.union(*[self.aliases.of(a) for a in others])
+            self.replace(name, array, self.aliases.of(array) & clash, place)
+
+
+def _read_by(body: KernelBody) -> set[Name]:
+    """What a kernel body reads: all but the arrays that it only writes to."""
+    found = free_names(KernelBody(body.statements, ()))
+    for result in body.result:
+        if isinstance(result, WriteReturns):
+            for indices, value in result.writes:
+                found.update(a for a in (*indices, value) if isinstance(a, Name))
+        else:
+            found |= free_names(result)
+    return found

@@ -1,0 +1,1 @@
+"""From nested SOACs to segmented operations; see `flatten.driver`."""

@@ -1,0 +1,59 @@
+"""What may be computed again for each point of an inner dimension.
+
+Before the inner SOAC of a map's body there may be statements. Done once per outer point
+they would need an array to be remembered in; done again per inner point they need
+nothing. So views (slices, rearranged and reshaped arrays), scalar operators, reads of
+one element, numbers of an `iota` or `replicate` (which simplification turns into scalars
+once they are indexed) and branches over these may stand in a nest. Loops, SOACs and
+whatever makes an array may not: then the body stays in one thread.
+
+Checks may too, with one exception seen to by `map_nest`: an inner dimension of size
+zero would never run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minifut.ir.core import (
+    Assert,
+    Copy,
+    If,
+    Index,
+    Iota,
+    Opaque,
+    Rearrange,
+    Replicate,
+    Reshape,
+    ScalarOp,
+    SizeExp,
+    Stm,
+)
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType
+
+CHEAP = (
+    Assert, Copy, Index, Iota, Opaque, Rearrange, Replicate, Reshape, ScalarOp, SizeExp,
+)  # fmt: skip
+
+
+def is_cheap(statement: Stm) -> bool:
+    """Whether the statement may be done again for each inner point."""
+    exp = statement.exp
+    if isinstance(exp, If):
+        scalars = not any(isinstance(p.type, ArrayType) for p in statement.pattern)
+        inner = (*exp.then.statements, *exp.otherwise.statements)
+        return scalars and all_cheap(inner)
+    return isinstance(exp, CHEAP)
+
+
+def all_cheap(statements: Iterable[Stm]) -> bool:
+    """Whether all statements may be done again for each inner point."""
+    return all(is_cheap(statement) for statement in statements)
+
+
+def has_check(statements: Iterable[Stm]) -> bool:
+    """Whether a check stands anywhere inside."""
+    return any(
+        isinstance(node, Assert) for statement in statements for node in walk(statement)
+    )

@@ -1,0 +1,44 @@
+r"""What a scatter or histogram in a nest writes to, with the nest's dimensions.
+
+    nest (i < n) { let d = ds[i]   scatter d .. }          writes to ds
+    nest (i < n) { scatter d .. }, d from outside          writes to replicate [n] d
+    nest (i < n) { let d = replicate k v  scatter d .. }   writes to replicate [n][k] v
+
+Anything else computed per point declines.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Index, Replicate
+from minifut.ir.types import shape_of
+from minifut.names import Name
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.site import Site
+
+
+def with_segments(site: Site, nest: Nest, name: Name) -> Name | None:
+    """A host array that holds `name` for each point of the nest; None if unknown."""
+    build = site.build
+    if not nest.depth:
+        return name
+    if name not in nest.bound:
+        return build.replicate(nest.sizes, name)
+    value = site.replicated(nest, name)
+    shape = shape_of(build.scope[name])
+    if value is not None and not any(nest.size_varies(size) for size in shape):
+        return build.let(Replicate(nest.sizes + shape, value), name.base)
+    return _whole(site, nest, name)
+
+
+def _whole(site: Site, nest: Nest, name: Name) -> Name | None:
+    """The host array whose row at all the nest's indices is `name`."""
+    indices = list(nest.indices)
+    while name in nest.bound:
+        exp = site.definition(nest, name)
+        if not isinstance(exp, Index) or not exp.slice:
+            return None
+        for index in reversed(exp.slice):
+            if not indices or index != indices.pop():
+                return None
+        name = exp.array
+    return name if not indices else None

@@ -1,0 +1,109 @@
+"""Passes, and how a list of them is run: run, verify, dump, time, step after step.
+
+A pass is a pure function with a declaration: its name, the dialects that it reads and
+writes, and one line about it. A pipeline is a list of passes; a pass listed twice says
+why in the list. When a step fails, or when what it made does not verify, the error
+names the step and shows the program around the fault.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from minifut.errors import InternalError, MinifutError
+from minifut.ir.core import Program
+from minifut.ir.dialect import Dialect
+from minifut.names import NameSource
+
+PassFunction = Callable[[Program, NameSource], Program]
+DumpFunction = Callable[[str, Program], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """`function` turns a program of `reads` into one of `writes`."""
+
+    name: str
+    function: PassFunction
+    reads: Dialect
+    writes: Dialect
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds that one step took, and the check of its result."""
+
+    step: str
+    seconds: float
+    verifying: float
+
+
+@dataclass(slots=True)
+class PipelineOptions:
+    """What the runner does besides running.
+
+    `stop_after` is a pass name: the first step of that name is the last one run.
+    `on_dump(step, program)` gets the program after each step in `dump_after`, or after
+    every step for "all". `timings` fills up if `time` is set.
+    """
+
+    stop_after: str | None = None
+    dump_after: frozenset[str] = frozenset()
+    on_dump: DumpFunction | None = None
+    time: bool = False
+    verify: bool = True
+    timings: list[Timing] = field(default_factory=list)
+
+
+def run_steps(
+    steps: Sequence[Pass],
+    program: Program,
+    names: NameSource,
+    options: PipelineOptions | None = None,
+) -> Program:
+    """The program after all steps (or up to `stop_after`)."""
+    options = options or PipelineOptions()
+    for step in steps:
+        program = run_step(step, program, names, options)
+        if options.on_dump and options.dump_after & {step.name, "all"}:
+            options.on_dump(step.name, program)
+        if step.name == options.stop_after:
+            break
+    return program
+
+
+def run_step(
+    step: Pass, program: Program, names: NameSource, options: PipelineOptions
+) -> Program:
+    """One step: run it, verify what it made if that is new, note the time."""
+    start = time.perf_counter()
+    try:
+        after = step.function(program, names)
+    except MinifutError as error:
+        if isinstance(error, InternalError):
+            error.stage = f"pass {step.name} ({error.stage})"
+        raise
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        raise InternalError(f"pass {step.name}", message) from error
+    middle = time.perf_counter()
+    if options.verify and after is not program:
+        check(step.name, after, step.writes)
+    if options.time:
+        end = time.perf_counter()
+        options.timings.append(Timing(step.name, middle - start, end - middle))
+    return after
+
+
+def check(step: str, program: Program, dialect: Dialect) -> None:
+    """Verify a program; a fault becomes an error that names the step before it."""
+    from minifut.ir.verify import verify
+
+    try:
+        verify(program, dialect)
+    except InternalError as error:
+        error.stage = f"pass {step} ({error.stage})"
+        raise

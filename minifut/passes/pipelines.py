@@ -1,0 +1,85 @@
+"""The pipelines, as lists with the reasons for their order.
+
+`run_pipeline(program, names)` takes a program of Soacs to one of Kernels, ready for
+lowering. `run_pass` runs one pass by its name, for looking at it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minifut.errors import UsageError
+from minifut.ir.core import Program
+from minifut.ir.dialect import KERNELS, SOACS
+from minifut.names import NameSource
+from minifut.passes.flatten.driver import flatten
+from minifut.passes.inline import inline
+from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
+from minifut.passes.sequentialise import sequentialise
+
+INLINE = Pass(
+    "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
+)
+FLATTEN = Pass(
+    "flatten", flatten, SOACS, KERNELS, "turn nests of SOACs into segmented operations"
+)
+SEQUENTIALISE = Pass(
+    "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
+)
+
+ALL_PASSES: tuple[Pass, ...] = (INLINE, FLATTEN, SEQUENTIALISE)
+
+DEFAULT: tuple[Pass, ...] = (
+    # first, so that what follows sees producers and consumers in one body
+    INLINE,
+    FLATTEN,
+    # what flattening left inside threads
+    SEQUENTIALISE,
+)
+
+
+def run_pipeline(
+    program: Program,
+    names: NameSource,
+    *,
+    options: PipelineOptions | None = None,
+    steps: Sequence[Pass] = DEFAULT,
+) -> Program:
+    """Soacs in, Kernels out (or what there is after `options.stop_after`)."""
+    if options is not None and options.stop_after is not None:
+        find_pass(options.stop_after)
+    return run_steps(steps, program, names, options)
+
+
+def run_pass(name: str, program: Program, names: NameSource | None = None) -> Program:
+    """The program after the one pass of that name."""
+    if names is None:
+        from minifut.ir.parser import names_after
+
+        names = names_after(program)
+    return run_step(find_pass(name), program, names, PipelineOptions())
+
+
+def find_pass(name: str) -> Pass:
+    """The pass of that name; a UsageError with the list if there is none."""
+    for candidate in ALL_PASSES:
+        if candidate.name == name:
+            return candidate
+    known = ", ".join(p.name for p in ALL_PASSES)
+    raise UsageError(f"there is no pass '{name}'; the passes are {known}")
+
+
+if TYPE_CHECKING:
+    from minifut.passes.pipeline import DumpFunction, Timing
+
+__all__ = [
+    "ALL_PASSES",
+    "DEFAULT",
+    "DumpFunction",
+    "PipelineOptions",
+    "Timing",
+    "find_pass",
+    "run_pass",
+    "run_pipeline",
+]

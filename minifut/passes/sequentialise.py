@@ -1,0 +1,273 @@
+"""Turn the SOACs left inside threads into loops.
+
+    let (s: f32) = redomap(n, {xs}, {add, 0}, f)
+  →
+    loop (acc: f32 = 0) for i < n do
+      let x: f32 = xs[i]
+      <f on x>
+      in {add(acc, f x)}
+
+Accumulators carry what scans and reduces have so far, so a fused map makes no
+intermediate array; arrays that the SOAC returns start as `Scratch` and are updated
+element by element, which last-use analysis makes in place. Loops that were reductions
+carry the attribute "reduction": their operator is associative, so that the backend may
+reassociate them, which it may not do with a user's own loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Copy,
+    ForLoop,
+    If,
+    Index,
+    Lambda,
+    Loop,
+    Param,
+    Program,
+    Scratch,
+    Stm,
+    Update,
+)
+from minifut.ir.kernels import (
+    KernelBody,
+    SegBinOp,
+    SegHist,
+    SegHistOp,
+    SegMap,
+    SegRed,
+    SegScan,
+)
+from minifut.ir.node import replace
+from minifut.ir.scope import Scope, array_type, scope_of
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.traverse import map_children
+from minifut.ir.types import I64, element_of, shape_of
+from minifut.names import Name, NameSource
+
+SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+
+
+def sequentialise(program: Program, names: NameSource) -> Program:
+    """The program without SOACs inside segmented operations."""
+    after: Program = _Sequentialiser(names, scope_of(program)).node(program)
+    return after
+
+
+class _Sequentialiser:
+    """Walks host code; what is inside a segmented operation is rewritten."""
+
+    def __init__(self, names: NameSource, scope: Scope) -> None:
+        self.names = names
+        self.scope = scope
+
+    def node(self, node: Any) -> Any:
+        """Host code: look for segmented operations."""
+        if isinstance(node, (KernelBody, SegBinOp, SegHistOp)):
+            return self.inside(node)
+        return map_children(node, self.node)
+
+    def inside(self, node: Any) -> Any:
+        """A thread's code: no SOAC stays."""
+        if isinstance(node, (Body, KernelBody)):
+            return replace(node, statements=self.statements(node.statements))
+        return map_children(node, self.inside)
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        changed = False
+        build = Builder(self.names, self.scope)
+        for before in statements:
+            statement = map_children(before, self.inside)
+            build.location, build.attributes = statement.location, ()
+            match statement.exp:
+                case Screma() as soac:
+                    loop_over_screma(build, statement, soac)
+                case Scatter() as soac:
+                    loop_over_scatter(build, statement, soac)
+                case Hist() as soac:
+                    loop_over_hist(build, statement, soac)
+                case _:
+                    build.append(statement)
+                    changed |= statement is not before
+                    continue
+            changed = True
+        return tuple(build.statements) if changed else statements
+
+
+def apply_lambda(
+    build: Builder, function: Lambda, arguments: tuple[Atom, ...]
+) -> tuple[Atom, ...]:
+    """Emit the lambda's own statements with its parameters bound to the arguments; it
+    must not be used again, since its names are now taken."""
+    for parameter, argument in zip(function.parameters, arguments, strict=True):
+        build.bind((parameter,), Copy(argument))
+    build.extend(function.body.statements)
+    return function.body.result
+
+
+def bind_rows(
+    build: Builder, function: Lambda, arrays: tuple[Name, ...], index: Name
+) -> tuple[Atom, ...]:
+    """Emit the lambda's statements on the elements of the arrays at `index`."""
+    for parameter, array in zip(function.parameters, arrays, strict=True):
+        build.bind((parameter,), Index(array, (index,)))
+    build.extend(function.body.statements)
+    return function.body.result
+
+
+@dataclass(slots=True)
+class _Carried:
+    """The parameters of a loop in the making: pattern, start and next value of each."""
+
+    parameters: list[Param] = field(default_factory=list)
+    pattern: list[Param] = field(default_factory=list)
+    initial: list[Atom] = field(default_factory=list)
+    following: list[Atom] = field(default_factory=list)
+
+    def add(self, build: Builder, bound: Param, initial: Atom) -> Name:
+        """A parameter that ends as the pattern element `bound`."""
+        name = build.names.like(bound.name)
+        self.parameters.append(Param(name, bound.type))
+        build.scope[name] = bound.type
+        self.pattern.append(bound)
+        self.initial.append(initial)
+        return name
+
+    def loop(
+        self, build: Builder, inner: Builder, index: Name, width: Size, reduction: bool
+    ) -> None:
+        """Emit the loop whose body `inner` has collected."""
+        bound = build.size_atom(width)
+        exp = Loop(
+            tuple(self.parameters),
+            tuple(self.initial),
+            ForLoop(index, bound, I64),
+            inner.finish(*self.following),
+        )
+        attributes = ("reduction",) if reduction else ()
+        pattern = tuple(self.pattern)
+        build.append(Stm(pattern, exp, attributes, build.location))
+
+
+def _index(build: Builder) -> Name:
+    name = build.names.fresh("i")
+    build.scope[name] = I64
+    return name
+
+
+def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
+    """The loop that does what a scan, reduce and map at once does."""
+    carried, index, inner = _Carried(), _index(build), build.nested()
+    pattern = iter(statement.pattern)
+    operators = [(scan.operator, scan.neutral) for scan in soac.scans]
+    operators += [(reduce.operator, reduce.neutral) for reduce in soac.reduces]
+    scanned = sum(len(scan.neutral) for scan in soac.scans)
+    combined = sum(len(neutral) for _, neutral in operators)
+    outputs = [next(pattern) for _ in range(scanned)]
+    neutrals = [atom for _, neutral in operators for atom in neutral]
+    types = [t for operator, _ in operators for t in operator.results]
+    accumulators = []
+    for position, neutral in enumerate(neutrals):
+        if position < scanned:
+            bound = Param(build.names.fresh("last"), types[position])
+        else:
+            bound = next(pattern)
+        accumulators.append(carried.add(build, bound, neutral))
+    outputs.extend(pattern)
+    arrays = [carried.add(build, bound, _scratch(build, bound)) for bound in outputs]
+
+    values = bind_rows(inner, soac.function, soac.arrays, index)
+    offset = 0
+    for operator, start in operators:
+        span = slice(offset, offset + len(start))
+        left, right = tuple(accumulators[span]), values[span]
+        carried.following.extend(apply_lambda(inner, operator, left + right))
+        offset += len(start)
+    elements = (*carried.following[:scanned], *values[combined:])
+    for array, element in zip(arrays, elements, strict=True):
+        carried.following.append(inner.update(array, (index,), element))
+    reduction = bool(soac.reduces) and not soac.scans
+    carried.loop(build, inner, index, soac.width, reduction)
+
+
+def _scratch(build: Builder, bound: Param) -> Name:
+    exp = Scratch(element_of(bound.type), shape_of(bound.type))
+    return build.let(exp, bound.name.base)
+
+
+def in_bounds(
+    build: Builder, indices: tuple[Atom, ...], shape: tuple[Size, ...]
+) -> Name:
+    """Emit the test that all indices lie inside the shape."""
+
+    tests = []
+    for index, size in zip(indices, shape, strict=False):
+        tests.append(build.op("le", i64(0), index))
+        tests.append(build.op("lt", index, build.size_atom(size)))
+    whole = tests[0]
+    for test in tests[1:]:
+        whole = build.op("and", whole, test)
+    return whole
+
+
+def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
+    """The loop that writes one element after the other."""
+    carried, index, inner = _Carried(), _index(build), build.nested()
+    arrays = [
+        carried.add(build, bound, destination.array)
+        for bound, destination in zip(statement.pattern, soac.destinations, strict=True)
+    ]
+    values = bind_rows(inner, soac.function, soac.arrays, index)
+    at, where = 0, sum(d.rank * d.count for d in soac.destinations)
+    for array, destination in zip(arrays, soac.destinations, strict=True):
+        shape = array_type(array, build.scope).shape
+        for _ in range(destination.count):
+            indices = values[at : at + destination.rank]
+            inside = in_bounds(inner, indices, shape[: destination.rank])
+            then = inner.nested()
+            updated = then.update(array, indices, values[where])
+            choice = If(inside, then.finish(updated), Body((), (array,)))
+            array = inner.let(choice, array.base, build.scope[array])
+            at, where = at + destination.rank, where + 1
+        carried.following.append(array)
+    carried.loop(build, inner, index, soac.width, reduction=False)
+
+
+def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
+    """The loop that combines one element after the other into its bin."""
+    carried, index, inner = _Carried(), _index(build), build.nested()
+    targets = [array for op in soac.operators for array in op.destinations]
+    arrays = [
+        carried.add(build, bound, array)
+        for bound, array in zip(statement.pattern, targets, strict=True)
+    ]
+    values = bind_rows(inner, soac.function, soac.arrays, index)
+    bins, value = 0, sum(len(op.shape) for op in soac.operators)
+    first = 0
+    for op in soac.operators:
+        count = len(op.destinations)
+        own = arrays[first : first + count]
+        indices = values[bins : bins + len(op.shape)]
+        inside = in_bounds(inner, indices, op.shape)
+        then = inner.nested()
+        old = tuple(then.index(array, *indices) for array in own)
+        given = values[value : value + count]
+        new = apply_lambda(then, op.operator, old + given)
+        updated = [
+            then.let(Update(array, indices, atom), array.base)
+            for array, atom in zip(own, new, strict=True)
+        ]
+        choice = If(inside, then.finish(*updated), Body((), tuple(own)))
+        pattern = tuple(
+            Param(build.names.like(array), build.scope[array]) for array in own
+        )
+        carried.following.extend(inner.bind(pattern, choice))
+        first, bins, value = first + count, bins + len(op.shape), value + count
+    carried.loop(build, inner, index, soac.width, reduction=False)
