@@ -8,6 +8,7 @@ compiler) into its body, so that `minifut --help` answers at once.
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
@@ -35,21 +36,35 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
+            from minifut.program import unknown
+
+            raise click.UsageError(unknown("command", args[0], SUBCOMMANDS), ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run, and turn every error into one clear message and an exit code."""
+        from minifut.cli.errors import guarded
+
+        options["standalone_mode"] = False
+        raise SystemExit(guarded(lambda: super(LazyGroup, self).main(*args, **options)))
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="minifut", prog_name="minifut")
-def group() -> None:
-    """Compile programs in the Futhark array language to OpenCL, and run them."""
-
-
 def main() -> None:
-    """The console script."""
-    from minifut.cli.errors import guarded
+    """Compile programs in the Futhark array language to OpenCL, and run them.
 
-    raise SystemExit(guarded(group))
+    \b
+    Exit codes: 0 success, 1 run-time error or failed test,
+    2 a program that does not compile or wrong usage, 3 a fault of minifut.
+    """

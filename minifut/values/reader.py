@@ -65,7 +65,7 @@ def read_file(path: Path) -> bytes:
         if path.suffix != ".gz":
             return path.read_bytes()
         with gzip.open(path) as stream:
-            data = stream.read(MAXIMAL_UNPACKED + 1)
+            data = _read_at_most(stream, MAXIMAL_UNPACKED + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     if len(data) > MAXIMAL_UNPACKED:
@@ -75,10 +75,20 @@ def read_file(path: Path) -> bytes:
 
 def read_stream(stream: BinaryIO) -> bytes:
     """All bytes of a stream such as standard input, up to the limit."""
-    data = stream.read(MAXIMAL_BYTES + 1)
+    data = _read_at_most(stream, MAXIMAL_BYTES + 1)
     if len(data) > MAXIMAL_BYTES:
         raise UsageError(f"the input is larger than {MAXIMAL_BYTES >> 30} GiB")
     return data
+
+
+def _read_at_most(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
+    """Piece by piece, so that memory is taken only for what is really there."""
+    pieces: list[bytes] = []
+    total = 0
+    while total < most and (piece := stream.read(min(1 << 22, most - total))):
+        pieces.append(piece)
+        total += len(piece)
+    return b"".join(pieces)
 
 
 def reason(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import UsageError
-from minifut.values.types import DTYPES, ShapedType, Value, limited, value_type
+from minifut.values.types import DTYPES, ShapedType, Value, parse_shaped, value_type
 
 SPACE = re.compile(rb"(?:\s+|--[^\n]*)*")
 NUMBER = re.compile(
@@ -292,16 +292,15 @@ def _short(flat: np.ndarray[Any, Any]) -> list[str]:
 
 def read_scalar_or_type(text: str) -> Value | ShapedType:
     """What `minifut dataset -g` takes: a type with sizes, or a literal value."""
-    from minifut.values.types import parse_shaped
-
+    if re.match(r"\s*(?:\[[^\[\]]*\]\s*)*[a-z]", text) and not re.match(
+        r"\s*(?:true|false|f(?:16|32|64)\.|empty\b)", text
+    ):
+        return parse_shaped(text)
+    data = text.encode()
     try:
-        value, end = read_value(text.encode(), skip_space(text.encode(), 0))
+        value, end = read_value(data, skip_space(data, 0))
+        if skip_space(data, end) != len(data):
+            raise Malformed(end, "one value was expected")
     except Malformed as error:
-        if re.match(r"\s*-?[0-9\"]", text):
-            raise UsageError(
-                f"'{text}': byte {error.offset}: {error.message}"
-            ) from None
-        return limited(parse_shaped(text))
-    if skip_space(text.encode(), end) != len(text.encode()):
-        raise UsageError(f"'{text}': byte {end}: one value was expected")
+        raise UsageError(f"'{text}': byte {error.offset}: {error.message}") from None
     return value

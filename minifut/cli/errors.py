@@ -1,0 +1,83 @@
+"""One place that turns errors into messages on stderr and exit codes.
+
+0 success, 1 run-time error or failed test, 2 a program that does not compile or wrong
+usage, 3 a fault of minifut itself, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from minifut.errors import CompileError, InternalError, ProgramError, UsageError
+
+RUN_FAILED, WRONG_USE, OUR_FAULT, INTERRUPTED = 1, 2, 3, 130
+
+ASK_TO_REPORT = (
+    "This is a fault of minifut, not of your program. Please report it, with the "
+    "program and this message."
+)
+
+
+def guarded(run: Callable[[], Any]) -> int:
+    """Run a command; its exit code."""
+    try:
+        result = run()
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        _abandon_output()
+        return RUN_FAILED
+    except CompileError as error:
+        say(str(error))
+        return WRONG_USE
+    except UsageError as error:
+        say(f"minifut: {error}")
+        return WRONG_USE
+    except ProgramError as error:
+        say(str(error))
+        return RUN_FAILED
+    except MemoryError as error:
+        say(f"minifut: out of memory{f': {error}' if str(error) else ''}")
+        return RUN_FAILED
+    except InternalError as error:
+        say(f"minifut: {error}\n{ASK_TO_REPORT}")
+        return OUR_FAULT
+    except OSError as error:
+        say(f"minifut: {error}")
+        return RUN_FAILED
+    except Exception as error:
+        return _unexpected(error)
+
+
+def say(text: str) -> None:
+    """A message on stderr."""
+    click.echo(text, err=True)
+
+
+def _unexpected(error: Exception) -> int:
+    """An exception that nobody foresaw is ours as well."""
+    import traceback
+
+    frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
+    say(f"minifut: internal error: {type(error).__name__}: {error}\n{frames}")
+    say(ASK_TO_REPORT)
+    return OUR_FAULT
+
+
+def _abandon_output() -> None:
+    """Whoever read our output went away: let Python's last flush go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,156 @@
+"""`minifut run`: one call of an entry point, values in and values out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from minifut.cli.options import PROGRAM, ValuesCommand, target_options, unguarded
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minifut.program import EntryPoint
+
+
+@click.command("run", cls=ValuesCommand)
+@click.argument("file", type=PROGRAM)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option("-e", "--entry", default="main", show_default=True, help="What to call.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=PROGRAM,
+    multiple=True,
+    metavar="OUT.npy",
+    help="Save a result; once for each result.",
+)
+@click.option("-b", "--binary", is_flag=True, help="Print the results in binary form.")
+@target_options
+def command(
+    file: Path,
+    args: tuple[str, ...],
+    entry: str,
+    outputs: tuple[Path, ...],
+    binary: bool,
+    **target: Any,
+) -> None:
+    """Run a program on values and print or save the results.
+
+    Each ARG is the path of a .npy file or a value such as 5, -100i8, 1.5f32 or
+    "[1, 2, 3]". Without ARGs the values come from standard input, in Futhark's text or
+    binary form.
+    """
+    from minifut import compiler
+
+    options = compiler.Options(**target)
+    source = compiler.read_source(file)
+    # Arguments are read first: their mistakes are quick to find.
+    given = [read_argument(text, n) for n, text in enumerate(unguarded(args), 1)]
+    chosen = compiler.compile_program(source, options).entry(entry)
+    if outputs and len(outputs) != len(chosen.results):
+        raise UsageError(
+            f"{entry} has {len(chosen.results)} results, "
+            f"-o is given {len(outputs)} times"
+        )
+    if not args and chosen.parameters:
+        given = read_input()
+    results = chosen.call(fit(chosen, given))
+    if outputs:
+        save(results, chosen, outputs)
+    else:
+        show(results, chosen, binary)
+
+
+def read_argument(text: str, number: int) -> Any:
+    """The value of an argument: a .npy file, or a literal."""
+    if text.endswith(".npy"):
+        from minifut.values.npy import read_npy
+
+        return read_npy(Path(text))
+    from minifut.values.reader import read_literal
+
+    try:
+        return read_literal(text, f"argument {number} ({text[:40]})")
+    except UsageError as error:
+        if Path(text).is_file():
+            hint = f"(to read values from a file: minifut run ... < {text})"
+            raise UsageError(f"{error} {hint}") from None
+        raise
+
+
+def read_input() -> list[Any]:
+    """All values on standard input."""
+    from minifut.values.reader import read_stream, read_values
+
+    return list(
+        read_values(read_stream(click.get_binary_stream("stdin")), "standard input")
+    )
+
+
+def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
+    """The values as the parameters want them: a literal without suffix takes the
+    parameter's type if that loses nothing. Raises `UsageError` for any other."""
+    if len(values) != len(entry.parameters):
+        shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
+        raise UsageError(
+            f"{entry.name} takes {len(entry.parameters)} values ({shown}), "
+            f"{len(values)} were given"
+        )
+    fitted: list[Any] = []
+    for parameter, value in zip(entry.parameters, values, strict=True):
+        expected = parameter.value_type
+        if expected is None:
+            raise UsageError(
+                f"parameter {parameter.name} has the type {parameter.type_text}, "
+                "which cannot be written as a value"
+            )
+        from minifut.values.types import value_type
+
+        came = value_type(value)
+        if came != expected:
+            raise UsageError(
+                f"parameter {parameter.name} of {entry.name}: "
+                f"{expected} is expected, got {came}"
+            )
+        fitted.append(value)
+    return fitted
+
+
+def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> None:
+    """Every result in its .npy file."""
+    from minifut.values.npy import write_npy
+
+    for described in entry.results:
+        if described.value_type is None:
+            raise UsageError(
+                f"a result of type {described.type_text} cannot be saved as .npy"
+            )
+    for result, path in zip(results, outputs, strict=True):
+        write_npy(path, result)
+
+
+def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
+    """All results on standard output."""
+    from minifut.values.binary import write_binary
+    from minifut.values.text import format_value
+
+    stream = click.get_binary_stream("stdout")
+    texts: list[bytes] = []
+    for result, described in zip(results, entry.results, strict=True):
+        if described.value_type is None:
+            if binary:
+                raise UsageError(
+                    f"a result of type {described.type_text} has no binary form"
+                )
+            texts.append(f"#<{described.type_text}>\n".encode())
+        elif binary:
+            texts.append(write_binary(result))
+        else:
+            texts.append(format_value(result).encode() + b"\n")
+    stream.write(b"".join(texts))
+    stream.flush()

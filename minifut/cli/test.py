@@ -1,0 +1,71 @@
+"""`minifut test`: the test blocks of programs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from minifut.cli.options import PROGRAM, target_options
+
+if TYPE_CHECKING:
+    from minifut.testing.runner import Report
+
+
+@click.command("test")
+@click.argument("paths", nargs=-1, required=True, type=PROGRAM)
+@click.option("-e", "--entry", "entries", multiple=True, help="Only this entry point.")
+@click.option(
+    "--timeout",
+    "seconds",
+    type=float,
+    default=300.0,
+    show_default=True,
+    help="Seconds that one program may take (0: any).",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say what passed, too.")
+@target_options
+def command(
+    paths: tuple[Path, ...],
+    entries: tuple[str, ...],
+    seconds: float,
+    verbose: bool,
+    **target: Any,
+) -> int:
+    """Run the test blocks of programs; folders are searched for .fut files.
+
+    Without OpenCL, use --backend interpreter.
+    """
+    from minifut import compiler
+    from minifut.testing.runner import TestOptions, find_programs, run_program
+
+    options = TestOptions(
+        compiler.Options(**target), frozenset(entries), seconds or None
+    )
+    start = time.perf_counter()
+    reports = []
+    for path in find_programs(paths):
+        report = run_program(path, options)
+        reports.append(report)
+        show(report, verbose)
+    failed = sum(bool(report.failures) for report in reports)
+    aside = sum(report.is_set_aside for report in reports)
+    passed = len(reports) - failed - aside
+    summary = f"{passed} passed, {failed} failed"
+    if aside:
+        summary += f", {aside} set aside by their tags"
+    click.echo(f"{summary} ({time.perf_counter() - start:.1f} s)")
+    return 1 if failed or not reports else 0
+
+
+def show(report: Report, verbose: bool) -> None:
+    """A program's failures, or that it passed."""
+    if report.failures:
+        click.echo(f"FAILED {report.path}")
+        for failure in report.failures:
+            click.echo("  " + failure.replace("\n", "\n  "))
+    elif verbose and not report.is_set_aside:
+        runs = f"{report.runs} runs, " if report.runs else ""
+        click.echo(f"passed {report.path} ({runs}{report.seconds:.2f} s)")
