@@ -62,3 +62,26 @@ by name and no allocation that could be avoided.
 """
 
 from __future__ import annotations
+
+from minifut.opencl.runtime.describe import (
+    DTYPES,
+    Entry,
+    Failure,
+    Kernel,
+    Leaf,
+    Parameter,
+    Value,
+)
+from minifut.opencl.runtime.device import Device, list_devices, open_device
+from minifut.opencl.runtime.entry import Opaque
+from minifut.opencl.runtime.failures import FAILURE_TEXT
+from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.program import Instance, Program
+from minifut.opencl.runtime.queue import Session, open_session
+from minifut.opencl.runtime.run import Run
+
+__all__ = [
+    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance", "Kernel",
+    "Leaf", "Opaque", "Parameter", "Program", "Run", "Session", "Value", "list_devices",
+    "open_device", "open_session",
+]  # fmt: skip

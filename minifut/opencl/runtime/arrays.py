@@ -1,0 +1,125 @@
+"""Arrays across the border: arguments in, results out, with as few copies as are safe.
+
+In:  a contiguous NumPy array is used in place where the device shares memory, else copied
+     to a block; a pyopencl array is used in place. What a program consumes (`*[]t`) is
+     always copied, so the caller's array never changes.
+Out: where memory is shared the NumPy array *is* the block, which returns to the pool when
+     the array is forgotten; arguments handed back, constants and repeated results are
+     copied, so that no two arrays of the user overlap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.errors import UsageError
+from minifut.opencl.runtime.pool import Block
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+
+
+class _Keeper:
+    """What a result array calls its base: it holds the block."""
+
+    __slots__ = ("__array_interface__", "block")
+
+    def __init__(self, block: Block, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.block = block
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": dtype.str,
+            "data": (block.host.ctypes.data, False),
+        }
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether it is a pyopencl array (without importing pyopencl.array)."""
+    return hasattr(value, "base_data") and hasattr(value, "queue")
+
+
+def block_of_array(session: Session, array: np.ndarray, consumed: bool) -> Block:
+    """A NumPy array of the right type as a row-major block."""
+    flags = array.flags
+    if session.shares_memory and not consumed and array.size:
+        if flags.c_contiguous and flags.aligned:
+            return session.borrow(array)
+        return session.borrow(np.ascontiguousarray(array))
+    return session.upload(np.ascontiguousarray(array))
+
+
+def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block:
+    """A pyopencl array as a block; it must live in the session's context."""
+    if not array.flags.c_contiguous:
+        raise UsageError("a pyopencl array must be contiguous; use .copy()")
+    nbytes = array.nbytes
+    if array.base_data is None or nbytes == 0:
+        return session.pool.allocate(0)
+    if array.base_data.context != session.context:
+        raise UsageError(
+            "a pyopencl array of another context; make it with the queue of the "
+            "program (`program.queue`)"
+        )
+    if array.queue is not None and array.queue != session.queue:
+        array.queue.finish()
+    source = Block(array.base_data, nbytes)
+    if array.offset == 0 and not consumed:
+        return source
+    block = session.pool.allocate(nbytes)
+    session.copy(block, 0, source, array.offset, nbytes)
+    return block
+
+
+def owned(session: Session, block: Block, nbytes: int, seen: set[int]) -> Block:
+    """The block, or a copy of it when somebody else could see it change."""
+    if not block.borrowed and id(block) not in seen:
+        seen.add(id(block))
+        return block
+    copy = session.pool.allocate(nbytes)
+    session.copy(copy, 0, block, 0, nbytes)
+    return copy
+
+
+def start_result(
+    session: Session,
+    block: Block,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    seen: set[int],
+) -> np.ndarray:
+    """The NumPy array of a result; its contents are there after the next wait."""
+    if session.shares_memory:
+        nbytes = dtype.itemsize
+        for size in shape:
+            nbytes *= size
+        if not nbytes:
+            return np.empty(shape, dtype)
+        return np.asarray(_Keeper(owned(session, block, nbytes, seen), shape, dtype))
+    array = np.empty(shape, dtype)
+    if array.size:
+        session.last_event = session.cl.enqueue_copy(
+            session.queue, array, block.buffer, is_blocking=False
+        )
+    return array
+
+
+def device_result(
+    session: Session,
+    block: Block,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    seen: set[int],
+) -> Any:
+    """The pyopencl array of a result; it keeps the block."""
+    from pyopencl import array as cl_array
+
+    nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    if not nbytes:
+        return cl_array.empty(session.queue, shape, dtype)
+    mine = owned(session, block, nbytes, seen)
+    result = cl_array.Array(session.queue, shape, dtype, data=mine.buffer)
+    result.minifut_block = mine
+    return result

@@ -1,0 +1,103 @@
+"""What a generated module says about its program: plain data, no OpenCL.
+
+Everything is positional and defaults are common, so that printed modules stay short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    **{
+        f"{kind}{bits}": np.dtype(f"{numpy_kind}{bits // 8}")
+        for kind, numpy_kind in (("i", "i"), ("u", "u"))
+        for bits in (8, 16, 32, 64)
+    },
+    **{f"f{bits}": np.dtype(f"f{bits // 8}") for bits in (16, 32, 64)},
+    "bool": np.dtype(np.bool_),
+}
+"""NumPy's name for each scalar type"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: its name in `text`, the types of its parameters after `failure`, and
+    the number of work-items per group (a tuple in 2-d and 3-d; None: given at launch).
+
+    `text` None: the kernel stands in the program's prelude. `macros`: pairs of a macro's
+    name and the index of the tunable parameter that is its value.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    text: str | None = None
+    local: int | tuple[int, ...] | None = 1
+    macros: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Message of a failure: texts, and the types (`i64`, ..) of recorded values.
+
+    A part that names a scalar type is a hole; any other is text.
+    """
+
+    message: tuple[str, ...]
+    backtrace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A tunable number; `defaults` per kind of device ("cpu", "gpu")."""
+
+    name: str
+    kind: str
+    defaults: Mapping[str, int]
+    bounds: tuple[int, int] | None = None
+    guards: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A core parameter or result: a scalar (no shape), or an array.
+
+    A dimension is a number that must match, the name of a size parameter of the entry
+    point, or None (any).
+    """
+
+    type: str
+    shape: tuple[int | str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A parameter or result as the user sees it; see `ir.core.EntryType`.
+
+    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` are all
+    the leaves that stand for it, those of its `parts` in order.
+    """
+
+    name: str
+    text: str
+    leaves: tuple[Leaf, ...]
+    unique: bool = False
+    kind: str = "array"
+    parts: tuple[Value, ...] = ()
+
+
+HostFunction = Callable[..., tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry point: `function(run, *sizes, *leaves)` gives a tuple of leaves."""
+
+    name: str
+    function: HostFunction
+    sizes: tuple[str, ...]
+    parameters: tuple[Value, ...]
+    results: tuple[Value, ...]

@@ -1,0 +1,178 @@
+"""Which device runs the program: chosen deliberately, the same one every time.
+
+    open_device(None)        $MINIFUT_DEVICE, else the first GPU, else PoCL, else another CPU
+    open_device("pocl")      the best device whose description contains the words
+    open_device("#1")        by its number in `minifut devices`
+
+Simulators (Oclgrind) are taken only when named. Where several PoCLs are installed, the
+one that came with pip is preferred, as the one that was measured.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from minifut.errors import UsageError
+
+INSTALL_HINT = (
+    "install one with `pip install pocl-binary-distribution` (any x86-64 Linux), "
+    "or the driver of your GPU"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """An OpenCL device and the limits that matter to generated code."""
+
+    number: int
+    handle: Any
+    kind: str
+    """"cpu" or "gpu": which schedule and defaults fit"""
+    name: str
+    platform: str
+    version: str
+    cores: int
+    memory: int
+    """bytes of global memory"""
+    largest_buffer: int
+    local_memory: int
+    group_size: int
+    is_pocl: bool
+    is_simulator: bool
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether kernels may work directly in the process's memory."""
+        return self.is_pocl and self.kind == "cpu"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.platform})"
+
+
+def _import_opencl() -> Any:
+    """pyopencl, loaded so that PoCL finds its settings."""
+    from minifut.cache import cache_folder
+
+    if "POCL_CACHE_DIR" not in os.environ:
+        folder = cache_folder() / "pocl"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            pass
+        else:
+            os.environ["POCL_CACHE_DIR"] = str(folder)
+    # One thread per core, and no second device that shares them.
+    os.environ.setdefault("POCL_DEVICES", "pthread")
+    try:
+        import pyopencl
+    except ImportError as error:
+        message = f"pyopencl cannot be loaded ({error}): pip install pyopencl"
+        raise UsageError(message) from error
+    return pyopencl
+
+
+def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
+    name = handle.name.strip()
+    platform_name = platform.name.strip()
+    is_pocl = platform_name == "Portable Computing Language"
+    is_cpu = bool(handle.type & cl.device_type.CPU)
+    simulator = "oclgrind" in platform_name.lower()
+    limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
+    return Device(
+        number=number,
+        handle=handle,
+        kind="cpu" if is_cpu or simulator else "gpu",
+        name=re.sub(r"^(pthread|basic|cpu)-", "", name) if is_pocl else name,
+        platform="PoCL" if is_pocl else platform_name,
+        version=platform.version.strip(),
+        cores=handle.max_compute_units,
+        memory=handle.global_mem_size,
+        largest_buffer=handle.max_mem_alloc_size,
+        local_memory=handle.local_mem_size,
+        group_size=min(limits),
+        is_pocl=is_pocl,
+        is_simulator=simulator,
+    )
+
+
+def _packaged_pocl_version() -> str | None:
+    """The version of the PoCL that pip installed, as platforms spell it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"PoCL {version('pocl-binary-distribution')}"
+    except PackageNotFoundError:
+        return None
+
+
+def list_devices() -> list[Device]:
+    """All devices, in an order that does not depend on how drivers are found."""
+    cl = _import_opencl()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # the loader knows no platform
+        return []
+    found: list[tuple[Any, Any]] = []
+    for platform in platforms:
+        try:
+            found += [(platform, handle) for handle in platform.get_devices()]
+        except cl.Error:  # a platform whose driver finds no hardware
+            continue
+    described = [_describe(0, platform, handle, cl) for platform, handle in found]
+    packaged = _packaged_pocl_version()
+
+    def key(device: Device) -> tuple[Any, ...]:
+        preferred = packaged is not None and packaged in device.version
+        return (
+            device.is_simulator,
+            device.kind != "gpu",
+            not device.is_pocl,
+            not preferred,
+            device.platform,
+            device.version,
+            device.name,
+        )
+
+    ordered = sorted(described, key=key)
+    return [_numbered(device, i) for i, device in enumerate(ordered)]
+
+
+def _numbered(device: Device, number: int) -> Device:
+    from dataclasses import replace
+
+    return replace(device, number=number)
+
+
+def open_device(pattern: str | None = None) -> Device:
+    """The device that the pattern, the environment or the default rule asks for.
+
+    A pattern is "#number", or words that all must occur in the device's kind, name,
+    platform or version, in any case.
+    """
+    wanted = pattern or os.environ.get("MINIFUT_DEVICE") or None
+    devices = list_devices()
+    if not devices:
+        raise UsageError(f"no OpenCL device was found; {INSTALL_HINT}")
+    if wanted is None:
+        usable = [d for d in devices if not d.is_simulator]
+        if not usable:
+            raise UsageError(
+                f"the only OpenCL device is a simulator ({devices[0].platform}); "
+                f"{INSTALL_HINT}, or ask for it with --device"
+            )
+        return usable[0]
+    for device in devices:
+        if _matches(device, wanted):
+            return device
+    known = "".join(f"\n  #{d.number}  {d}" for d in devices)
+    raise UsageError(f"no OpenCL device matches '{wanted}'; there are:{known}")
+
+
+def _matches(device: Device, wanted: str) -> bool:
+    if wanted.startswith("#"):
+        return wanted[1:] == str(device.number)
+    text = f"{device.kind} {device.name} {device.platform} {device.version}".lower()
+    return all(word in text for word in wanted.lower().split())

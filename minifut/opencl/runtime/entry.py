@@ -1,0 +1,318 @@
+"""Arguments and results of entry points, checked and converted by what is described.
+
+A message names the parameter, the dimension, what was expected and what came:
+
+    main: argument xs: expected []f32, got an array of float64; use .astype(np.float32)
+    main: argument ys: dimension 1 must be 3 (n, from argument xs), got 4
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.errors import UsageError
+from minifut.opencl.runtime import arrays
+from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.opencl.runtime.pool import Block
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+
+Sizes = dict[str, tuple[int, str]]
+"""a size's value and the argument that gave it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value whose insides only the program knows; give it back to the same program."""
+
+    text: str
+    leaves: tuple[Any, ...]
+    program: str
+
+    def __repr__(self) -> str:
+        return f"<opaque {self.text}>"
+
+
+class Converter:
+    """One entry point's way in and out."""
+
+    def __init__(self, session: Session, program: str, entry: Entry) -> None:
+        self.session = session
+        self.program = program
+        self.entry = entry
+        self._plain = [
+            p.leaves[0] if p.kind == "array" and len(p.leaves) == 1 else None
+            for p in entry.parameters
+        ]
+
+    # --- in --------------------------------------------------------------------------
+
+    def leaves_of(self, arguments: tuple[Any, ...]) -> list[Any]:
+        """The core arguments, sizes first."""
+        entry = self.entry
+        if len(arguments) != len(entry.parameters):
+            names = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
+            raise UsageError(
+                f"{entry.name} takes {len(entry.parameters)} arguments ({names}), "
+                f"got {len(arguments)}"
+            )
+        sizes: Sizes = {}
+        leaves: list[Any] = []
+        for parameter, plain, given in zip(
+            entry.parameters, self._plain, arguments, strict=True
+        ):
+            if plain is None:
+                self._open(parameter, given, parameter.name, sizes, leaves)
+            else:
+                leaves.append(self._leaf(parameter, plain, given, parameter.name, sizes))
+        found = []
+        for name in entry.sizes:
+            if name not in sizes:
+                raise UsageError(f"{entry.name}: the size {name} is not determined")
+            found.append(sizes[name][0])
+        return found + leaves
+
+    def _open(
+        self, value: Value, given: Any, path: str, sizes: Sizes, leaves: list[Any]
+    ) -> None:
+        match value.kind:
+            case "tuple":
+                parts = given if isinstance(given, tuple | list) else None
+                if parts is None or len(parts) != len(value.parts):
+                    self._wrong(value, path, given, f"a tuple of {len(value.parts)}")
+                for i, (part, inner) in enumerate(zip(value.parts, parts, strict=True)):
+                    self._open(part, inner, f"{path}.{i}", sizes, leaves)
+            case "record":
+                names = [part.name for part in value.parts]
+                if not isinstance(given, dict) or sorted(given) != sorted(names):
+                    self._wrong(value, path, given, f"a dict of {', '.join(names)}")
+                for part in value.parts:
+                    inner_path = f"{path}.{part.name}"
+                    self._open(part, given[part.name], inner_path, sizes, leaves)
+            case "opaque":
+                leaves += self._open_opaque(value, given, path, sizes)
+            case _:
+                leaf = value.leaves[0]
+                leaves.append(self._leaf(value, leaf, given, path, sizes))
+
+    def _open_opaque(
+        self, value: Value, given: Any, path: str, sizes: Sizes
+    ) -> list[Any]:
+        if not isinstance(given, Opaque) or given.text != value.text:
+            self._wrong(value, path, given, f"an opaque value of type {value.text}")
+        if given.program != self.program:
+            raise UsageError(
+                f"{self.entry.name}: argument {path}: the opaque value belongs to "
+                "another program"
+            )
+        leaves = []
+        for leaf, inner in zip(value.leaves, given.leaves, strict=True):
+            if leaf.shape is None:
+                leaves.append(inner)
+                continue
+            block, shape = inner
+            self._check_shape(leaf, shape, path, sizes)
+            if value.unique:
+                nbytes = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=int))
+                copy = self.session.pool.allocate(nbytes)
+                self.session.copy(copy, 0, block, 0, nbytes)
+                block = copy
+            leaves.append(block)
+        return leaves
+
+    def _leaf(
+        self, value: Value, leaf: Leaf, given: Any, path: str, sizes: Sizes
+    ) -> Any:
+        dtype = DTYPES[leaf.type]
+        if leaf.shape is None:
+            return self._scalar(value, dtype, given, path)
+        if given.__class__ is not np.ndarray:
+            if arrays.is_device_array(given):
+                self._check_array(value, leaf, given, dtype, path)
+                self._check_shape(leaf, given.shape, path, sizes)
+                return arrays.block_of_device_array(self.session, given, value.unique)
+            given = self._as_array(value, given, dtype, path)
+        if given.dtype != dtype or given.ndim != len(leaf.shape):
+            self._check_array(value, leaf, given, dtype, path)
+        self._check_shape(leaf, given.shape, path, sizes)
+        return arrays.block_of_array(self.session, given, value.unique)
+
+    def _as_array(
+        self, value: Value, given: Any, dtype: np.dtype, path: str
+    ) -> np.ndarray:
+        if isinstance(given, np.ndarray):
+            return np.asarray(given)
+        if not isinstance(given, list | tuple):
+            self._wrong(value, path, given, f"an array ({value.text})")
+        try:
+            array = np.array(given)
+        except ValueError:
+            self._wrong(value, path, given, f"a regular array ({value.text})")
+        if array.size == 0:
+            return array.astype(dtype)
+        if not np.can_cast(array.dtype, dtype, "same_kind") or array.dtype.kind == "O":
+            self._check_kind(value, array, dtype, path)
+        converted = array.astype(dtype)
+        if dtype.kind in "iu" and not np.array_equal(converted, array):
+            self._wrong(value, path, given, f"numbers that fit {dtype.name}")
+        return converted
+
+    def _check_kind(
+        self, value: Value, array: np.ndarray, dtype: np.dtype, path: str
+    ) -> None:
+        if not (array.dtype.kind == "i" and dtype.kind == "u"):
+            self._wrong(value, path, array, f"{value.text}")
+
+    def _check_array(
+        self, value: Value, leaf: Leaf, given: Any, dtype: np.dtype, path: str
+    ) -> None:
+        assert leaf.shape is not None
+        if given.ndim != len(leaf.shape):
+            raise UsageError(
+                f"{self.entry.name}: argument {path}: expected {value.text} "
+                f"({len(leaf.shape)}-d), got an array of shape {given.shape}"
+            )
+        if given.dtype != dtype:
+            raise UsageError(
+                f"{self.entry.name}: argument {path}: expected {value.text}, got an "
+                f"array of {given.dtype}; use .astype(np.{dtype.name})"
+            )
+
+    def _check_shape(
+        self, leaf: Leaf, shape: tuple[int, ...], path: str, sizes: Sizes
+    ) -> None:
+        assert leaf.shape is not None
+        for dimension, wanted in enumerate(leaf.shape):
+            came = shape[dimension]
+            if wanted.__class__ is str:
+                known = sizes.get(wanted)  # type: ignore[arg-type]
+                if known is None:
+                    sizes[wanted] = (came, path)  # type: ignore[index]
+                elif known[0] != came:
+                    raise UsageError(
+                        f"{self.entry.name}: argument {path}: dimension {dimension} "
+                        f"must be {known[0]} ({wanted}, from argument {known[1]}), "
+                        f"got {came}"
+                    )
+            elif wanted is not None and wanted != came:
+                raise UsageError(
+                    f"{self.entry.name}: argument {path}: dimension {dimension} must "
+                    f"be {wanted}, got {came}"
+                )
+
+    def _scalar(self, value: Value, dtype: np.dtype, given: Any, path: str) -> Any:
+        if isinstance(given, np.ndarray) and given.ndim == 0:
+            given = given[()]
+        kind = dtype.kind
+        if kind in "iu":
+            if isinstance(given, int | np.integer) and not isinstance(given, bool):
+                number = int(given)
+                info = np.iinfo(dtype)
+                if info.min <= number <= info.max:
+                    return number
+                self._wrong(value, path, given, f"from {info.min} to {info.max}")
+        elif kind == "f":
+            if isinstance(given, float | int | np.integer | np.floating):
+                if not isinstance(given, bool):
+                    with np.errstate(over="ignore"):
+                        return dtype.type(given)
+        elif isinstance(given, bool | np.bool_):
+            return bool(given)
+        self._wrong(value, path, given, value.text)
+
+    def _wrong(self, value: Value, path: str, given: Any, expected: str) -> Any:
+        raise UsageError(
+            f"{self.entry.name}: argument {path}: expected {expected}, got "
+            f"{describe(given)}"
+        )
+
+    # --- out -------------------------------------------------------------------------
+
+    def results_of(self, leaves: tuple[Any, ...], on_device: bool) -> tuple[Any, ...]:
+        """What the user gets, its contents there after the next wait."""
+        seen: set[int] = set()
+        make = arrays.device_result if on_device else arrays.start_result
+        results = []
+        at = 0
+        for value in self.entry.results:
+            count = len(value.leaves)
+            results.append(self._close(value, leaves[at : at + count], make, seen))
+            at += count
+        return tuple(results)
+
+    def _close(
+        self,
+        value: Value,
+        leaves: tuple[Any, ...],
+        make: Callable[..., Any],
+        seen: set[int],
+    ) -> Any:
+        match value.kind:
+            case "tuple" | "record":
+                parts = []
+                at = 0
+                for part in value.parts:
+                    inner = leaves[at : at + len(part.leaves)]
+                    parts.append(self._close(part, inner, make, seen))
+                    at += len(part.leaves)
+                if value.kind == "tuple":
+                    return tuple(parts)
+                return {p.name: v for p, v in zip(value.parts, parts, strict=True)}
+            case "opaque":
+                return self._close_opaque(value, leaves, seen)
+        leaf = value.leaves[0]
+        dtype = DTYPES[leaf.type]
+        if leaf.shape is None:
+            return _wrapped(leaves[0], dtype)
+        block, shape = leaves[0]
+        return make(self.session, block, shape, dtype, seen)
+
+    def _close_opaque(
+        self, value: Value, leaves: tuple[Any, ...], seen: set[int]
+    ) -> Opaque:
+        kept: list[Any] = []
+        for leaf, given in zip(value.leaves, leaves, strict=True):
+            if leaf.shape is None:
+                kept.append(given)
+                continue
+            block, shape = given
+            nbytes = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
+            mine: Block = arrays.owned(self.session, block, nbytes, seen)
+            kept.append((mine, shape))
+        return Opaque(value.text, tuple(kept), self.program)
+
+
+def _wrapped(value: Any, dtype: np.dtype) -> Any:
+    """A host scalar as a NumPy scalar of its type; integers wrap."""
+    if dtype.kind in "iu" and isinstance(value, int):
+        bits = 8 * dtype.itemsize
+        value &= (1 << bits) - 1
+        if dtype.kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    return dtype.type(value)
+
+
+def describe(given: Any) -> str:
+    """What came, in a few words."""
+    if isinstance(given, np.ndarray):
+        return f"an array of {given.dtype} of shape {given.shape}"
+    if isinstance(given, np.generic):
+        return f"{given!r}"
+    if isinstance(given, bool | int | float):
+        return f"{given!r}"
+    text = repr(given)
+    return f"{type(given).__name__} {text}" if len(text) <= 40 else type(given).__name__
+
+
+def unknown_entry(name: str, known: list[str]) -> UsageError:
+    """The error for an entry point that does not exist, with the nearest one."""
+    near = difflib.get_close_matches(name, known, 1, 0.4)
+    if near:
+        return UsageError(f"no entry point '{name}'; did you mean '{near[0]}'?")
+    return UsageError(f"no entry point '{name}'; there are: {', '.join(known)}")

@@ -1,0 +1,81 @@
+"""Failures on the device: one cell that kernels write and the host reads.
+
+The cell is 16 longs: an int that is 0 or the number of the failure, then up to 15 values
+for its message. The first work-item to fail wins by compare-and-swap and leaves; later
+kernels see the number and return at once. The host looks when it waits anyway, finds
+message and place by the number, clears the cell, and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minifut.errors import ProgramError
+from minifut.opencl.runtime.describe import DTYPES, Failure
+
+CELL_LONGS = 16
+INTERRUPTED = 0x7FFFFFFF
+"""the number that makes kernels return at once without being a failure"""
+
+
+def _fail_function(count: int) -> str:
+    names = [chr(ord("a") + i) for i in range(count)]
+    parameters = "".join(f", long {name}" for name in names)
+    stores = "".join(f" v[{i}] = {name};" for i, name in enumerate(names))
+    pointer = "global long *v = (global long *)failure + 1;" if count else ""
+    return (
+        f"static void minifut_fail{count}"
+        f"(global int *failure, int number{parameters}) {{\n"
+        "  if (atomic_cmpxchg((volatile global int *)failure, 0, number) == 0)"
+        f" {{ {pointer}{stores} }}\n}}\n"
+    )
+
+
+FAILURE_TEXT = "".join(_fail_function(count) for count in range(9))
+"""OpenCL C: `minifut_fail<k>(failure, number, a, b, ..)` records a failure with k longs"""
+
+
+def decode(bits: int, type_: str) -> Any:
+    """The value that a long of the cell stands for."""
+    dtype = DTYPES[type_]
+    match dtype.kind:
+        case "f":
+            return dtype.type(np.int64(bits).view(np.float64))
+        case "b":
+            return bool(bits)
+        case "u":
+            return bits & ((1 << (8 * dtype.itemsize)) - 1)
+        case _:
+            return bits
+
+
+def show(value: Any) -> str:
+    """A value as messages show it: a Futhark literal without its suffix."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, np.floating):
+        return np.format_float_positional(value, unique=True, trim="0")
+    return str(value)
+
+
+def failure_error(failure: Failure, values: Sequence[Any]) -> ProgramError:
+    """The error for a failure whose message holes have these values."""
+    left = iter(values)
+    parts = [show(next(left)) if p in DTYPES else p for p in failure.message]
+    return ProgramError("".join(parts), failure.backtrace)
+
+
+def device_error(failures: Sequence[Failure], cell: np.ndarray) -> ProgramError:
+    """The error that the cell holds."""
+    number = int(cell.view(np.int32)[0])
+    if not 0 < number <= len(failures):
+        return ProgramError(f"the device recorded an unknown failure ({number})")
+    failure = failures[number - 1]
+    holes = [part for part in failure.message if part in DTYPES]
+    values = [
+        decode(int(bits), t) for bits, t in zip(cell[1:], holes, strict=False)
+    ]
+    return failure_error(failure, values)

@@ -1,0 +1,155 @@
+"""Kernels as Python callables: built on first use, from the cache where possible.
+
+Each kernel is an OpenCL program of its own, so that nothing is compiled that never
+runs and a tunable number rebuilds only the kernels whose text uses it. What the driver
+made of it is kept in minifut's cache, under a key of text, options, device and driver:
+loading it takes 2 ms, compiling 50-700. PoCL compiles again for each group size, which is
+why binaries are stored when the process ends and not when they are built.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.errors import InternalError
+from minifut.opencl.runtime.describe import DTYPES, Kernel
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+
+_ARGUMENTS: dict[str, Any] = {
+    **DTYPES,
+    "bool": np.dtype(np.uint8),
+    "buffer": None,
+    "local": None,
+}
+
+
+class Launcher:
+    """`launcher(points, *arguments)` enqueues the kernel over that many work-items."""
+
+    __slots__ = (
+        "_build",
+        "_enqueue",
+        "_failure",
+        "_local",
+        "_queue",
+        "_session",
+        "_width",
+        "kernel",
+    )
+
+    def __init__(self, session: Session, kernel: Kernel, prelude: str, options: str):
+        self.kernel = kernel
+        self._session = session
+        self._queue = session.queue
+        self._failure = session.failure
+        local = kernel.local
+        self._local = (local,) if isinstance(local, int) else local
+        self._width = local if isinstance(local, int) else 0
+        text = kernel.text or ""
+        self._build = (prelude + text, options)
+        self._enqueue: Any = self._first
+
+    def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
+        width = self._width
+        if width and points.__class__ is int:
+            if points > 0:
+                whole = (points + width - 1) // width * width
+                self._session.last_event = self._enqueue(
+                    self._queue, (whole,), self._local, self._failure, *arguments
+                )
+            return
+        assert self._local is not None
+        self.sized(points, self._local, *arguments)
+
+    def sized(
+        self,
+        points: int | tuple[int, ...],
+        local: int | tuple[int, ...],
+        *arguments: Any,
+    ) -> None:
+        """The same with a group size that the caller chooses, in 1-d, 2-d or 3-d."""
+        extents = points if isinstance(points, tuple) else (points,)
+        group = local if isinstance(local, tuple) else (local,)
+        if min(extents) > 0:
+            whole = tuple(
+                (n + g - 1) // g * g for n, g in zip(extents, group, strict=True)
+            )
+            self._session.last_event = self._enqueue(
+                self._queue, whole, group, self._failure, *arguments
+            )
+
+    def _first(self, *arguments: Any) -> Any:
+        self._enqueue = self.prepare()
+        return self._enqueue(*arguments)
+
+    def prepare(self) -> Any:
+        """Build the kernel now; gives the OpenCL kernel object."""
+        if self._enqueue != self._first:
+            return self._enqueue
+        cl = self._session.cl
+        text, options = self._build
+        program = _build(self._session, text, options, self.kernel.name)
+        kernel = cl.Kernel(program, self.kernel.name)
+        types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
+        kernel.set_scalar_arg_dtypes(types)
+        self._enqueue = kernel
+        return kernel
+
+
+def _build(session: Session, text: str, options: str, name: str) -> Any:
+    from minifut.cache import load_bytes
+
+    cl = session.cl
+    device = session.device
+    key = "\n".join((device.platform, device.version, device.name, options, text))
+    key = hashlib.sha256(key.encode()).hexdigest()
+    if not device.is_simulator:
+        binary = load_bytes("kernels", key)
+        if binary is not None:
+            try:
+                program = cl.Program(session.context, [device.handle], [binary])
+                program.build(cache_dir=False)
+            except cl.Error:  # made by a driver that has changed since
+                pass
+            else:
+                _built.append((program, key, len(binary)))
+                return program
+    program = cl.Program(session.context, text)
+    try:
+        program.build(options, cache_dir=False)
+    except cl.Error as error:
+        raise InternalError("opencl", f"kernel {name}: {error}", _numbered(text))
+    if not device.is_simulator:
+        _built.append((program, key, 0))
+    return program
+
+
+def _numbered(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))
+
+
+_built: list[tuple[Any, str, int]] = []
+"""programs of this process: what to store, and how large the stored binary was"""
+
+
+@atexit.register
+def store_binaries() -> None:
+    """Keep what the driver compiled (for PoCL: all group sizes that ran)."""
+    from minifut.cache import store_bytes
+
+    for program, key, known in _built:
+        try:
+            binary = program.binaries[0]
+        except Exception:
+            # At exit, and only a cache: a driver's refusal must not show.
+            continue
+        if len(binary) != known:
+            store_bytes("kernels", key, binary)
+    _built.clear()

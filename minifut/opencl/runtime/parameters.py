@@ -1,0 +1,44 @@
+"""The numbers that shape performance: their values for one loaded program."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from minifut.errors import UsageError
+from minifut.opencl.runtime.describe import Parameter
+
+
+def parameter_values(
+    table: Sequence[Parameter], kind: str, wanted: Mapping[str, int]
+) -> list[int]:
+    """The value of each parameter: the wanted one, or the default for the device.
+
+    Unknown names and values out of bounds are errors that say what would do.
+    """
+    names = [p.name for p in table]
+    for name, value in wanted.items():
+        if name not in names:
+            raise UsageError(_unknown(name, names))
+        _check_bounds(table[names.index(name)], value)
+    return [int(wanted.get(p.name, p.defaults.get(kind, 1))) for p in table]
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"unknown parameter '{name}': the program has none"
+    near = difflib.get_close_matches(name, names, 1, 0.4)
+    if near:
+        return f"unknown parameter '{name}'; did you mean '{near[0]}'?"
+    return f"unknown parameter '{name}'; there are: {', '.join(names)}"
+
+
+def _check_bounds(parameter: Parameter, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"parameter '{parameter.name}' must be an integer: {value!r}")
+    if parameter.bounds is not None:
+        low, high = parameter.bounds
+        if not low <= value <= high:
+            raise UsageError(
+                f"parameter '{parameter.name}' must be from {low} to {high}: {value}"
+            )

@@ -1,0 +1,158 @@
+"""Device memory that is used again: a free list by size class.
+
+A fresh 64 MB buffer costs more than the kernel that fills it (its pages are mapped one by
+one), so blocks that nobody holds any more are kept and handed out again. Classes are
+eighths of powers of two: at most 12.5 % is wasted.
+
+    block = pool.allocate(nbytes)      # a Block; it returns by itself when forgotten
+
+On devices that share the process's memory a block is a NumPy array that OpenCL uses in
+place, so that results need no copy: the array given to the user keeps the block.
+
+Commands run in order on one queue, so a block may be handed out while kernels that
+used it before are still to run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.device import Device
+
+SMALLEST = 1024
+ALIGNMENT = 128
+
+
+def size_class(nbytes: int) -> int:
+    """The size of the block that serves a request."""
+    if nbytes <= SMALLEST:
+        return SMALLEST
+    step = 1 << max(0, nbytes.bit_length() - 4)
+    return (nbytes + step - 1) & -step
+
+
+class Block:
+    """`nbytes` of device memory, and the buffer that kernels get."""
+
+    __slots__ = ("_pool", "borrowed", "buffer", "capacity", "host", "nbytes")
+
+    def __init__(
+        self,
+        buffer: Any,
+        nbytes: int,
+        host: Any = None,
+        pool: Pool | None = None,
+        capacity: int = 0,
+    ) -> None:
+        self.buffer = buffer
+        self.nbytes = nbytes
+        self.host = host
+        """the same memory as a NumPy array of bytes, where the device shares it"""
+        self.borrowed = pool is None
+        """whether somebody else holds the contents, so that a result needs a copy: an
+        argument used in place, a constant of the program"""
+        self._pool = pool
+        self.capacity = capacity
+
+    def __del__(self) -> None:
+        pool = self._pool
+        if pool is not None:
+            pool.give_back(self.capacity, self.buffer, self.host)
+
+
+class Pool:
+    """The free list of one device, with a limit on what is in use and kept together."""
+
+    def __init__(
+        self, cl: Any, context: Any, queue: Any, device: Device, limit: int | None
+    ) -> None:
+        self._cl = cl
+        self._context = context
+        self._queue = queue
+        self._device = device
+        self._shared = device.shares_memory
+        self._free: dict[int, list[tuple[Any, Any]]] = {}
+        self.limit = min(limit, device.memory) if limit else device.memory
+        self.in_use = 0
+        self.kept = 0
+        self.peak = 0
+
+    def allocate(self, nbytes: int) -> Block:
+        """A block of at least `nbytes`; MemoryError when there is no room."""
+        capacity = size_class(nbytes)
+        if capacity > self._device.largest_buffer >= nbytes:
+            capacity = nbytes
+        free = self._free.get(capacity)
+        if free:
+            buffer, host = free.pop()
+            self.kept -= capacity
+        else:
+            buffer, host = self._fresh(nbytes, capacity)
+        self.in_use += capacity
+        if self.in_use > self.peak:
+            self.peak = self.in_use
+        return Block(buffer, nbytes, host, self, capacity)
+
+    def give_back(self, capacity: int, buffer: Any, host: Any) -> None:
+        """A block that nobody holds any more."""
+        self.in_use -= capacity
+        self.kept += capacity
+        self._free.setdefault(capacity, []).append((buffer, host))
+
+    def empty(self) -> None:
+        """Let go of all blocks that are not in use."""
+        if self.kept:
+            self._queue.finish()
+            self._free.clear()
+            self.kept = 0
+
+    def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any]:
+        if nbytes < 0 or nbytes > self._device.largest_buffer:
+            raise self.out_of_memory(nbytes)
+        if self.in_use + self.kept + capacity > self.limit:
+            self.empty()
+        if self.in_use + capacity > self.limit:
+            raise self.out_of_memory(nbytes)
+        try:
+            return self._create(capacity)
+        except (MemoryError, self._cl.Error):
+            self.empty()
+        try:
+            return self._create(capacity)
+        except (MemoryError, self._cl.Error) as error:
+            raise self.out_of_memory(nbytes) from error
+
+    def _create(self, capacity: int) -> tuple[Any, Any]:
+        flags = self._cl.mem_flags
+        if not self._shared:
+            buffer = self._cl.Buffer(self._context, flags.READ_WRITE, capacity)
+            if capacity > 1 << 20:
+                # Drivers allocate late: touch it, so that failure comes here.
+                self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, 1)
+            return buffer, None
+        raw = np.empty(capacity + ALIGNMENT, np.uint8)
+        start = -raw.ctypes.data % ALIGNMENT
+        host = raw[start : start + capacity]
+        buffer = self._cl.Buffer(
+            self._context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=host
+        )
+        return buffer, host
+
+    def out_of_memory(self, nbytes: int) -> MemoryError:
+        """The error for a request that cannot be served."""
+        lines = [f"out of device memory: {_megabytes(nbytes)} needed"]
+        lines.append(f"{_megabytes(self.in_use)} in use")
+        lines.append(f"limit {_megabytes(self.limit)}")
+        if nbytes > self._device.largest_buffer:
+            largest = _megabytes(self._device.largest_buffer)
+            lines.append(f"largest single array {largest}")
+        return MemoryError(", ".join(lines) + f" on {self._device}")
+
+
+def _megabytes(nbytes: int) -> str:
+    if abs(nbytes) < 10_000_000:
+        return f"{nbytes:,} bytes"
+    return f"{nbytes / 1e6:,.0f} MB"

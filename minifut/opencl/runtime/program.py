@@ -1,0 +1,164 @@
+"""A program as generated modules describe it, and one loaded on a device.
+
+    instance = program.load(device="pocl", parameters={"main_tile": 32})
+    ys = instance.main(xs)                       # NumPy arrays in and out
+    ys = instance.main(xs, device=True)          # pyopencl arrays out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
+from minifut.opencl.runtime.entry import Converter, unknown_entry
+from minifut.opencl.runtime.failures import FAILURE_TEXT
+from minifut.opencl.runtime.kernels import Launcher
+from minifut.opencl.runtime.parameters import parameter_values
+from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.queue import Session, open_session
+from minifut.opencl.runtime.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Kernels and host functions of one schedule, with what names them."""
+
+    name: str
+    schedule: str
+    kernels: Sequence[Kernel]
+    entries: Sequence[Entry]
+    prelude: str = ""
+    failures: Sequence[Failure] = ()
+    parameters: Sequence[Parameter] = ()
+    constants: Callable[[Run], tuple[Any, ...]] | None = None
+    options: Sequence[str] = field(default=())
+    """options for the OpenCL compiler"""
+
+    def load(
+        self,
+        device: str | None = None,
+        parameters: Mapping[str, int] | None = None,
+        max_memory: int | None = None,
+        session: Session | None = None,
+    ) -> Instance:
+        """The program on a device, with these values of tunable parameters."""
+        if session is None:
+            session = open_session(device, max_memory)
+        return Instance(self, session, parameters or {})
+
+
+class Instance:
+    """A loaded program: each entry point is a method of its name."""
+
+    def __init__(
+        self, program: Program, session: Session, parameters: Mapping[str, int]
+    ) -> None:
+        self.program = program
+        self.session = session
+        self.queue = session.queue
+        self._wanted: dict[str, int] = {}
+        kind = session.device.kind
+        values = parameter_values(program.parameters, kind, parameters)
+        launchers = tuple(self._launcher(k, values) for k in program.kernels)
+        self.run = Run(session, launchers, values, program.failures)
+        self._wanted = dict(parameters)
+        if program.constants is not None:
+            self._evaluate_constants(program.constants)
+        self.entries: dict[str, Callable[..., Any]] = {
+            entry.name: _callable(self.run, session, program.name, entry)
+            for entry in program.entries
+        }
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or "entries" not in self.__dict__:
+            raise AttributeError(name)
+        if name in self.entries:
+            return self.entries[name]
+        raise AttributeError(str(unknown_entry(name, list(self.entries))))
+
+    def entry(self, name: str) -> Callable[..., Any]:
+        """The entry point of that name; UsageError if there is none."""
+        if name not in self.entries:
+            raise unknown_entry(name, list(self.entries))
+        return self.entries[name]
+
+    def set_parameters(self, parameters: Mapping[str, int]) -> None:
+        """Change tunable numbers; only kernels whose text uses a changed one are
+        built again."""
+        program = self.program
+        wanted = {**self._wanted, **parameters}
+        kind = self.session.device.kind
+        values = parameter_values(program.parameters, kind, wanted)
+        old = self.run.parameters
+        changed = {i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b}
+        self.run.kernels = tuple(
+            self._launcher(kernel, values)
+            if any(index in changed for _, index in kernel.macros)
+            else launcher
+            for kernel, launcher in zip(program.kernels, self.run.kernels, strict=True)
+        )
+        self.run.parameters = values
+        self._wanted = wanted
+
+    def _launcher(self, kernel: Kernel, values: list[int]) -> Launcher:
+        macros = [f"-D{macro}={values[index]}" for macro, index in kernel.macros]
+        options = " ".join((*self.program.options, *macros))
+        prelude = FAILURE_TEXT + self.program.prelude
+        return Launcher(self.session, kernel, prelude, options)
+
+    def _evaluate_constants(self, constants: Callable[[Run], tuple[Any, ...]]) -> None:
+        self.session.recover()
+        try:
+            values = constants(self.run)
+            self.run.check()
+        except BaseException:
+            _settle(self.session)
+            raise
+        for value in values:
+            block = value[0] if isinstance(value, tuple) else value
+            if isinstance(block, Block):
+                block.borrowed = True
+        self.run.constants = values
+
+
+def _callable(
+    run: Run, session: Session, program: str, entry: Entry
+) -> Callable[..., Any]:
+    converter = Converter(session, program, entry)
+    leaves_of, results_of = converter.leaves_of, converter.results_of
+    function, single = entry.function, len(entry.results) == 1
+
+    def call(*arguments: Any, device: bool = False) -> Any:
+        session.recover()
+        leaves: list[Any] = []
+        results: tuple[Any, ...] = ()
+        try:
+            leaves = leaves_of(arguments)
+            outcome = function(run, *leaves)
+            results = results_of(outcome, device)
+            run.check()
+        except KeyboardInterrupt:
+            session.abandon(arguments, leaves, results)
+            raise
+        except BaseException:
+            _settle(session)
+            raise
+        return results[0] if single else results
+
+    parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
+    results_text = ", ".join(r.text for r in entry.results)
+    call.__name__ = call.__qualname__ = entry.name
+    call.__doc__ = f"entry {entry.name} ({parameters}): {results_text}"
+    return call
+
+
+def _settle(session: Session) -> None:
+    """After an error: nothing runs any more, and no failure is left in the cell."""
+    try:
+        if session.failed():
+            session.clear_failure()
+    except KeyboardInterrupt:
+        session.abandon()
+        raise

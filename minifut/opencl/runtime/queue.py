@@ -1,0 +1,188 @@
+"""One device in use: context, queue, pool and failure cell, shared by all programs.
+
+    session = open_session(None)       # the same object for the same device
+
+Commands are enqueued in order and waited for only when a value must reach the host.
+Waiting polls the last event instead of blocking inside the driver, so that Ctrl-C is
+answered at once: a blocked `clFinish` lets no signal through until the kernels end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import numpy as np
+
+from minifut.errors import ProgramError
+from minifut.opencl.runtime.device import Device, open_device
+from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
+from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
+
+SPINS = 400
+"""polls before the first sleep; about 60 microseconds"""
+LONGEST_SLEEP = 0.005
+
+
+class Session:
+    """A device with its queue and memory."""
+
+    def __init__(self, device: Device, max_memory: int | None = None) -> None:
+        import pyopencl as cl
+
+        self.cl = cl
+        self.device = device
+        self.context = cl.Context([device.handle])
+        self.queue = cl.CommandQueue(self.context)
+        self.pool = Pool(cl, self.context, self.queue, device, max_memory)
+        self.shares_memory = device.shares_memory
+        self.last_event: Any = None
+        self.cell, self.failure = self._make_cell()
+        self._number = self.cell.view(np.int32)
+        self._dirty = False
+        self._complete = cl.command_execution_status.COMPLETE
+
+    def _make_cell(self) -> tuple[np.ndarray, Any]:
+        raw = np.zeros(8 * CELL_LONGS + ALIGNMENT, np.uint8)
+        start = -raw.ctypes.data % ALIGNMENT
+        cell = raw[start : start + 8 * CELL_LONGS].view(np.int64)
+        flags = self.cl.mem_flags
+        mode = flags.USE_HOST_PTR if self.shares_memory else flags.COPY_HOST_PTR
+        buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
+        return cell, buffer
+
+    # --- waiting -------------------------------------------------------------------
+
+    def wait(self) -> None:
+        """Return when all commands are done."""
+        event = self.last_event
+        if event is None:
+            return
+        self.queue.flush()
+        complete = self._complete
+        for _ in range(SPINS):
+            status = event.command_execution_status
+            if status <= complete:
+                break
+        else:
+            status = self._wait_long(event, complete)
+        self.last_event = None
+        if status < 0:
+            self.recover()
+            raise ProgramError(f"the device reports an error in a kernel ({status})")
+
+    def _wait_long(self, event: Any, complete: int) -> int:
+        begun = time.perf_counter()
+        pause = 5e-5
+        while True:
+            time.sleep(pause)
+            status = int(event.command_execution_status)
+            if status <= complete:
+                return status
+            pause = min(LONGEST_SLEEP, max(pause, (time.perf_counter() - begun) / 32))
+
+    def failed(self) -> bool:
+        """Wait, and tell whether a kernel recorded a failure (it is then in `cell`)."""
+        if not self.shares_memory and self.last_event is not None:
+            self.last_event = self.cl.enqueue_copy(
+                self.queue, self.cell, self.failure, is_blocking=False
+            )
+        self.wait()
+        return self._number[0] != 0
+
+    def clear_failure(self) -> None:
+        """Make the cell ready for the next run."""
+        self.cell[:] = 0
+        if not self.shares_memory:
+            self.cl.enqueue_copy(self.queue, self.failure, self.cell)
+
+    # --- interruptions -----------------------------------------------------------------
+
+    def abandon(self, *held: Any) -> None:
+        """Stop waiting for running kernels, which may still use what is `held`.
+
+        Kernels that have not begun return at once where the cell is shared. The memory
+        stays as long as the process: when a kernel that may never end lets go of it
+        cannot be known.
+        """
+        if self.last_event is None:
+            return
+        if self.shares_memory:
+            self._number[0] = INTERRUPTED
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object((held, self.pool, self.cell)))
+        self._dirty = True
+
+    def recover(self) -> None:
+        """Before a run: wait for what an interrupted one left behind."""
+        if self._dirty:
+            self.wait()
+            self._dirty = False
+        if self._number[0]:
+            self.clear_failure()
+
+    # --- data ------------------------------------------------------------------------
+
+    def borrow(self, array: np.ndarray) -> Block:
+        """A NumPy array as a block in place (devices that share memory only)."""
+        flags = self.cl.mem_flags
+        buffer = self.cl.Buffer(
+            self.context, flags.READ_ONLY | flags.USE_HOST_PTR, hostbuf=array
+        )
+        return Block(buffer, array.nbytes, array)
+
+    def upload(self, array: np.ndarray) -> Block:
+        """A copy of a contiguous NumPy array in a block of the pool."""
+        nbytes = array.nbytes
+        block = self.pool.allocate(nbytes)
+        if nbytes:
+            if self.shares_memory:
+                self.wait()  # earlier kernels may still use this memory
+                block.host[:nbytes] = array.reshape(-1).view(np.uint8)
+            else:
+                self.cl.enqueue_copy(self.queue, block.buffer, array)
+        return block
+
+    def copy(
+        self, to: Block, to_byte: int, source: Block, source_byte: int, nbytes: int
+    ) -> None:
+        """Enqueue a copy between blocks, which may be the same if parts are apart."""
+        if nbytes > 0:
+            self.last_event = self.cl.enqueue_copy(
+                self.queue,
+                to.buffer,
+                source.buffer,
+                byte_count=nbytes,
+                src_offset=source_byte,
+                dst_offset=to_byte,
+            )
+
+    def fill(self, block: Block, byte: int, nbytes: int, pattern: bytes) -> None:
+        """Enqueue filling bytes with a repeated pattern of 1, 2, 4 or 8 bytes."""
+        if nbytes > 0:
+            self.last_event = self.cl.enqueue_fill_buffer(
+                self.queue, block.buffer, pattern, byte, nbytes
+            )
+
+    def fetch(self, block: Block, byte: int, into: np.ndarray) -> None:
+        """Copy bytes of a block into an array; wait for it."""
+        nbytes = into.nbytes
+        if not nbytes:
+            return
+        if self.shares_memory:
+            self.wait()
+            into.reshape(-1).view(np.uint8)[:] = block.host[byte : byte + nbytes]
+        else:
+            self.cl.enqueue_copy(self.queue, into, block.buffer, src_offset=byte)
+
+
+_sessions: dict[tuple[Any, ...], Session] = {}
+
+
+def open_session(device: str | None = None, max_memory: int | None = None) -> Session:
+    """The session of the device that matches; made once per process."""
+    chosen = open_device(device)
+    key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
+    if key not in _sessions:
+        _sessions[key] = Session(chosen, max_memory)
+    return _sessions[key]

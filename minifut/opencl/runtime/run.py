@@ -1,0 +1,81 @@
+"""`Run`: what host functions of generated modules call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minifut.opencl.runtime.describe import DTYPES, Failure
+from minifut.opencl.runtime.device import Device
+from minifut.opencl.runtime.failures import device_error, failure_error, show
+from minifut.opencl.runtime.kernels import Launcher
+from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.queue import Session
+
+
+class Run:
+    """One loaded program on a device, seen from its host functions."""
+
+    def __init__(
+        self,
+        session: Session,
+        kernels: tuple[Launcher, ...],
+        parameters: list[int],
+        failures: Sequence[Failure],
+    ) -> None:
+        self.session = session
+        self.kernels = kernels
+        self.parameters = parameters
+        self.constants: tuple[Any, ...] = ()
+        self._failures = failures
+        self.device: Device = session.device
+        self.allocate = session.pool.allocate
+        self.copy = session.copy
+        self.fill = session.fill
+        self.upload = session.upload
+
+    def local(self, nbytes: int) -> Any:
+        """Local memory of that size, as an argument of a kernel."""
+        return self.session.cl.LocalMemory(max(1, nbytes))
+
+    def read(self, block: Block, byte: int, type_: str) -> Any:
+        """A scalar of device memory: waits, and raises what kernels recorded."""
+        dtype = DTYPES[type_]
+        self.check()
+        session = self.session
+        if session.shares_memory and block.host is not None:
+            part = block.host.reshape(-1).view(np.uint8)[byte : byte + dtype.itemsize]
+            value = part.view(dtype)[0]
+        else:
+            into = np.empty(1, dtype)
+            session.cl.enqueue_copy(
+                session.queue, into, block.buffer, src_offset=byte
+            )
+            value = into[0]
+        return value if dtype.kind == "f" else value.item()
+
+    def write(self, block: Block, byte: int, type_: str, value: Any) -> None:
+        """Enqueue the store of a scalar."""
+        dtype = DTYPES[type_]
+        pattern = np.asarray(value).astype(dtype).tobytes()
+        self.session.fill(block, byte, dtype.itemsize, pattern)
+
+    def check(self) -> None:
+        """Wait for all commands and raise what a kernel recorded."""
+        session = self.session
+        if session.failed():
+            error = device_error(self._failures, session.cell)
+            session.clear_failure()
+            raise error
+
+    def fail(self, number: int, *values: Any) -> None:
+        """Raise failure `number`, unless the device failed before."""
+        self.check()
+        raise failure_error(self._failures[number - 1], values)
+
+    def trace(self, label: str, value: Any) -> None:
+        """Show a value on standard error."""
+        print(f"{label}: {show(value)}", file=sys.stderr)
