@@ -1,0 +1,3 @@
+"""Segmented reductions under the GPU schedule."""
+
+# being written by the GPU reductions engineer
