@@ -83,9 +83,10 @@ def to_kernels(
     program: CoreProgram, options: PipelineOptions | None = None
 ) -> CoreProgram:
     """Run the standard pipeline of passes."""
+    from minifut.ir.parser import names_after
     from minifut.passes.pipelines import run_pipeline
 
-    return run_pipeline(program, options)
+    return run_pipeline(program, names_after(program), options=options)
 
 
 def to_host_module(program: CoreProgram, schedule: str, name: str = "program") -> str:
@@ -120,11 +121,11 @@ def load(
             entry.name,
             describe(entry.parameters),
             describe(entry.results),
-            getattr(instance, entry.name),
+            instance.entries[entry.name],
         )
         for entry in generated.entries
     ]
-    return Program(entries, str(instance.device))
+    return Program(entries, str(instance.session.device))
 
 
 def compile_checked(checked: CheckedProgram, options: Options, name: str) -> Program:

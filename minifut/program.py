@@ -74,15 +74,18 @@ class EntryPoint:
     results: tuple[Parameter, ...]
     function: Callable[..., Any]
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Run it. Raises `UsageError` for wrong arguments, `ProgramError` when the
-        program fails, `MemoryError` when the device's memory does not suffice."""
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.
+
+        Raises `UsageError` for wrong arguments, `ProgramError` when the program fails,
+        `MemoryError` when the device's memory does not suffice.
+        """
         if len(arguments) != len(self.parameters):
             raise UsageError(
                 f"{self.name}: {len(self.parameters)} arguments are expected"
                 f"{self._signature()}, {len(arguments)} were given"
             )
-        return self.function(*arguments)
+        return self.function(*arguments, **options)
 
     def call(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Run it; the results as a tuple, however many there are."""

@@ -6,6 +6,7 @@ values asked for after it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,7 @@ def convert(form: str) -> None:
     """Values from standard input to standard output."""
     from minifut.values.reader import read_stream, read_values
 
-    data = read_stream(click.get_binary_stream("stdin"))
+    data = read_stream(sys.stdin.buffer)
     for value in read_values(data, "standard input"):
         show(value, form)
 
@@ -124,7 +125,7 @@ def show(value: Value | Any, form: str) -> None:
     from minifut.values.text import format_value
     from minifut.values.types import shaped_type
 
-    stream = click.get_binary_stream("stdout")
+    stream = sys.stdout.buffer
     if form == "binary":
         stream.write(write_binary(value))
     elif form == "type":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +88,7 @@ def read_input() -> list[Any]:
     """All values on standard input."""
     from minifut.values.reader import read_stream, read_values
 
-    return list(
-        read_values(read_stream(click.get_binary_stream("stdin")), "standard input")
-    )
+    return list(read_values(read_stream(sys.stdin.buffer), "standard input"))
 
 
 def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
@@ -139,7 +138,7 @@ def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
     from minifut.values.binary import write_binary
     from minifut.values.text import format_value
 
-    stream = click.get_binary_stream("stdout")
+    stream = sys.stdout.buffer
     texts: list[bytes] = []
     for result, described in zip(results, entry.results, strict=True):
         if described.value_type is None:

@@ -1,0 +1,190 @@
+"""`minifut dev`: a window on the compiler.
+
+Everything it shows comes from the stages themselves; this is only the shell around
+`minifut.passes.pipelines`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from minifut.cli.options import PROGRAM
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.ir.core import Program
+    from minifut.passes.pipeline import PipelineOptions
+
+
+T = TypeVar("T")
+
+
+@click.command("dev")
+@click.argument("file", type=PROGRAM, required=False)
+@click.option("--list-passes", is_flag=True, help="Name every pass and the pipeline.")
+@click.option("--stop-after", metavar="PASS", help="Run up to this pass.")
+@click.option(
+    "--dump-after",
+    metavar="PASS",
+    multiple=True,
+    help="Print the program after this pass, or after each one for 'all'.",
+)
+@click.option("--time", "timed", is_flag=True, help="Say how long each stage took.")
+@click.option("--core", is_flag=True, help="Print the core, before any pass.")
+@click.option("--module", is_flag=True, help="Print the generated module.")
+@click.option(
+    "--schedule",
+    type=click.Choice(["cpu", "gpu"]),
+    default="cpu",
+    show_default=True,
+    help="The schedule of the generated module.",
+)
+@click.option(
+    "--pass",
+    "only",
+    metavar="PASS",
+    multiple=True,
+    help="Run these passes alone, in this order, on FILE: printed IR, or a program.",
+)
+@click.option("-e", "--entry", "entries", multiple=True, help="Keep this entry point.")
+def command(
+    file: Path | None,
+    list_passes: bool,
+    stop_after: str | None,
+    dump_after: tuple[str, ...],
+    timed: bool,
+    core: bool,
+    module: bool,
+    schedule: str,
+    only: tuple[str, ...],
+    entries: tuple[str, ...],
+) -> None:
+    """Look inside the compiler.
+
+    FILE is a program (.fut), or IR as printed here (any other ending). Without other
+    options the IR after the whole pipeline is printed.
+    """
+    if list_passes:
+        show_passes()
+        return
+    if file is None:
+        raise UsageError("dev needs a FILE, or --list-passes")
+    from minifut import compiler
+    from minifut.passes.pipeline import PipelineOptions
+
+    clock = Clock(timed)
+    program = keep_entries(read_program(file, clock), entries)
+    if core:
+        show_program(program)
+    elif only:
+        show_program(run_alone(only, program))
+    else:
+        options = PipelineOptions(
+            stop_after=stop_after,
+            dump_after=frozenset(dump_after),
+            on_dump=show_dump,
+            time=timed,
+        )
+        program = clock.measure("passes", lambda: compiler.to_kernels(program, options))
+        show_timings(options)
+        if module:
+            text = clock.measure(
+                "code generation",
+                lambda: compiler.to_host_module(program, schedule, file.stem),
+            )
+            click.echo(text)
+        elif not dump_after:
+            show_program(program)
+
+
+class Clock:
+    """Says on stderr how long stages took, if it is on."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def measure(self, name: str, run: Callable[[], T]) -> T:
+        import time
+
+        start = time.perf_counter()
+        result = run()
+        if self.on:
+            seconds = time.perf_counter() - start
+            click.echo(f"{seconds * 1e3:9.1f} ms  {name}", err=True)
+        return result
+
+
+def show_passes() -> None:
+    """Every pass with its line, then the pipeline."""
+    from minifut.passes.pipelines import ALL_PASSES, DEFAULT
+
+    width = max(len(p.name) for p in ALL_PASSES)
+    for step in ALL_PASSES:
+        click.echo(f"{step.name:{width}}  {step.summary}")
+    click.echo("\npipeline: " + ", ".join(step.name for step in DEFAULT))
+
+
+def read_program(file: Path, clock: Clock) -> Program:
+    """The core of a program, or printed IR."""
+    from minifut import compiler
+
+    source = compiler.read_source(file)
+    if file.suffix == ".fut":
+        checked = clock.measure("check", lambda: compiler.check(source))
+        return clock.measure("elaborate", lambda: compiler.to_core(checked))
+    from minifut.ir.parser import parse_program
+
+    return parse_program(source.text)
+
+
+def keep_entries(program: Program, names: tuple[str, ...]) -> Program:
+    """The program with these entry points only; all, if none are named."""
+    if not names:
+        return program
+    from minifut.ir.core import Program as CoreProgram
+    from minifut.program import unknown
+
+    known = {entry.name: entry for entry in program.entries}
+    for name in names:
+        if name not in known:
+            raise UsageError(unknown("entry point", name, known))
+    kept = tuple(known[name] for name in names)
+    return CoreProgram(kept, program.constants, program.functions)
+
+
+def run_alone(names: tuple[str, ...], program: Program) -> Program:
+    """The program after these passes and no others."""
+    from minifut.passes.pipelines import run_pass
+
+    for name in names:
+        program = run_pass(name, program)
+    return program
+
+
+def show_program(program: Program) -> None:
+    """The printed IR."""
+    from minifut.ir.printer import show
+
+    click.echo(show(program))
+
+
+def show_dump(step: str, program: Program) -> None:
+    """The program after a step, under a headline that the IR parser skips."""
+    click.echo(f"-- after {step}")
+    show_program(program)
+    click.echo()
+
+
+def show_timings(options: PipelineOptions) -> None:
+    """Milliseconds for each step, and for the check of what it made."""
+    for timing in options.timings:
+        click.echo(
+            f"{timing.seconds * 1e3:9.1f} ms    {timing.step} "
+            f"(verify {timing.verifying * 1e3:.1f} ms)",
+            err=True,
+        )
