@@ -1,0 +1,3 @@
+"""Segmented scans under the CPU schedule."""
+
+# being written by the runtime engineer
