@@ -1,0 +1,175 @@
+"""The C functions behind scalar operators that have no total spelling in OpenCL C.
+
+Named like the operator (`div_i32`); `helper_source` gives a function with those it
+calls before it.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.types import SCALARS, ScalarType
+
+_SIGNED = {
+    "div": """
+{own} div_{type}({own} x, {own} y) {{
+  if (y == 0) return 0;
+  if (y == -1) return ({own})(({wide})0 - ({wide})x);
+  {own} quotient = x / y;
+  return quotient - (quotient * y != x && (x < 0) != (y < 0));
+}}
+""",
+    "mod": """
+{own} mod_{type}({own} x, {own} y) {{
+  if (y == 0 || y == -1) return 0;
+  {own} rest = x % y;
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}}
+""",
+    "quot": """
+{own} quot_{type}({own} x, {own} y) {{
+  if (y == 0) return 0;
+  return y == -1 ? ({own})(({wide})0 - ({wide})x) : x / y;
+}}
+""",
+    "rem": """
+{own} rem_{type}({own} x, {own} y) {{
+  return y == 0 || y == -1 ? 0 : x % y;
+}}
+""",
+    "shl": """
+{own} shl_{type}({own} x, {own} y) {{
+  return ({unsigned})y < {bits} ? ({own})(({unsigned})x << y) : 0;
+}}
+""",
+    "shr": """
+{own} shr_{type}({own} x, {own} y) {{
+  return ({unsigned})y < {bits} ? x >> y : (x < 0 ? -1 : 0);
+}}
+""",
+    "pow": """
+{own} pow_{type}({own} x, {own} y) {{
+  if (y < 0) return 0;
+  {wide} base = ({wide})x, power = 1;
+  for (; y > 0; y >>= 1) {{
+    if (y & 1) power *= base;
+    base *= base;
+  }}
+  return ({own})power;
+}}
+""",
+    "ctz": """
+int ctz_{type}({own} x) {{
+  {unsigned} low = ({unsigned})(({wide})x & (({wide})0 - ({wide})x));
+  return (int)popcount(({unsigned})(low - ({wide})1));
+}}
+""",
+}
+
+_UNSIGNED = {
+    "div": """
+{own} div_{type}({own} x, {own} y) {{
+  return y == 0 ? 0 : x / y;
+}}
+""",
+    "mod": """
+{own} mod_{type}({own} x, {own} y) {{
+  return y == 0 ? 0 : x % y;
+}}
+""",
+    "shl": _SIGNED["shl"],
+    "shr": """
+{own} shr_{type}({own} x, {own} y) {{
+  return y < {bits} ? x >> y : 0;
+}}
+""",
+    "pow": """
+{own} pow_{type}({own} x, {own} y) {{
+  {wide} base = ({wide})x, power = 1;
+  for (; y > 0; y >>= 1) {{
+    if (y & 1) power *= base;
+    base *= base;
+  }}
+  return ({own})power;
+}}
+""",
+    "ctz": _SIGNED["ctz"],
+}
+_UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
+_UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
+
+_MODULO = """
+{own} mod_{type}({own} x, {own} y) {{
+  {own} rest = fmod(x, y);
+  if (rest == 0) return copysign(rest, y);
+  return (rest < 0) != (y < 0) ? rest + y : rest;
+}}
+"""
+
+_HALF = {
+    "to_bits_f16": """
+ushort to_bits_f16(float x) {
+  ushort bits;
+  vstore_half_rte(x, 0, (half *)&bits);
+  return bits;
+}
+""",
+    "from_bits_f16": """
+float from_bits_f16(ushort bits) {
+  return vload_half(0, (half *)&bits);
+}
+""",
+    "round_f16": """
+float round_f16(float x) {
+  return from_bits_f16(to_bits_f16(x));
+}
+""",
+    "round_f16_f64": """
+float round_f16_f64(double x) {
+  ushort bits;
+  vstore_half_rte(x, 0, (half *)&bits);
+  return from_bits_f16(bits);
+}
+""",
+    "nextafter_f16": """
+float nextafter_f16(float x, float y) {
+  if (isnan(x) || isnan(y)) return NAN;
+  if (x == y) return y;
+  if (x == 0) return copysign(from_bits_f16(1), y);
+  ushort bits = to_bits_f16(x);
+  return from_bits_f16((ushort)((x < y) == (x > 0) ? bits + 1 : bits - 1));
+}
+""",
+}
+
+_CALLS = {
+    "round_f16": ("to_bits_f16", "from_bits_f16"),
+    "round_f16_f64": ("from_bits_f16",),
+    "nextafter_f16": ("to_bits_f16", "from_bits_f16"),
+}
+
+_WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
+
+
+def helper_source(helper: str) -> list[tuple[str, str]]:
+    """The function of that name after those it calls: pairs of name and C text."""
+    if helper in _HALF:
+        called = [
+            pair for name in _CALLS.get(helper, ()) for pair in helper_source(name)
+        ]
+        return [*called, (helper, _HALF[helper].lstrip())]
+    name, _, type_name = helper.rpartition("_")
+    return [(helper, _numeric(name, SCALARS[type_name]).lstrip())]
+
+
+def _numeric(name: str, type_: ScalarType) -> str:
+    if type_.is_float:
+        own = "double" if type_.bits == 64 else "float"
+        return _MODULO.format(own=own, type=type_)
+    word = _WORDS[type_.bits]
+    templates = _SIGNED if type_.kind == "int" else _UNSIGNED
+    return templates[name].format(
+        own=word if type_.kind == "int" else f"u{word}",
+        unsigned=f"u{word}",
+        wide="ulong" if type_.bits == 64 else "uint",
+        bits=type_.bits,
+        type=type_,
+    )

@@ -1,0 +1,128 @@
+"""The OpenCL spelling of every operator against its NumPy meaning, on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minifut.ir.core import Constant
+from minifut.ir.scalar_meaning import apply, dtype_of
+from minifut.ir.scalar_opencl import (
+    constant_text,
+    helper_text,
+    memory_type,
+    register_type,
+    spelling,
+)
+from minifut.ir.scalars import Operator, all_operators, operator
+from minifut.ir.types import F32, F64, I32, I64, U64, ScalarType
+
+COUNT = 64
+
+
+def test_constants() -> None:
+    assert constant_text(Constant(0.1, F32)) == "0.1f"
+    assert constant_text(Constant(1.0, F32)) == "1.0f"
+    assert constant_text(Constant(-(2**31), I32)) == "(-2147483647 - 1)"
+    assert constant_text(Constant(-3, I64)) == "(-3L)"
+    assert constant_text(Constant(2**64 - 1, U64)) == "18446744073709551615UL"
+    assert constant_text(Constant(float("-inf"), F64)) == "((double)-INFINITY)"
+
+
+def test_helpers_come_after_those_they_call() -> None:
+    text = helper_text(["round_f16", "div_i32", "round_f16"])
+    assert text.index("ushort to_bits_f16") < text.index("float round_f16")
+    assert text.count("float round_f16(float") == 1
+    assert "int div_i32(int x, int y)" in text
+
+
+def test_spellings_fit_vectors() -> None:
+    add = spelling(operator("add", I32))
+    assert add.text("a", "b", width=4) == "as_int4(as_uint4(a) + as_uint4(b))"
+    assert spelling(operator("div", I32)).vector is None
+
+
+def operands_of(op: Operator) -> list[np.ndarray]:
+    random = np.random.default_rng(11)
+
+    def values(type_: ScalarType) -> np.ndarray:
+        dtype = dtype_of(type_)
+        if type_.kind == "bool":
+            found = random.integers(0, 2, COUNT).astype(bool)
+        elif type_.is_integer:
+            limits = np.iinfo(dtype)
+            low, high = (-40, 40) if op.name == "ldexp" else (limits.min, limits.max)
+            found = random.integers(low, high, COUNT, dtype=dtype, endpoint=True)
+            found[:24] = random.integers(0, 9, 24)
+            if op.name != "ldexp":
+                found[24:32] = [limits.min, limits.max, 0, limits.max, 1, 2, 3, 0]
+                found[32:36] = found[32:36] | limits.min
+        else:
+            found = (random.normal(size=COUNT) * 6).astype(dtype)
+            found[:8] = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5]
+            found[8:16] = random.random(8)
+        return random.permutation(found)
+
+    return [values(type_) for type_ in op.operands]
+
+
+def kernel(op: Operator, number: int) -> str:
+    parameters, names = [], []
+    for i, type_ in enumerate(op.operands):
+        parameters.append(f"__global const {memory_type(type_)} *x{i}")
+        load = f"vload_half(i, x{i})" if type_.name == "f16" else f"x{i}[i]"
+        cast = f"({register_type(type_)})"
+        names.append(f"({cast}{load})")
+    text = spelling(op).text(*names)
+    if op.result.name == "f16":
+        store = f"vstore_half_rte({text}, i, out)"
+    else:
+        store = f"out[i] = {text}"
+    parameters.append(f"__global {memory_type(op.result)} *out")
+    return (
+        f"__kernel void test_{number}({', '.join(parameters)}) {{\n"
+        f"  size_t i = get_global_id(0);\n  {store};\n}}\n"
+    )
+
+
+def agree(op: Operator, found: np.ndarray, wanted: np.ndarray) -> bool:
+    if wanted.dtype.kind != "f":
+        return bool((found == wanted).all())
+    bits = op.result.bits
+    tolerance = {16: 4e-3, 32: 3e-5, 64: 1e-12}[bits]
+    if op.name in ("gamma", "lgamma", "pow", "exp10"):
+        tolerance *= 10
+    with np.errstate(all="ignore"):
+        return bool(
+            np.allclose(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
+        )
+
+
+@pytest.mark.device
+def test_every_operator_means_the_same_on_the_device() -> None:
+    cl = pytest.importorskip("pyopencl")
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
+    table = [op for op in all_operators() if op.name != "fma" or op.type != F64]
+    helpers = [helper for op in table for helper in spelling(op).helpers]
+    source = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_text(helpers)
+    source += "".join(kernel(op, i) for i, op in enumerate(table))
+    program = cl.Program(context, source).build()
+    wrong = {}
+    flags = cl.mem_flags
+    for i, op in enumerate(table):
+        operands = operands_of(op)
+        wanted = apply(op, *operands)
+        found = np.zeros_like(wanted)
+        buffers = [
+            cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=x)
+            for x in operands
+        ]
+        out = cl.Buffer(context, flags.WRITE_ONLY, found.nbytes)
+        getattr(program, f"test_{i}")(queue, (COUNT,), None, *buffers, out)
+        cl.enqueue_copy(queue, found, out)
+        if not agree(op, found, wanted):
+            bad = np.flatnonzero(~np.isclose(found, wanted, equal_nan=True, rtol=1e-2))
+            at = bad[0] if len(bad) else 0
+            wrong[str(op)] = ([x[at] for x in operands], found[at], wanted[at])
+    assert not wrong

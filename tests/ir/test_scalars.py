@@ -1,0 +1,204 @@
+"""The operator table: integers against Python's numbers, identities, text forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minifut.ir.core import Constant
+from minifut.ir.scalar_identities import identities, integer_range, neutral_element
+from minifut.ir.scalar_meaning import apply, dtype_of, fold
+from minifut.ir.scalars import (
+    OPERATORS,
+    Operator,
+    all_operators,
+    convert,
+    operator,
+    parse_operator,
+)
+from minifut.ir.types import F16, F32, F64, I8, I32, I64, INTEGERS, U8, ScalarType
+
+
+def wrapped(number: int, type_: ScalarType) -> int:
+    number %= 2**type_.bits
+    least, greatest = integer_range(type_)
+    return number if number <= greatest else number - 2**type_.bits
+
+
+def truncated(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def expected(name: str, x: int, y: int, type_: ScalarType) -> int:
+    bits = type_.bits
+    shift = y % 2**bits
+    match name:
+        case "div":
+            return x // y if y else 0
+        case "mod":
+            return x % y if y else 0
+        case "quot":
+            return truncated(x, y) if y else 0
+        case "rem":
+            return x - truncated(x, y) * y if y else 0
+        case "pow":
+            return pow(x, y, 2**bits) if y >= 0 else 0
+        case "shl":
+            return x << shift if shift < bits else 0
+        case "shr":
+            return x >> min(shift, bits)
+        case "mul_hi":
+            return (x * y) >> bits
+        case "min":
+            return min(x, y)
+        case "max":
+            return max(x, y)
+    symbol = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+    return int(eval(f"x {symbol[name]} y", {"x": x, "y": y}))
+
+
+BINARY = ("add", "sub", "mul", "div", "mod", "quot", "rem", "pow", "min", "max", "and",
+          "or", "xor", "shl", "shr", "mul_hi")  # fmt: skip
+
+
+@st.composite
+def integers(draw: st.DrawFn) -> tuple[ScalarType, int, int]:
+    type_ = draw(st.sampled_from(INTEGERS))
+    least, greatest = integer_range(type_)
+    number = st.one_of(
+        st.integers(least, greatest),
+        st.integers(max(-9, least), 70),
+        st.sampled_from([least, greatest]),
+    )
+    return type_, draw(number), draw(number)
+
+
+@given(integers())
+def test_integer_arithmetic_wraps_and_is_total(
+    case: tuple[ScalarType, int, int],
+) -> None:
+    type_, x, y = case
+    left, right = Constant(x, type_), Constant(y, type_)
+    for name in BINARY:
+        found = fold(operator(name, type_), left, right)
+        assert found.value == wrapped(expected(name, x, y, type_), type_), name
+
+
+@given(integers())
+def test_integer_functions(case: tuple[ScalarType, int, int]) -> None:
+    type_, x, y = case
+    unsigned = x % 2**type_.bits
+    low = (unsigned & -unsigned).bit_length() - 1
+    answers = {
+        "neg": -x,
+        "not": ~x,
+        "abs": abs(x),
+        "sgn": (x > 0) - (x < 0),
+        "popc": unsigned.bit_count(),
+        "clz": type_.bits - unsigned.bit_length(),
+        "ctz": low if unsigned else type_.bits,
+    }
+    for name, answer in answers.items():
+        op = operator(name, type_)
+        found = fold(op, Constant(x, type_))
+        assert found.value == wrapped(answer, op.result), name
+    high = fold(operator("mad_hi", type_), *[Constant(v, type_) for v in (x, y, y)])
+    assert high.value == wrapped(((x * y) >> type_.bits) + y, type_)
+
+
+def values(type_: ScalarType) -> np.ndarray:
+    dtype = dtype_of(type_)
+    random = np.random.default_rng(3)
+    if type_.kind == "bool":
+        return np.array([False, True] * 12)
+    if type_.is_integer:
+        least, greatest = integer_range(type_)
+        edges = np.array([0, 1, 2, 3, least, greatest, greatest - 1, 7], dtype)
+        return np.concatenate(
+            [edges, random.integers(least, greatest, 16, dtype=dtype, endpoint=True)]
+        )
+    edges = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5], dtype)
+    return np.concatenate([edges, (random.normal(size=16) * 9).astype(dtype)])
+
+
+@pytest.mark.parametrize("op", all_operators(), ids=str)
+def test_scalars_and_arrays_agree_and_have_the_result_type(op: Operator) -> None:
+    random = np.random.default_rng(5)
+    operands = [random.permutation(values(t)) for t in op.operands]
+    whole = apply(op, *operands)
+    assert whole.dtype == dtype_of(op.result)
+    for i, found in enumerate(whole):
+        single = apply(op, *[operand[i] for operand in operands])
+        assert isinstance(single, np.generic) and single.dtype == whole.dtype
+        np.testing.assert_allclose(single, found, rtol=2e-3)
+
+
+def test_text_forms_read_back() -> None:
+    for op in all_operators():
+        assert parse_operator(str(op)) is op
+    assert str(convert(I32, F64)) == "convert_i32_f64"
+    assert parse_operator("add_bool") is None
+    assert parse_operator("convert_i32_text") is None
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=str)
+def test_identities_hold(op: Operator) -> None:
+    known = identities(op)
+    if len(op.operands) != 2 or op.operands[0] != op.operands[1]:
+        assert known == type(known)()
+        return
+    dtype = dtype_of(op.operands[0])
+    xs, ys = values(op.operands[0]), np.roll(values(op.operands[0]), 5)
+    numbers = xs[~np.isnan(xs)] if xs.dtype.kind == "f" else xs
+
+    def check(found: np.ndarray, answer: object) -> None:
+        wanted = np.broadcast_to(np.asarray(answer, dtype_of(op.result)), found.shape)
+        np.testing.assert_array_equal(found, wanted)
+
+    if known.left_neutral is not None:
+        check(apply(op, dtype.type(known.left_neutral), numbers), numbers)
+    if known.right_neutral is not None:
+        check(apply(op, numbers, dtype.type(known.right_neutral)), numbers)
+    if known.left_absorbing is not None:
+        check(apply(op, dtype.type(known.left_absorbing), xs), known.left_absorbing)
+    if known.right_absorbing is not None:
+        check(apply(op, xs, dtype.type(known.right_absorbing)), known.right_absorbing)
+    if known.equal_operands is not None:
+        check(apply(op, xs, xs), known.equal_operands)
+    if known.idempotent:
+        check(apply(op, xs, xs), xs)
+    if known.commutative:
+        check(apply(op, xs, ys), apply(op, ys, xs))
+    if known.associative:
+        zs = np.roll(xs, 11)
+        check(apply(op, apply(op, xs, ys), zs), apply(op, xs, apply(op, ys, zs)))
+
+
+def test_neutral_elements() -> None:
+    assert neutral_element(operator("add", I32)) == 0
+    assert neutral_element(operator("min", U8)) == 255
+    assert neutral_element(operator("max", F32)) == -math.inf
+    assert neutral_element(operator("sub", I32)) is None
+
+
+def test_floats_are_computed_in_their_own_type() -> None:
+    third = apply(operator("div", F32), np.float32(1), np.float32(3))
+    assert third.dtype == np.float32 and float(third) != 1 / 3
+    half = apply(operator("add", F16), np.float16(2048), np.float16(1))
+    assert half == np.float16(2048)
+
+
+@pytest.mark.parametrize(
+    ("number", "target", "answer"),
+    [
+        (1e30, I32, 2**31 - 1), (-1e30, I32, -(2**31)), (-1.9, I32, -1),
+        (math.nan, I32, 0), (math.inf, I64, 0), (1e19, I64, 2**63 - 1),
+        (-1.0, U8, 0), (300.0, U8, 255), (127.9, I8, 127),
+    ],
+)  # fmt: skip
+def test_floats_to_integers(number: float, target: ScalarType, answer: int) -> None:
+    assert fold(convert(F64, target), Constant(number, F64)).value == answer
