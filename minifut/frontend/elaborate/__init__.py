@@ -1,0 +1,127 @@
+"""Elaboration: a static interpretation of the checked program.
+
+Modules, functors, polymorphism, higher-order functions, records, tuples, sums and local
+functions all vanish here. A value at compile time is a core variable with a type, a
+record or sum of values, or a closure; applying a closure emits core statements.
+
+    entry main xs = map (\\x -> let f = (+ x) in f 1) xs
+    ->
+    fun main(n: i64, xs: [n]i32): ([n]i32) =
+      let ys: [n]i32 = map(xs, \\(x: i32) -> let y: i32 = add_i32(1, x) in {y})
+
+`values`, `environment`, `static_types`: what there is; `expressions` the interpreter with
+a file per group of forms; `application`, `lambdas`, `soacs`, `intrinsics`, `numeric` what
+functions do; `modules`, `entries` the program; `checks` the run-time checks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.elaborate.environment import Environment, Module, Term
+from minifut.names import NameSource
+
+if TYPE_CHECKING:
+    from minifut.frontend.check import CheckedProgram
+    from minifut.ir import core
+
+DEEPEST = 100_000
+"""Python frames; an expression takes a few per level of nesting"""
+
+
+def elaborate_program(
+    checked: CheckedProgram, entries: list[str] | None = None
+) -> core.Program:
+    """The program's entry points (all, or the named ones) in the Soacs dialect."""
+    import sys
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        return _elaborate(checked, entries)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Program:
+    from minifut.frontend.elaborate.entries import entry_point
+    from minifut.frontend.elaborate.functions import Specialisations
+    from minifut.frontend.elaborate.modules import Modules
+    from minifut.frontend.elaborate.work import Work
+    from minifut.ir import core
+
+    work = Work(NameSource())
+    work.specialisations = Specialisations()
+    outermost = outermost_frame(checked)
+    modules = Modules(work, outermost, checked.files.get)
+    main = checked.program
+    modules.declarations(main.declarations, outermost.child())
+    made = []
+    for declaration, env in modules.entries:
+        if wanted is None or declaration.name in wanted:
+            made.append(entry_point(declaration, env, work))
+    return core.Program(
+        tuple(entry for entry, _ in made),
+        tuple(work.constants.statements),
+        tuple([function for _, function in made]) + work.specialisations.functions(),
+    )
+
+
+def outermost_frame(checked: CheckedProgram) -> Environment:
+    """Intrinsics and the prelude, looked up when they are mentioned."""
+    frame = Environment()
+    frame.captured = True
+    frame.terms = PreludeTerms(checked, frame)
+    return frame
+
+
+class PreludeTerms(dict[str, Term]):
+    """The prelude's values and modules by name, made on demand."""
+
+    def __init__(self, checked: CheckedProgram, frame: Environment) -> None:
+        super().__init__()
+        self.prelude = checked.prelude
+        self.frame = frame
+
+    def get(self, name: str, default: Term | None = None) -> Term | None:  # type: ignore[override]
+        found = super().get(name)
+        if found is None:
+            found = self.make(name)
+            if found is None:
+                return default
+            self[name] = found
+        return found
+
+    def make(self, name: str) -> Term | None:
+        """An intrinsic, or a definition of the prelude's files."""
+        from minifut.frontend.elaborate.intrinsics import intrinsic
+
+        found = intrinsic(name)
+        if found is not None:
+            return found
+        if name == "intrinsics":
+            return Module(self)
+        described = self.prelude.lookup_value(name)
+        if described is None or described.declaration is None:
+            return None
+        return self.closure(described.declaration)
+
+    def closure(self, declaration: syntax.ValueDeclaration) -> Term:
+        """A definition of the prelude as a function."""
+        from minifut.frontend.elaborate.values import Closure
+
+        return Closure(
+            declaration.name,
+            declaration.parameters,
+            declaration.body,
+            self.frame,
+            sizes=tuple(
+                p
+                for p in declaration.type_parameters
+                if isinstance(p, syntax.SizeParam)
+            ),
+        )
+
+
+__all__ = ["elaborate_program"]

@@ -1,0 +1,132 @@
+"""What names mean during elaboration.
+
+A frame maps names as written to values and modules (a functor's body is evaluated anew
+for each application, so names as written are the right key), and the checker's unique
+names to what their sizes and types stand for. Frames are chained; the frame of a chain
+of `let` is extended in place as long as no closure has captured it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.frontend.elaborate.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.frontend import syntax
+    from minifut.names import Name
+
+
+@dataclass(slots=True, eq=False)
+class Thunk:
+    """Something of the checker's (a type or size) to be resolved in another
+    environment when it is needed."""
+
+    term: object
+    env: Environment
+
+
+@dataclass(slots=True, eq=False)
+class Deferred:
+    """A definition at top level, evaluated when it is first used."""
+
+    evaluate: Callable[[], Value]
+
+
+@dataclass(slots=True, eq=False)
+class SizeParameter:
+    """A size parameter used as a variable: it is what its name stands for."""
+
+    name: Name
+    env: Environment
+
+
+@dataclass(slots=True, eq=False)
+class Module:
+    """A structure: what it exports."""
+
+    terms: dict[str, Term] = field(default_factory=dict)
+    names: dict[Name, object] = field(default_factory=dict)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Functor:
+    """A parametric module: code and environment."""
+
+    parameter: syntax.ModuleParam
+    signature: syntax.ModuleTypeExp | None
+    body: syntax.ModuleExp
+    env: Environment
+
+
+Term: TypeAlias = "Value | Module | Functor | Deferred | SizeParameter"
+Signature: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
+
+
+class Environment:
+    """A frame; see the module."""
+
+    __slots__ = ("terms", "names", "signatures", "outer", "captured")
+
+    def __init__(self, outer: Environment | None = None) -> None:
+        self.terms: dict[str, Term] = {}
+        self.names: dict[Name, object] = {}
+        self.signatures: dict[str, Signature] = {}
+        self.outer = outer
+        self.captured = False
+
+    def child(self) -> Environment:
+        """A frame inside this one."""
+        return Environment(self)
+
+    def extendable(self) -> Environment:
+        """This frame if it may be extended in place, else one inside it."""
+        return Environment(self) if self.captured else self
+
+    def capture(self) -> Environment:
+        """This frame, never to be changed by `let` any more."""
+        frame: Environment | None = self
+        while frame is not None and not frame.captured:
+            frame.captured = True
+            frame = frame.outer
+        return self
+
+    def term(self, name: str) -> Term | None:
+        """The value or module of that name."""
+        frame: Environment | None = self
+        while frame is not None:
+            found = frame.terms.get(name)
+            if found is not None:
+                return found
+            frame = frame.outer
+        return None
+
+    def meaning(self, name: Name) -> object | None:
+        """What a unique name stands for: a size, a value, a static type, a thunk."""
+        frame: Environment | None = self
+        while frame is not None:
+            found = frame.names.get(name)
+            if found is not None:
+                return found
+            frame = frame.outer
+        return None
+
+    def signature(self, name: str) -> Signature | None:
+        """The module type of that name."""
+        frame: Environment | None = self
+        while frame is not None:
+            found = frame.signatures.get(name)
+            if found is not None:
+                return found
+            frame = frame.outer
+        return None
+
+    def bind(self, name: str, resolved: Name | None, value: Term) -> None:
+        """Bind a value in this very frame."""
+        self.terms[name] = value
+        if resolved is not None:
+            self.names[resolved] = value

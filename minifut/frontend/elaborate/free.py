@@ -1,0 +1,46 @@
+"""The variables that an expression mentions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+
+from minifut.frontend import syntax
+from minifut.names import Name
+
+
+@cache
+def _child_fields(cls: type) -> tuple[str, ...]:
+    skipped = {"location", "type", "exts", "instance"}
+    return tuple(f.name for f in fields(cls) if f.name not in skipped)
+
+
+def free_variables(exp: object) -> list[tuple[str, Name | None]]:
+    """Names of unqualified variables in an expression with their unique names; names
+    bound within it are included, which does no harm to those who ask."""
+    found: list[tuple[str, Name | None]] = []
+    waiting: list[object] = [exp]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, syntax.Var):
+            if not part.name.qualifiers:
+                found.append((part.name.name, part.name_resolved))
+        elif isinstance(part, syntax.Node):
+            waiting.extend(getattr(part, name) for name in _child_fields(type(part)))
+        elif isinstance(part, tuple):
+            waiting.extend(part)
+    return found
+
+
+def size_of_code(exp: object) -> int:
+    """How many nodes an expression has."""
+    count = 0
+    waiting: list[object] = [exp]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, syntax.Node):
+            count += 1
+            waiting.extend(getattr(part, name) for name in _child_fields(type(part)))
+        elif isinstance(part, tuple):
+            waiting.extend(part)
+    return count

@@ -1,0 +1,193 @@
+"""What the compiler implements itself: a Python function per name.
+
+The names and types are those of the checker's `prelude/intrinsics.fut`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from minifut.frontend.elaborate import arrays, checks, numeric, soacs, values
+from minifut.frontend.elaborate.environment import Term
+from minifut.frontend.elaborate.static_types import (
+    StaticArray,
+    resolve_type,
+)
+from minifut.frontend.elaborate.values import (
+    Array,
+    Call,
+    Leaf,
+    Primitive,
+    Value,
+    pair,
+    size_of,
+)
+from minifut.ir import core
+from minifut.ir.core import Name
+from minifut.ir.sizes import Size
+from minifut.ir.types import SCALARS, ArrayType
+
+
+def _natural(call: Call, number: Value, what: str) -> Size:
+    """A size, checked not to be negative."""
+    assert isinstance(number, Leaf)
+    message = (f"{what} ", number.atom, " is negative")
+    checks.check_not_negative(call.work, number, message, call.location)
+    size = size_of(number)
+    name = size.as_name
+    if name is not None:
+        call.work.sizes.add(name)
+    return size
+
+
+def _iota(call: Call) -> Value:
+    work, (number,) = call.work, call.arguments
+    assert isinstance(number, Leaf)
+    message = ("Range 0..1..<", number.atom, " is invalid.")
+    checks.check_not_negative(work, number, message, call.location)
+    size = size_of(number)
+    name = size.as_name
+    if name is not None:
+        work.sizes.add(name)
+    return arrays.iota(work, size)
+
+
+def _replicate(call: Call) -> Value:
+    number, value = call.arguments
+    return arrays.replicate(call.work, _natural(call, number, "Size"), value)
+
+
+def _zip(call: Call) -> Value:
+    left, right = call.arguments
+    assert isinstance(left, Array)
+    right = soacs.with_width(call, right, left.size)
+    assert isinstance(right, Array)
+    return Array(left.size, pair(left.element, right.element))
+
+
+def _unzip(call: Call) -> Value:
+    (array,) = call.arguments
+    assert isinstance(array, Array)
+    return pair(*[Array(array.size, part) for part in values.elements(array.element)])
+
+
+def _flatten(call: Call) -> Value:
+    (array,) = call.arguments
+    assert isinstance(array, Array) and isinstance(array.element, Array)
+    size = array.size * array.element.size
+    return soacs.reshape_outer(call, array, [size], 2)
+
+
+def _unflatten(call: Call) -> Value:
+    """The checker knows the sizes: they are those of the result."""
+    work, (array,) = call.work, call.arguments
+    assert isinstance(array, Array)
+    expected = call.expected
+    if expected is None:
+        raise work.unsupported("unflatten without a known type is")
+    static = resolve_type(expected.type, expected.env, work, emit=True)
+    assert isinstance(static, StaticArray) and isinstance(static.element, StaticArray)
+    outer, inner = static.size, static.element.size
+    if outer is None or inner is None:
+        raise work.unsupported("unflatten to unknown sizes is")
+    product = outer * inner
+    if product != array.size and not work.unsafe:
+        same = work.op("eq", work.size_leaf(product), work.size_leaf(array.size))
+        message = (
+            "Cannot unflatten array of shape [", work.size_leaf(array.size).atom,
+            "] to array of shape [", work.size_leaf(outer).atom, "][",
+            work.size_leaf(inner).atom, "]",
+        )  # fmt: skip
+        checks.check(work, same, message, call.location)
+    return soacs.reshape_outer(call, array, [outer, inner], 1)
+
+
+def _manifest(call: Call) -> Value:
+    """A copy of every array."""
+
+    def change(leaf: Leaf) -> Leaf:
+        if not isinstance(leaf.type, ArrayType) or not isinstance(leaf.atom, Name):
+            return leaf
+        order = tuple(range(leaf.type.rank))
+        return call.work.leaf(core.Manifest(leaf.atom, order), leaf.atom.base)
+
+    return values.map_leaves(call.arguments[0], change)
+
+
+def _opaque(call: Call) -> Value:
+    return opaque(call.work, call.arguments[0])
+
+
+def opaque(work: object, value: Value) -> Value:
+    """A barrier for optimisation around every leaf."""
+    return values.map_leaves(
+        value,
+        lambda leaf: work.leaf(core.Opaque(leaf.atom), "opaque"),  # type: ignore[attr-defined]
+    )
+
+
+def trace(work: object, value: Value, label: str) -> Value:
+    """Every leaf is printed when the program runs."""
+    return values.map_leaves(
+        value,
+        lambda leaf: work.leaf(core.Trace(label, leaf.atom), "traced"),  # type: ignore[attr-defined]
+    )
+
+
+def _unsupported(name: str) -> Callable[[Call], Value]:
+    def call(c: Call) -> Value:
+        c.work.location = c.location
+        raise c.work.unsupported(f"{name} is")
+
+    return call
+
+
+def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
+    table: dict[str, tuple[int, Callable[[Call], Value]]] = {
+        "map": (2, soacs.map_),
+        "reduce": (3, lambda c: soacs.reduce(c, *c.arguments)),
+        "reduce_comm": (3, lambda c: soacs.reduce(c, *c.arguments, commutative=True)),
+        "scan": (3, soacs.scan),
+        "zip": (2, _zip),
+        "unzip": (1, _unzip),
+        "iota": (1, _iota),
+        "replicate": (2, _replicate),
+        "concat": (2, lambda c: soacs.concat(c, *c.arguments)),
+        "flatten": (1, _flatten),
+        "unflatten": (1, _unflatten),
+        "transpose": (1, lambda c: soacs.transpose(c, c.arguments[0])),
+        "reverse": (1, lambda c: soacs.reverse(c, c.arguments[0])),
+        "copy": (1, _manifest),
+        "manifest": (1, _manifest),
+        "opaque": (1, _opaque),
+        "break": (1, lambda c: c.arguments[0]),
+        "trace": (1, lambda c: trace(c.work, c.arguments[0], "trace")),
+    }
+    for rank, suffix in ((1, ""), (2, "_2d"), (3, "_3d")):
+        table["scatter" + suffix] = (3, _ranked(soacs.scatter, rank))
+        table["reduce_by_index" + suffix] = (5, _ranked(soacs.reduce_by_index, rank))
+    for name, arity in (("jvp", 3), ("vjp", 3), ("jvp2", 3), ("vjp2", 3)):
+        table[name] = (arity, _unsupported(name))
+    return table
+
+
+def _ranked(
+    function: Callable[[Call, int], Value], rank: int
+) -> Callable[[Call], Value]:
+    return lambda call: function(call, rank)
+
+
+@cache
+def _table() -> dict[str, tuple[int, Callable[[Call], Value]]]:
+    return _entries()
+
+
+def intrinsic(name: str) -> Term | None:
+    """An operator, intrinsic or numeric module, by its name."""
+    if name in _table():
+        arity, call = _table()[name]
+        return Primitive(name, arity, call)
+    if name in numeric.SYMBOLS:
+        return numeric.operator_value(name)
+    return numeric.numeric_module(name) if name in SCALARS else None

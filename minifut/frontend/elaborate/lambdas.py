@@ -1,0 +1,156 @@
+"""Functions as lambdas of the core, for the operands of SOACs.
+
+    map (\\i -> replicate (n / 2) i) xs
+
+The size of a row must be known outside of the lambda. One that is computed inside from
+outer values is moved out; one that the checker knows is taken from the type of the whole
+application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.application import apply
+from minifut.frontend.elaborate.branches import coerce, within
+from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
+from minifut.frontend.elaborate.values import Call, Value
+from minifut.ir import core
+from minifut.ir.builder import Builder
+from minifut.ir.core import Body, Lambda, Name, Param, Stm
+from minifut.ir.sizes import Size
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
+
+
+@dataclass(slots=True, eq=False)
+class Made:
+    """A lambda and what its results stand for."""
+
+    function: Lambda
+    result: Value
+
+
+def make_lambda(
+    call: Call,
+    function: Value,
+    parameters: Sequence[Param],
+    arguments: Sequence[Value],
+    sizes: list[Size] | None = None,
+    rows: bool = True,
+) -> Made:
+    """The function on these arguments, whose leaves are the parameters.
+
+    `sizes` are what the result must have; else they are found. With `rows` the expected
+    type of the call is that of the array of all results."""
+    work = call.work
+    mark = work.mark()
+    for parameter in parameters:
+        work.build.scope[parameter.name] = parameter.type
+    with work.nested() as build:
+        result = apply(work, function, arguments, call.location)
+    work.location = call.location
+    if values.has_function(result):
+        raise CompileError(
+            call.location, f"{call.name} of a function that returns functions"
+            " is not supported",
+        )  # fmt: skip
+    own = values.array_sizes(result)
+    wanted = sizes
+    if wanted is None:
+        wanted = _outer_sizes(call, build, own, mark, rows)
+    with within(work, build):
+        result = coerce(work, result, wanted)
+    leaves = values.leaves(result)
+    body = build.finish(*[leaf.atom for leaf in leaves])
+    types = tuple(leaf.type for leaf in leaves)
+    return Made(Lambda(tuple(parameters), body, types), result)
+
+
+def _outer_sizes(
+    call: Call, build: Builder, own: list[Size], mark: int, rows: bool
+) -> list[Size]:
+    work = call.work
+    if not any(work.is_inner(size, mark) for size in own):
+        return own
+    hoist(work, build, own, mark)
+    hidden = _hidden(build)
+    found = [None if size.names() & hidden else size for size in own]
+    if None in found and call.expected is not None:
+        expected = call.expected
+        known = static_sizes(resolve_type(expected.type, expected.env, work, emit=True))
+        known = known[1:] if rows else known
+        if len(known) == len(found):
+            found = [f if f is not None else k for f, k in zip(found, known, strict=True)]
+    if None in found:
+        raise CompileError(
+            call.location,
+            f"the size of the results of the function given to {call.name} differs"
+            " between elements",
+            "all elements of an array must have the same size",
+        )
+    return [size for size in found if size is not None]
+
+
+def _hidden(build: Builder) -> set[Name]:
+    return {p.name for statement in build.statements for p in statement.pattern}
+
+
+def hoist(work: Work, build: Builder, sizes: list[Size], mark: int) -> None:
+    """Move the computation of sizes out of a body where it needs nothing inside it and
+    cannot fail."""
+    made: dict[Name, Stm] = {
+        p.name: statement for statement in build.statements for p in statement.pattern
+    }
+    movable: dict[Name, bool] = {}
+
+    def can_move(name: Name) -> bool:
+        if name.tag <= mark or name in work.globals:
+            return True
+        if name not in movable:
+            statement = made.get(name)
+            movable[name] = statement is not None and all(
+                can_move(n) for n in _needs(statement)
+            )
+        return movable[name]
+
+    wanted: set[Name] = set()
+    waiting = [n for size in sizes for n in size.names() if can_move(n)]
+    while waiting:
+        name = waiting.pop()
+        if name in made and name not in wanted:
+            wanted.add(name)
+            waiting.extend(_needs(made[name]))
+    if not wanted:
+        return
+    kept = []
+    for statement in build.statements:
+        moves = any(p.name in wanted for p in statement.pattern)
+        (work.build.statements if moves else kept).append(statement)
+    build.statements[:] = kept
+
+
+def _needs(statement: Stm) -> list[Name]:
+    """What a total scalar statement needs; a name nobody can move for any other."""
+    match statement.exp:
+        case core.ScalarOp(_, operands):
+            return [a for a in operands if isinstance(a, Name)]
+        case core.SizeExp(size):
+            return list(size.names())
+        case core.Copy(Name() as atom):
+            return [atom]
+        case _:
+            return [Name("", _NEVER)]
+
+
+_NEVER = 1 << 62
+
+
+def is_trivial(body: Body) -> bool:
+    """Does it compute nothing?"""
+    return not body.statements

@@ -1,0 +1,316 @@
+"""Declarations and modules: structures, functors, signatures, `open` and `import`.
+
+A functor's body is interpreted anew for each application. What an ascription hides is
+left out of the module, so that opening it cannot shadow anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax, types
+from minifut.frontend.elaborate.environment import (
+    Deferred,
+    Environment,
+    Functor,
+    Module,
+    Signature,
+    Term,
+    Thunk,
+)
+from minifut.frontend.elaborate.expressions import evaluate, lookup
+from minifut.frontend.elaborate.values import Closure, Value
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
+    from minifut.names import Name
+
+
+class Modules:
+    """Interprets declarations; `files` finds an imported file by its resolved path."""
+
+    def __init__(
+        self,
+        work: Work,
+        outermost: Environment,
+        files: Callable[[str], syntax.Program | None],
+    ) -> None:
+        self.work = work
+        self.outermost = outermost
+        self.files = files
+        self.imported: dict[str, Module] = {}
+        self.entries: list[tuple[syntax.ValueDeclaration, Environment]] = []
+
+    # --- declarations ---
+
+    def declarations(
+        self, declarations: Iterable[syntax.Declaration], env: Environment
+    ) -> tuple[Environment, Module]:
+        """The scope after them, and what they export."""
+        exports = Module()
+        for declaration in declarations:
+            env = self.declaration(declaration, env, exports)
+        return env, exports
+
+    def declaration(
+        self, declaration: syntax.Declaration, env: Environment, exports: Module
+    ) -> Environment:
+        """One of them; what it exports is added."""
+        match declaration:
+            case syntax.ValueDeclaration(name=name):
+                env = env.child() if name in env.terms else env
+                value = self.value(declaration, env)
+                self._bind(name, declaration.name_resolved, value, env, exports)
+            case syntax.ModuleDeclaration(name=name):
+                module = self.module_declaration(declaration, env)
+                env = env.child() if name in env.terms else env
+                env.terms[name] = exports.terms[name] = module
+                self._share_names(module, env, exports)
+            case syntax.ModuleTypeDeclaration(name=name, value=value_):
+                env = env.child() if name in env.signatures else env
+                env.signatures[name] = exports.signatures[name] = (value_, env)
+            case syntax.Open(value=opened):
+                module = self.structure(opened, env)
+                env = env.child()
+                open_module(module, env)
+                open_module(module, exports)
+            case syntax.Import(path=path, resolved=resolved):
+                module = self.file(resolved or path, declaration)
+                env = env.child()
+                open_module(module, env)
+            case syntax.Local(declaration=inner):
+                env = self.declaration(inner, env, Module())
+            case _:
+                pass
+        return env
+
+    @staticmethod
+    def _bind(
+        name: str,
+        resolved: Name | None,
+        value: Term,
+        env: Environment,
+        exports: Module,
+    ) -> None:
+        env.terms[name] = exports.terms[name] = value
+        if resolved is not None:
+            env.names[resolved] = exports.names[resolved] = value
+
+    @staticmethod
+    def _share_names(module: Term, env: Environment, exports: Module) -> None:
+        """What types of a module stand for is known wherever it is."""
+        if isinstance(module, Module):
+            env.names.update(module.names)
+            exports.names.update(module.names)
+
+    def value(self, declaration: syntax.ValueDeclaration, env: Environment) -> Term:
+        """A definition: code, or a constant evaluated when it is first used."""
+        if declaration.is_entry:
+            self.entries.append((declaration, env))
+        closure = Closure(
+            declaration.name,
+            declaration.parameters,
+            declaration.body,
+            env,
+            definition=declaration,
+            sizes=tuple(
+                p
+                for p in declaration.type_parameters
+                if isinstance(p, syntax.SizeParam)
+            ),
+            unsafe=any(a.name == "unsafe" for a in declaration.attributes),
+        )
+        if declaration.parameters or declaration.scheme_parameters:
+            return closure
+        return self.constant(declaration, env)
+
+    def constant(self, declaration: syntax.ValueDeclaration, env: Environment) -> Term:
+        """A definition without parameters, made once among the program's constants."""
+        found: list[Value] = []
+
+        def run() -> Value:
+            if not found:
+                work = self.work
+                with work.at_top():
+                    work.location = declaration.location
+                    found.append(evaluate(declaration.body, env, work))
+            return found[0]
+
+        return Deferred(run)
+
+    # --- modules ---
+
+    def module_declaration(
+        self, declaration: syntax.ModuleDeclaration, env: Environment
+    ) -> Term:
+        """`module m (p: S) : T = e`."""
+        if not declaration.parameters:
+            return self.module(declaration.value, env, declaration.signature)
+        first, *rest = declaration.parameters
+        body = declaration.value
+        signature = declaration.signature
+        for parameter in reversed(rest):
+            body = syntax.ModuleLambda(body.location, parameter, signature, body)
+            signature = None
+        return Functor(first, signature, body, env)
+
+    def module(
+        self,
+        exp: syntax.ModuleExp,
+        env: Environment,
+        signature: syntax.ModuleTypeExp | None = None,
+    ) -> Term:
+        """What a module expression stands for."""
+        found = self._module(exp, env)
+        if signature is not None and isinstance(found, Module):
+            return restrict(found, signature, env)
+        return found
+
+    def _module(self, exp: syntax.ModuleExp, env: Environment) -> Term:
+        match exp:
+            case syntax.ModuleRef(name=name):
+                return lookup(name, env)
+            case syntax.ModuleParens(inner=inner):
+                return self._module(inner, env)
+            case syntax.ModuleImport(path=path, resolved=resolved):
+                return self.file(resolved or path, exp)
+            case syntax.ModuleBody(declarations=declarations):
+                return self.declarations(declarations, env.child())[1]
+            case syntax.ModuleLambda(parameter=parameter, signature=signature):
+                return Functor(parameter, signature, exp.body, env)
+            case syntax.ModuleAscription(inner=inner, signature=signature):
+                module = self.module(inner, env, signature)
+                if isinstance(module, Module):
+                    bind_types(exp.bindings, module.names, env)
+                return module
+            case syntax.ModuleApply(function=function, argument=argument):
+                functor = self._module(function, env)
+                given = self._module(argument, env)
+                return self.apply(exp, functor, given, env)
+            case _:
+                raise CompileError(exp.location, "this module is not supported")
+
+    def apply(
+        self, exp: syntax.ModuleApply, functor: Term, given: Term, env: Environment
+    ) -> Term:
+        """A functor's body with its parameter bound to the argument."""
+        if not isinstance(functor, Functor):
+            raise CompileError(exp.location, "only parametric modules can be applied")
+        inner = functor.env.child()
+        parameter = functor.parameter
+        if isinstance(given, Module):
+            inner.names.update(given.names)
+            given = restrict(given, parameter.signature, functor.env)
+            inner.names.update(given.names)
+        bind_types(exp.bindings, inner.names, env)
+        inner.terms[parameter.name] = given
+        result = self.module(functor.body, inner, functor.signature)
+        if isinstance(result, Module):
+            result = Module(
+                result.terms, {**inner.names, **result.names}, result.signatures
+            )
+        return result
+
+    def structure(self, exp: syntax.ModuleExp, env: Environment) -> Module:
+        """A module that must not be parametric."""
+        found = self.module(exp, env)
+        if not isinstance(found, Module):
+            raise CompileError(exp.location, "a parametric module cannot be opened")
+        return found
+
+    def file(self, path: str, where: syntax.Node) -> Module:
+        """An imported file as a module."""
+        if path not in self.imported:
+            program = self.files(path)
+            if program is None:
+                raise CompileError(where.location, f"cannot find the file {path}")
+            before, self.entries = self.entries, []
+            _, exports = self.declarations(
+                program.declarations, self.outermost.child()
+            )
+            self.entries = before
+            self.imported[path] = exports
+        return self.imported[path]
+
+
+def open_module(module: Module, into: Environment | Module) -> None:
+    """Bring all that a module exports into scope."""
+    into.terms.update(module.terms)
+    into.names.update(module.names)
+    into.signatures.update(module.signatures)
+
+
+def bind_types(
+    bindings: Mapping[Name, types.Type] | None,
+    names: dict[Name, object],
+    env: Environment,
+) -> None:
+    """Let abstract types stand for what the checker found."""
+    for name, term in (bindings or {}).items():
+        names[name] = Thunk(term, env)
+
+
+# --- signatures ----------------------------------------------------------------------
+
+
+def restrict(
+    module: Module, signature: syntax.ModuleTypeExp, env: Environment
+) -> Module:
+    """Only what the signature mentions."""
+    result = Module(names=dict(module.names))
+    _collect(module, signature, env, result)
+    return result
+
+
+def _collect(
+    module: Module, signature: syntax.ModuleTypeExp, env: Environment, result: Module
+) -> None:
+    match signature:
+        case syntax.ModuleTypeRef(name=name):
+            found = find_signature(name, env)
+            if found is None:
+                result.terms.update(module.terms)
+            else:
+                _collect(module, found[0], found[1], result)
+        case (
+            syntax.ModuleTypeParens(inner=inner) | syntax.ModuleTypeWith(signature=inner)
+        ):
+            _collect(module, inner, env, result)
+        case syntax.ModuleTypeBody(specs=specs):
+            for spec in specs:
+                _collect_spec(module, spec, env, result)
+        case _:
+            result.terms.update(module.terms)
+
+
+def _collect_spec(
+    module: Module, spec: syntax.Spec, env: Environment, result: Module
+) -> None:
+    match spec:
+        case syntax.ValueSpec(name=name):
+            value = module.terms.get(name)
+            if value is not None:
+                result.terms[name] = value
+                if spec.name_resolved is not None:
+                    result.names[spec.name_resolved] = value
+        case syntax.ModuleSpec(name=name, signature=signature):
+            inner = module.terms.get(name)
+            if isinstance(inner, Module):
+                inner = restrict(inner, signature, env)
+                result.names.update(inner.names)
+            if inner is not None:
+                result.terms[name] = inner
+        case syntax.IncludeSpec(signature=signature):
+            _collect(module, signature, env, result)
+
+
+def find_signature(name: syntax.QualName, env: Environment) -> Signature | None:
+    """A module type by its name; None for those of the prelude."""
+    if not name.qualifiers:
+        return env.signature(name.name)
+    scope: Term | None = env.term(name.qualifiers[0])
+    for qualifier in name.qualifiers[1:]:
+        scope = scope.terms.get(qualifier) if isinstance(scope, Module) else None
+    return scope.signatures.get(name.name) if isinstance(scope, Module) else None

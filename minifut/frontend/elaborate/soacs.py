@@ -1,0 +1,293 @@
+"""map, reduce, scan, scatter and reduce_by_index over arrays of anything.
+
+An array of tuples is a tuple of arrays already, so that `map f (zip xs ys)` gives one
+Screma over the leaves of xs and ys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minifut.frontend.elaborate import arrays, values
+from minifut.frontend.elaborate.branches import coerce
+from minifut.frontend.elaborate.lambdas import Made, is_trivial, make_lambda
+from minifut.frontend.elaborate.values import Array, Call, Leaf, Value, constant
+from minifut.ir import core, soacs
+from minifut.ir.core import Atom, Body, Lambda, Name, Param
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64, ArrayType, Type, array_of
+
+
+def names_of(value: Value) -> list[Name]:
+    """The arrays that an array of anything consists of."""
+    found = []
+    for leaf in values.leaves(value):
+        assert isinstance(leaf.atom, Name)
+        found.append(leaf.atom)
+    return found
+
+
+def with_width(call: Call, value: Value, width: Size) -> Value:
+    """An array with its outer size written as `width`, to which it is equal."""
+    sizes = values.array_sizes(value)
+    if sizes[0] == width:
+        return value
+    return coerce(call.work, value, [width, *sizes[1:]])
+
+
+def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
+    """Parameters for one element of an array, and the element made of them."""
+    work = call.work
+    parameters = []
+    for leaf, row in zip(values.leaves(array), arrays.row_leaves(array), strict=True):
+        assert isinstance(leaf.atom, Name)
+        name = work.names.fresh(leaf.atom.base)
+        parameters.append(Param(name, row))
+        if leaf.atom in work.iotas:
+            work.below[name] = work.iotas[leaf.atom]
+    element = arrays.rows_like(array, [p.name for p in parameters])
+    return parameters, element
+
+
+# --- map ---------------------------------------------------------------------------
+
+
+def map_(call: Call) -> Value:
+    """`map f xs`."""
+    function, array = call.arguments
+    assert isinstance(array, Array)
+    width = array.size
+    parameters, element = element_parameters(call, array)
+    made = make_lambda(call, function, parameters, [element])
+    return map_made(call, width, names_of(array), made)
+
+
+def map_made(call: Call, width: Size, inputs: Sequence[Name], made: Made) -> Value:
+    """The map with a lambda that has been made."""
+    work = call.work
+    function = made.function
+    lifted = lift(made.result, width)
+    if is_trivial(function.body):
+        return _rearranged(call, width, inputs, function, lifted)
+    used = list(inputs)
+    if not used:
+        index = work.names.fresh("i")
+        parameters = (Param(index, I64),)
+        function = Lambda(parameters, function.body, function.results)
+        used = names_of(arrays.iota(work, width))
+    work.build.location = call.location
+    results = work.build.let_many(soacs.map_(width, tuple(used), function), ["mapped"])
+    return values.with_atoms(lifted, iter(results))
+
+
+def lift(row: Value, width: Size) -> Array:
+    """An array of such rows; its atoms are still those of the row."""
+    element = values.map_leaves(
+        row, lambda leaf: Leaf(leaf.atom, array_of(leaf.type, (width,)))
+    )
+    return Array(width, element)
+
+
+def _rearranged(
+    call: Call, width: Size, inputs: Sequence[Name], function: Lambda, lifted: Value
+) -> Value:
+    """A map that computes nothing: its results are inputs or the same everywhere."""
+    arrays_of = dict(zip((p.name for p in function.parameters), inputs, strict=True))
+    results: list[Atom] = []
+    for atom in function.body.result:
+        if isinstance(atom, Name) and atom in arrays_of:
+            results.append(arrays_of[atom])
+        else:
+            exp = core.Replicate((width,), atom)
+            results.append(call.work.leaf(exp, "replicated").atom)
+    return values.with_atoms(lifted, iter(results))
+
+
+# --- reduce and scan -----------------------------------------------------------------
+
+
+def _operator(call: Call, function: Value, row: Value) -> tuple[Lambda, list[Size]]:
+    """A binary operator on rows like this one."""
+    work = call.work
+    sizes = values.array_sizes(row)
+    parameters: list[Param] = []
+    sides = []
+    for _ in range(2):
+        own = []
+        for leaf in values.leaves(row):
+            base = leaf.atom.base if isinstance(leaf.atom, Name) else "x"
+            own.append(Param(work.names.fresh(base), leaf.type))
+        names: list[Atom] = [p.name for p in own]
+        sides.append(values.with_atoms(row, iter(names)))
+        parameters += own
+    made = make_lambda(call, function, parameters, sides, sizes)
+    return made.function, sizes
+
+
+def _identity(call: Call, types: Sequence[Type]) -> Lambda:
+    names = tuple(Param(call.work.names.fresh("x"), type_) for type_ in types)
+    return Lambda(names, Body((), tuple(p.name for p in names)), tuple(types))
+
+
+def reduce(
+    call: Call, function: Value, neutral: Value, array: Value, commutative: bool = False
+) -> Value:
+    """`reduce f ne xs`."""
+    work = call.work
+    assert isinstance(array, Array)
+    if not values.leaves(array):
+        return neutral
+    _, row = element_parameters(call, array)
+    operator, sizes = _operator(call, function, row)
+    start = values.atoms(coerce(work, neutral, sizes))
+    operation = soacs.Reduce(operator, start, commutative)
+    exp = soacs.redomap(
+        array.size,
+        tuple(names_of(array)),
+        (operation,),
+        _identity(call, arrays.row_leaves(array)),
+    )
+    work.build.location = call.location
+    results = work.build.let_many(exp, ["reduced"] * len(start))
+    return values.with_atoms(row, iter(results))
+
+
+def scan(call: Call) -> Value:
+    """`scan f ne xs`."""
+    work = call.work
+    function, neutral, array = call.arguments
+    assert isinstance(array, Array)
+    if not values.leaves(array):
+        return array
+    _, row = element_parameters(call, array)
+    operator, sizes = _operator(call, function, row)
+    start = values.atoms(coerce(work, neutral, sizes))
+    exp = soacs.scanomap(
+        array.size,
+        tuple(names_of(array)),
+        (soacs.Scan(operator, start),),
+        _identity(call, arrays.row_leaves(array)),
+    )
+    work.build.location = call.location
+    results = work.build.let_many(exp, ["scanned"] * len(start))
+    return values.with_atoms(array, iter(results))
+
+
+# --- scatter and histograms ----------------------------------------------------------
+
+
+def _index_leaves(indices: Value) -> list[Leaf]:
+    """The arrays of i64 that make up an array of indices."""
+    return values.leaves(indices)
+
+
+def scatter(call: Call, rank: int) -> Value:
+    """`scatter dest is vs`, with indices of `rank` dimensions."""
+    work = call.work
+    destination, indices, given = call.arguments
+    assert isinstance(indices, Array)
+    width = indices.size
+    own = values.array_sizes(destination)
+    given = with_width(call, given, width)
+    given = coerce(work, given, [width, *own[rank:]])
+    index_names = [leaf.atom for leaf in _index_leaves(indices)]
+    value_names = names_of(given)
+    types = [I64] * rank + arrays.row_leaves(given)
+    parameters = [Param(work.names.fresh("x"), type_) for type_ in types]
+    at: list[Atom] = [p.name for p in parameters[:rank]]
+    result = [*at * len(value_names), *[p.name for p in parameters[rank:]]]
+    results = [I64] * (rank * len(value_names)) + types[rank:]
+    function = Lambda(tuple(parameters), Body((), tuple(result)), tuple(results))
+    destinations = tuple(
+        soacs.ScatterDestination(name, rank, 1) for name in names_of(destination)
+    )
+    exp = soacs.Scatter(width, (*index_names, *value_names), destinations, function)  # type: ignore[arg-type]
+    work.build.location = call.location
+    return values.with_atoms(
+        destination, iter(work.build.let_many(exp, ["scattered"] * len(value_names)))
+    )
+
+
+def reduce_by_index(call: Call, rank: int) -> Value:
+    """`reduce_by_index dest f ne is vs`, with bins of `rank` dimensions."""
+    work = call.work
+    destination, function, neutral, indices, given = call.arguments
+    assert isinstance(indices, Array)
+    width = indices.size
+    own = values.array_sizes(destination)
+    given = coerce(work, given, [width, *own[rank:]])
+    if not values.leaves(given):
+        return destination
+    _, row = element_parameters(call, given)
+    operator, sizes = _operator(call, function, row)
+    start = values.atoms(coerce(work, neutral, sizes))
+    types = [I64] * rank + arrays.row_leaves(given)
+    exp = soacs.Hist(
+        width,
+        tuple([*names_of(indices), *names_of(given)]),
+        (
+            soacs.HistOp(
+                tuple(own[:rank]), tuple(names_of(destination)), start, operator
+            ),
+        ),
+        _identity(call, types),
+    )
+    work.build.location = call.location
+    results = work.build.let_many(exp, ["histogram"] * len(start))
+    return values.with_atoms(destination, iter(results))
+
+
+# --- shapes --------------------------------------------------------------------------
+
+
+def reshape_outer(
+    call: Call, value: Value, outer: Sequence[Size], dropped: int
+) -> Value:
+    """The outer `dropped` dimensions replaced by others with as many elements."""
+    element = value
+    for _ in range(dropped):
+        assert isinstance(element, Array)
+        element = element.element
+
+    def change(leaf: Leaf) -> Leaf:
+        assert isinstance(leaf.type, ArrayType) and isinstance(leaf.atom, Name)
+        shape = (*outer, *leaf.type.shape[dropped:])
+        return call.work.leaf(core.Reshape(shape, leaf.atom), leaf.atom.base)
+
+    result = values.map_leaves(element, change)
+    for size in reversed(outer):
+        result = Array(size, result)
+    return result
+
+
+def transpose(call: Call, value: Value) -> Value:
+    """The outer two dimensions exchanged."""
+    assert isinstance(value, Array) and isinstance(value.element, Array)
+    inner = value.element
+
+    def change(leaf: Leaf) -> Leaf:
+        assert isinstance(leaf.type, ArrayType) and isinstance(leaf.atom, Name)
+        order = (1, 0, *range(2, leaf.type.rank))
+        return call.work.leaf(core.Rearrange(order, leaf.atom), leaf.atom.base)
+
+    return Array(inner.size, Array(value.size, values.map_leaves(inner.element, change)))
+
+
+def concat(call: Call, left: Value, right: Value) -> Value:
+    """One array after the other."""
+    work = call.work
+    assert isinstance(left, Array) and isinstance(right, Array)
+    size = left.size + right.size
+    own = values.array_sizes(left)
+    right = coerce(work, right, [right.size, *own[1:]])
+    new = []
+    for a, b in zip(values.leaves(left), values.leaves(right), strict=True):
+        assert isinstance(a.atom, Name) and isinstance(b.atom, Name)
+        new.append(work.leaf(core.Concat(0, (a.atom, b.atom), size), "joined"))
+    return Array(size, values.with_leaves(left.element, iter(new)))
+
+
+def reverse(call: Call, value: Value) -> Value:
+    """`xs[::-1]`."""
+    backwards = arrays.Slice(None, None, constant(-1, I64))
+    return arrays.index(call.work, value, [backwards], call.location)

@@ -1,0 +1,245 @@
+"""The checker's types with all names resolved: what a value will look like.
+
+Needed where no value is at hand to look at: the element type of `[]`, the payload slots
+of a constructor that is not there, the parameters of an entry point.
+
+    opt ([n]f32)   ->   Sum(none: (), some: ([k]f32,))   if n stands for k here
+
+A size that cannot be resolved is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.errors import CompileError
+from minifut.frontend import types
+from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.environment import Environment, Thunk
+from minifut.frontend.elaborate.values import Leaf, Value
+from minifut.ir.sizes import ZERO, Size
+from minifut.ir.types import SCALARS, U8, ScalarType, Type, array_of, shape_of
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
+
+
+@dataclass(slots=True, frozen=True)
+class StaticScalar:
+    type: ScalarType
+
+
+@dataclass(slots=True, frozen=True)
+class StaticArray:
+    size: Size | None
+    element: Static
+
+
+@dataclass(slots=True, frozen=True)
+class StaticRecord:
+    fields: tuple[tuple[str, Static], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class StaticSum:
+    """Constructors in canonical order; the tag of one is its position."""
+
+    constructors: tuple[tuple[str, tuple[Static, ...]], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class StaticFunction:
+    """A function, or a type of which nothing is known."""
+
+
+Static: TypeAlias = (
+    StaticScalar | StaticArray | StaticRecord | StaticSum | StaticFunction
+)
+UNKNOWN = StaticFunction()
+
+
+def resolve_type(
+    type_: types.Type, env: Environment, work: Work, emit: bool = False
+) -> Static:
+    """What a type of the checker's is here. With `emit`, statements may be made to
+    compute sizes."""
+    from minifut.frontend.elaborate.sizes import resolve_size
+
+    match type_:
+        case types.Scalar(name):
+            return StaticScalar(SCALARS[name])
+        case types.Array(size, element):
+            return StaticArray(
+                resolve_size(size, env, work, emit),
+                resolve_type(element, env, work, emit),
+            )
+        case types.Record(fields):
+            return StaticRecord(
+                tuple((n, resolve_type(t, env, work, emit)) for n, t in fields)
+            )
+        case types.Sum(constructors):
+            return StaticSum(
+                tuple(
+                    (c, tuple(resolve_type(t, env, work, emit) for t in payload))
+                    for c, payload in constructors
+                )
+            )
+        case types.Named(name, arguments):
+            return _resolve_named(env.meaning(name), arguments, env, work, emit)
+        case _:
+            return UNKNOWN
+
+
+def _resolve_named(
+    found: object,
+    arguments: tuple[types.Type | types.Size, ...],
+    env: Environment,
+    work: Work,
+    emit: bool,
+) -> Static:
+    match found:
+        case Thunk(term, home):
+            if isinstance(term, TypeFunction):
+                inner = home.child()
+                for (name, _), argument in zip(term.parameters, arguments, strict=True):
+                    inner.names[name] = Thunk(argument, env)
+                return resolve_type(term.body, inner, work, emit)
+            return resolve_type(term, home, work, emit)  # type: ignore[arg-type]
+        case (
+            StaticScalar()
+            | StaticArray()
+            | StaticRecord()
+            | StaticSum()
+            | StaticFunction()
+        ):
+            return found
+        case _:
+            return UNKNOWN
+
+
+@dataclass(slots=True, frozen=True)
+class TypeFunction:
+    """What an abstract type with parameters stands for."""
+
+    parameters: tuple[tuple[types.Name, str], ...]  # type: ignore[name-defined]
+    body: types.Type
+
+
+def static_of(value: Value) -> Static:
+    """The type of a value."""
+    match value:
+        case Leaf(_, type_):
+            return StaticScalar(
+                type_ if isinstance(type_, ScalarType) else type_.element
+            )
+        case values.Array(size, element):
+            return StaticArray(size, static_of(element))
+        case values.Record(fields):
+            return StaticRecord(tuple((n, static_of(v)) for n, v in fields.items()))
+        case values.Sum(type_, _):
+            return type_
+        case _:
+            return UNKNOWN
+
+
+# --- slots of sums -----------------------------------------------------------------
+
+
+def slot_types(static: StaticSum) -> tuple[list[Type], dict[str, list[int]]]:
+    """The slots behind the tag, and which of them each constructor uses.
+
+    Scalars of one type share slots between constructors; arrays never do, since their
+    sizes may differ.
+    """
+    slots: list[Type] = []
+    uses: dict[str, list[int]] = {}
+    for name, payload in static.constructors:
+        taken: set[int] = set()
+        used: list[int] = []
+        for type_ in (t for part in payload for t in leaf_types(part)):
+            free = (
+                i
+                for i, slot in enumerate(slots)
+                if i not in taken and slot == type_ and isinstance(slot, ScalarType)
+            )
+            place = next(free, len(slots))
+            if place == len(slots):
+                slots.append(type_)
+            taken.add(place)
+            used.append(place)
+        uses[name] = used
+    return slots, uses
+
+
+def leaf_types(static: Static, prefix: tuple[Size, ...] = ()) -> list[Type]:
+    """The core types of the leaves of a value of this type; unknown sizes are 0."""
+    match static:
+        case StaticScalar(type_):
+            return [array_of(type_, prefix)]
+        case StaticArray(size, element):
+            return leaf_types(element, (*prefix, size if size is not None else ZERO))
+        case StaticRecord(fields):
+            return [t for _, part in fields for t in leaf_types(part, prefix)]
+        case StaticSum():
+            slots, _ = slot_types(static)
+            return [array_of(t, prefix) for t in (U8, *slots)]
+        case _:
+            return []
+
+
+def build(
+    static: Static, own: Iterator[Leaf], work: Work, prefix: tuple[Size, ...] = ()
+) -> Value:
+    """The value of this type with these leaves, whose types are trusted for sizes."""
+    match static:
+        case StaticScalar():
+            return next(own)
+        case StaticArray(size, element):
+            inner_leaves = [next(own) for _ in leaf_types(element)]
+            depth = len(prefix)
+            if inner_leaves:
+                size = shape_of(inner_leaves[0].type)[depth]
+            actual = size if size is not None else ZERO
+            inner = build(element, iter(inner_leaves), work, (*prefix, actual))
+            return values.Array(actual, inner)
+        case StaticRecord(fields):
+            return values.Record({n: build(t, own, work, prefix) for n, t in fields})
+        case StaticSum():
+            count = 1 + len(slot_types(static)[0])
+            return values.Sum(static, tuple(next(own) for _ in range(count)))
+        case _:
+            raise CompileError(
+                work.location,
+                "a function in this place is not supported",
+                "functions cannot be stored in arrays, sums, loops or results",
+            )
+
+
+def has_unknown(static: Static) -> bool:
+    """Does it hold a function or an unresolved type?"""
+    match static:
+        case StaticFunction():
+            return True
+        case StaticArray(_, element):
+            return has_unknown(element)
+        case StaticRecord(fields):
+            return any(has_unknown(t) for _, t in fields)
+        case StaticSum(constructors):
+            return any(has_unknown(t) for _, ts in constructors for t in ts)
+        case _:
+            return False
+
+
+def static_sizes(static: Static) -> list[Size | None]:
+    """The sizes in the order of `values.array_sizes`."""
+    match static:
+        case StaticArray(size, element):
+            return [size, *static_sizes(element)]
+        case StaticRecord(fields):
+            return [s for _, part in fields for s in static_sizes(part)]
+        case StaticSum():
+            return [s for slot in slot_types(static)[0] for s in shape_of(slot)]
+        case _:
+            return []

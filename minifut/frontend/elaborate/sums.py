@@ -1,0 +1,68 @@
+"""Values of sum types: a tag and the slots of all payloads.
+
+    #some x : #none | #some f32     ->    (1u8, x)
+    #none                           ->    (0u8, 0f32)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.static_types import (
+    StaticSum,
+    build,
+    slot_types,
+)
+from minifut.frontend.elaborate.values import Leaf, Value, scalar
+from minifut.ir import core
+from minifut.ir.core import Constant
+from minifut.ir.types import BOOL, U8, ScalarType, Type
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
+
+
+def tag(type_: StaticSum, constructor: str) -> Constant:
+    """The tag of a constructor."""
+    names = [name for name, _ in type_.constructors]
+    return Constant(names.index(constructor), U8)
+
+
+def construct(
+    work: Work, type_: StaticSum, constructor: str, payload: list[Value]
+) -> values.Sum:
+    """`#constructor payload`; the slots of others are filled with zeros."""
+    slots, uses = slot_types(type_)
+    filled: list[Leaf | None] = [None] * len(slots)
+    own = [leaf for value in payload for leaf in values.leaves(value)]
+    for place, leaf in zip(uses[constructor], own, strict=True):
+        filled[place] = leaf
+    leaves = [
+        leaf if leaf is not None else blank(work, slot)
+        for leaf, slot in zip(filled, slots, strict=True)
+    ]
+    return values.Sum(type_, (Leaf(tag(type_, constructor), U8), *leaves))
+
+
+def payload(work: Work, value: values.Sum, constructor: str) -> list[Value]:
+    """What a constructor holds, if it is the one that is there."""
+    _, uses = slot_types(value.type)
+    own = iter([value.leaves[1 + place] for place in uses[constructor]])
+    parts = dict(value.type.constructors)[constructor]
+    return [build(part, own, work) for part in parts]
+
+
+def zero(type_: ScalarType) -> Constant:
+    """0, 0.0 or false."""
+    if type_ == BOOL:
+        return Constant(False, BOOL)
+    return Constant(0.0 if type_.is_float else 0, type_)
+
+
+def blank(work: Work, type_: Type) -> Leaf:
+    """A value of the type that nobody looks at."""
+    if isinstance(type_, ScalarType):
+        return scalar(zero(type_), type_)
+    exp = core.Replicate(type_.shape, zero(type_.element))
+    return work.leaf(exp, "blank")

@@ -1,0 +1,203 @@
+"""The state of elaboration: where statements go, and what is known.
+
+One `Work` serves a whole program. It holds the builder of the body being made, the
+places of the calls that led here (for backtraces), whether checks are wanted, and facts
+about index variables that make checks needless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError, Location
+from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
+from minifut.ir import core
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Constant
+from minifut.ir.scalars import convert, operator
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64, ScalarType, Type
+from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.functions import Specialisations
+
+LARGEST_TRACKED_SIZE = 8
+"""terms of a polynomial beyond which an i64 is no longer tracked as a size"""
+
+
+class Work:
+    """See the module."""
+
+    def __init__(self, names: NameSource) -> None:
+        self.names = names
+        self.build = Builder(names, {})
+        self.constants = self.build
+        self.globals: set[Name] = set()
+        self.calls: tuple[str, ...] = ()
+        self.location: Location | None = None
+        self.unsafe = False
+        self.attributes: tuple[str, ...] = ()
+        self.below: dict[Name, Size] = {}
+        """i64 variables known to lie in 0..bound-1"""
+        self.iotas: dict[Name, Size] = {}
+        """arrays known to be 0, 1, ... of that length"""
+        self.sizes: set[Name] = set()
+        """i64 variables known not to be negative"""
+        self.specialisations: Specialisations | None = None
+
+    # --- statements ---
+
+    def emit(self, exp: core.Exp, base: str, type_: Type | None = None) -> Name:
+        """Bind the one result of an expression."""
+        self.build.location = self.location
+        return self.build.let(exp, base, type_)
+
+    def leaf(self, exp: core.Exp, base: str = "x") -> Leaf:
+        """An expression's one result as a leaf."""
+        name = self.emit(exp, base)
+        return scalar(name, self.build.scope[name])
+
+    def op(self, name: str, *operands: Leaf) -> Leaf:
+        """A scalar operator at the type of its first operand."""
+        type_ = operands[0].type
+        assert isinstance(type_, ScalarType)
+        table = operator(name, type_)
+        return self.leaf(
+            core.ScalarOp(table, tuple(leaf.atom for leaf in operands)), name
+        )
+
+    def convert(self, leaf: Leaf, target: ScalarType) -> Leaf:
+        """A scalar as another type."""
+        source = leaf.type
+        assert isinstance(source, ScalarType)
+        if source == target:
+            return leaf
+        if isinstance(leaf.atom, Constant) and source.is_integer:
+            if target.is_float:
+                return scalar(Constant(float(leaf.atom.value), target), target)
+            if target.is_integer and fits(int(leaf.atom.value), target):
+                return scalar(Constant(int(leaf.atom.value), target), target)
+        exp = core.ScalarOp(convert(source, target), (leaf.atom,))
+        return self.leaf(exp, f"to_{target}")
+
+    def size_leaf(self, size: Size, base: str = "size") -> Leaf:
+        """A size as an i64."""
+        self.build.location = self.location
+        return Leaf(self.build.size_atom(size, base), I64, size)
+
+    # --- nesting ---
+
+    @contextmanager
+    def nested(self) -> Iterator[Builder]:
+        """Statements go to an inner body for a while."""
+        outer = self.build
+        attributes = self.attributes
+        self.build = outer.nested()
+        self.build.attributes = self.attributes = ()
+        try:
+            yield self.build
+        finally:
+            self.build = outer
+            self.attributes = attributes
+
+    @contextmanager
+    def at_top(self) -> Iterator[None]:
+        """Statements go to the program's constants for a while."""
+        saved = (self.build, self.calls, self.unsafe, self.attributes, self.location)
+        self.build, self.calls, self.unsafe = self.constants, (), False
+        self.attributes = ()
+        start = len(self.constants.statements)
+        try:
+            yield
+        finally:
+            for statement in self.constants.statements[start:]:
+                self.globals.update(p.name for p in statement.pattern)
+            self.build, self.calls, self.unsafe, self.attributes, self.location = saved
+
+    @contextmanager
+    def call_at(self, location: Location) -> Iterator[None]:
+        """Remember a call for backtraces."""
+        before = self.calls
+        self.calls = (str(location), *before)
+        try:
+            yield
+        finally:
+            self.calls = before
+
+    @contextmanager
+    def without_checks(self) -> Iterator[None]:
+        """`#[unsafe]`: nothing is checked."""
+        before, self.unsafe = self.unsafe, True
+        try:
+            yield
+        finally:
+            self.unsafe = before
+
+    @contextmanager
+    def attributed(self, attributes: tuple[str, ...]) -> Iterator[None]:
+        """Statements of this body carry more attributes for a while."""
+        before = self.attributes
+        self.attributes = self.build.attributes = before + attributes
+        try:
+            yield
+        finally:
+            self.attributes = self.build.attributes = before
+
+    def mark(self) -> int:
+        """A point in time: names made later are `inner` to it."""
+        return self.names.fresh("mark").tag
+
+    def is_inner(self, size: Size, mark: int) -> bool:
+        """Does it mention a name made since the mark (other than global ones)?"""
+        return any(
+            name.tag > mark and name not in self.globals for name in size.names()
+        )
+
+    # --- complaints ---
+
+    def unsupported(self, what: str, hint: str | None = None) -> CompileError:
+        """What the compiler cannot do yet, located."""
+        return CompileError(self.location, f"{what} not supported yet", hint)
+
+    def is_truth(self, value: Value) -> bool | None:
+        """A boolean known now."""
+        if isinstance(value, Leaf) and isinstance(value.atom, Constant):
+            return bool(value.atom.value)
+        return None
+
+
+def fits(number: int, type_: ScalarType) -> bool:
+    """Is an integer representable?"""
+    if type_.kind == "int":
+        return -(1 << type_.bits - 1) <= number < 1 << type_.bits - 1
+    return 0 <= number < 1 << type_.bits
+
+
+def track(name: str, operands: tuple[Leaf, ...]) -> Size | None:
+    """The size that an i64 operation computes, if it is worth remembering."""
+    sizes = [size_of(leaf) for leaf in operands]
+    if sum(len(s.terms) for s in sizes) > LARGEST_TRACKED_SIZE:
+        return None
+    match name, sizes:
+        case "add", [a, b]:
+            result = a + b
+        case "sub", [a, b]:
+            result = a - b
+        case "mul", [a, b]:
+            result = a * b
+        case "neg", [a]:
+            result = -a
+        case "div", [a, b] if (b.as_constant or 0) > 0:
+            result = a // b
+        case _:
+            return None
+    degree = max((len(monomial) for monomial, _ in result.terms), default=0)
+    return result if degree <= 4 and len(result.terms) <= LARGEST_TRACKED_SIZE else None
+
+
+def atom_leaf(atom: Atom, type_: Type) -> Leaf:
+    """An atom with a type known from elsewhere."""
+    return scalar(atom, type_)
