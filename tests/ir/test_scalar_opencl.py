@@ -61,6 +61,8 @@ def operands_of(op: Operator) -> list[np.ndarray]:
             found = (random.normal(size=COUNT) * 6).astype(dtype)
             found[:8] = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5]
             found[8:16] = random.random(8)
+            if op.name == "tanpi":  # devices differ on how infinite a pole is
+                found[7] = 0.25
         return random.permutation(found)
 
     return [values(type_) for type_ in op.operands]
