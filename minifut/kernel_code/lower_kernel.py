@@ -1,0 +1,270 @@
+"""Sequential code of threads: core statements to KernelCode.
+
+    let y: f32 = add_f32(x, 1f32)        float y = x + 1.0f;
+    let ys' = ys with [i] = y            ys[i] = y;            (in place where allowed)
+
+A scalar is a variable, an array a view of a memory (`Array`). Arrays made by a thread lie
+in private memory when small and constant, else in global scratch memory with a part for
+each running thread; for that their size must be known to the host. What cannot be done
+raises `NotInKernel`, and the host runs the points one after the other instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, Constant
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import I64, ArrayType, ScalarType, Type
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.builder import CodeBuilder
+from minifut.kernel_code.index_functions import Array, row_major_strides, whole
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+
+Value: TypeAlias = kc.Expression | Array
+
+
+class NotInKernel(Exception):
+    """The code needs something that kernels do not have; the message says what."""
+
+
+SMALL = {"cpu": (4096, 32768), "gpu": (256, 1024)}
+"""bytes of one private array, and of all of a kernel, by schedule"""
+
+
+class KernelBuilder(CodeBuilder):
+    """A CodeBuilder that knows the names of the program; see the package."""
+
+    def __init__(self, host: HostBuilder, base: str) -> None:
+        super().__init__(host.names, base)
+        self.host = host
+        self.values: dict[Name, Value] = {}
+        self.thread: tuple[kc.Expression, Size] | None = None
+        self.destinations: dict[Name, Array] = {}
+        self.private_bytes = 0
+
+    # --- names ------------------------------------------------------------------------
+
+    def bind(self, name: Name, value: Value) -> None:
+        """`name` stands for the value from now on."""
+        self.values[name] = value
+
+    def bind_index(self, name: Name, exp: kc.Expression) -> kc.Expression:
+        """Bind an i64 expression, kept in a variable."""
+        value = self.named(exp, name.base)
+        self.values[name] = value
+        return value
+
+    def atom(self, atom: Atom) -> Value:
+        """What an atom stands for."""
+        if isinstance(atom, Constant):
+            return kc.Literal(atom.value, kc.VectorType(atom.type))
+        value = self.values.get(atom)
+        if value is not None:
+            return value
+        found = self.host.lookup(atom)
+        if isinstance(found, Array):
+            return found
+        if isinstance(found, Constant):
+            return kc.Literal(found.value, kc.VectorType(found.type))
+        return self.scalar_parameter(found, self.host.scalars[found])
+
+    def scalar(self, atom: Atom) -> kc.Expression:
+        """A scalar atom as an expression."""
+        value = self.atom(atom)
+        assert isinstance(value, kc.Expression), f"{atom} is an array"
+        return value
+
+    def array(self, name: Name) -> Array:
+        """An array by its name."""
+        value = self.atom(name)
+        assert isinstance(value, Array), f"{name} is a scalar"
+        return value
+
+    # --- sizes ------------------------------------------------------------------------
+
+    def resolve(self, size: Size) -> Size:
+        """A size of the IR in variables of the kernel and the host."""
+        mapping: dict[Name, Size] = {}
+        for name in size.names():
+            value = self.values.get(name)
+            if value is None:
+                mapping[name] = self.host.size(Size.of(name))
+            else:
+                assert isinstance(value, kc.Expression)
+                mapping[name] = self.as_size(value, name.base)
+        return size.substitute(mapping)
+
+    def shape(self, type_: Type) -> tuple[Size, ...]:
+        """The shape of a type in variables of the kernel and the host."""
+        if not isinstance(type_, ArrayType):
+            return ()
+        return tuple(self.resolve(size) for size in type_.shape)
+
+    def size(self, size: Size) -> kc.Expression:
+        """A size of the IR as an expression."""
+        return self.size_value(self.resolve(size))
+
+    def index(self, atom: Atom) -> Size:
+        """An integer atom as a size."""
+        return self.as_size(self.scalar(atom), "i")
+
+    def is_of_host(self, size: Size) -> bool:
+        """Whether the host can compute the size before the launch."""
+        return self.declared.isdisjoint(size.names())
+
+    # --- memory -----------------------------------------------------------------------
+
+    def new_array(self, element: ScalarType, shape: tuple[Size, ...], base: str) -> Array:
+        """Memory of this thread: private if small, else its part of scratch memory."""
+        count = product(shape)
+        known = count.as_constant
+        one, all_ = SMALL[self.host.schedule]
+        if known is not None:
+            nbytes = known * element.bytes
+            if nbytes <= one and self.private_bytes + nbytes <= all_:
+                self.private_bytes += nbytes
+                return self.private_array(element, shape, base)
+        if not self.is_of_host(count):
+            raise NotInKernel(f"the size of {base} varies between threads")
+        if self.thread is None:
+            raise NotInKernel(f"there is no scratch memory for {base}")
+        thread, threads = self.thread
+        memory = self.host.allocate(element, (threads, *shape), base).memory
+        self.use(memory, written=True)
+        number = self.as_size(thread, "thread")
+        strides = row_major_strides(shape)
+        if self.host.schedule == "cpu":
+            return Array(memory, shape, number * count, strides)
+        return Array(memory, shape, number, tuple(s * threads for s in strides))
+
+    def private_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """A private array of a constant shape."""
+        count = product(shape).as_constant
+        assert count is not None
+        return whole(self.private_memory(element, max(1, count), base), shape)
+
+    def fresh(self, bound: core.Param) -> Array:
+        """Memory for the array that a statement makes: where its result must finally
+        lie if that is known, else new."""
+        given = self.destinations.get(bound.name)
+        if given is not None:
+            return given
+        assert isinstance(bound.type, ArrayType)
+        shape = self.shape(bound.type)
+        return self.new_array(bound.type.element, shape, bound.name.base)
+
+    def read(
+        self, array: Array, indices: tuple[kc.Expression | Size, ...]
+    ) -> kc.Expression:
+        """An element."""
+        return self.load(array.memory, array.position(self._sizes(indices)))
+
+    def write(
+        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+    ) -> None:
+        """An element, or a whole row."""
+        at = self._sizes(indices)
+        if isinstance(value, Array):
+            self.copy(array.row(at), value)
+        else:
+            self.store(array.memory, array.position(at), value)
+
+    def _sizes(self, indices: tuple[kc.Expression | Size, ...]) -> tuple[Size, ...]:
+        return tuple(
+            i if isinstance(i, Size) else self.as_size(i, "i") for i in indices
+        )
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Element by element, unless they are the same."""
+        if target.memory == source.memory:
+            if (target.offset, target.strides) == (source.offset, source.strides):
+                return
+        self.each(
+            target.shape,
+            lambda at: self.write(target, at, self.read(source, at)),
+        )
+
+    def each(
+        self,
+        shape: tuple[Size, ...],
+        visit: Callable[[tuple[Size, ...]], None],
+        at: tuple[Size, ...] = (),
+    ) -> None:
+        """A nest of loops over a (resolved) shape."""
+        if len(at) == len(shape):
+            visit(at)
+            return
+        with self.loop("i", self.size_value(shape[len(at)])) as i:
+            self.each(shape, visit, (*at, Size.of(i.name)))
+
+    # --- statements -------------------------------------------------------------------
+
+    def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
+        """Lower statements in order."""
+        from minifut.kernel_code.thread_code import RULES
+
+        for statement in statements:
+            rule = RULES.get(type(statement.exp))
+            if rule is None:
+                raise NotInKernel(f"{type(statement.exp).__name__} in a thread")
+            rule(self, statement, statement.exp)
+
+    def body(self, body: core.Body) -> tuple[Value, ...]:
+        """Lower a body; the values of its results."""
+        self.statements_of(body.statements)
+        return tuple(self.atom(atom) for atom in body.result)
+
+    def apply(self, function: core.Lambda, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Inline a lambda: the values of its results."""
+        for parameter, value in zip(function.parameters, values, strict=True):
+            self.values[parameter.name] = value
+        return self.body(function.body)
+
+    def define(self, bound: core.Param, exp: kc.Expression) -> None:
+        """Bind a scalar, kept in a variable; sizes known to the host stay expressions."""
+        if isinstance(exp, kc.SizeValue) and self.is_of_host(exp.size):
+            self.values[bound.name] = exp
+        else:
+            self.values[bound.name] = self.named(exp, bound.name.base)
+
+    def host_size(self, exp: kc.Expression) -> Size | None:
+        """An i64 expression as a size that the host knows, if it is one."""
+        match exp:
+            case kc.Literal(number, type_) if type_.scalar == I64:
+                return Size.constant(int(number))
+            case kc.SizeValue(size, _) if self.is_of_host(size):
+                return size
+            case kc.Variable(name, type_):
+                if type_ == kc.LONG and name not in self.declared:
+                    return Size.of(name)
+        return None
+
+    # --- results of kernels -----------------------------------------------------------
+
+    def aim(
+        self, body: kernels.KernelBody, targets: tuple[tuple[Atom, Array], ...]
+    ) -> None:
+        """Let arrays that the body makes as results be made where they must lie."""
+        makers = {p.name for s in body.statements for p in s.pattern if makes_array(s)}
+        aimed: set[Name] = set()
+        for atom, target in targets:
+            name = self.host.residence.of(body.statements, atom)
+            if name in makers and name not in aimed:
+                aimed.add(name)
+                self.destinations[name] = target
+
+
+def makes_array(statement: core.Stm) -> bool:
+    """Whether `fresh` is asked for the memory of the statement's (only) array."""
+    return isinstance(
+        statement.exp,
+        core.Scratch | core.Replicate | core.Iota | core.ArrayLiteral | core.Concat,
+    )

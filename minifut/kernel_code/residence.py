@@ -1,0 +1,79 @@
+"""Which array's memory a result lives in, when updates are done in place.
+
+    loop (acc = s) for i < n do let acc' = acc with [i] = x in {acc'}
+
+Here `acc'` lives in the memory of `acc`, so the loop needs no memory and no copy of its
+own. `resident` goes back from a result through updates in place, other names for the
+same array, ifs and loops.
+"""
+
+from __future__ import annotations
+
+from minifut.analysis.in_place import InPlace
+from minifut.ir.core import Atom, Body, Copy, If, Loop, Match, Opaque, Stm, Trace, Update
+from minifut.names import Name
+
+
+class Residence:
+    """Answers for the bodies of one function; `in_place` says what is done there."""
+
+    def __init__(self, in_place: InPlace) -> None:
+        self.in_place = in_place
+
+    def of(self, statements: tuple[Stm, ...], atom: Atom) -> Name | None:
+        """The array in whose memory `atom` lies after the statements, as it was called
+        before them or where they make it; None for a constant."""
+        if not isinstance(atom, Name):
+            return None
+        found = atom
+        for statement in reversed(statements):
+            for position, bound in enumerate(statement.pattern):
+                if bound.name == found:
+                    before = self.step(statement, position)
+                    if before is None:
+                        return found
+                    found = before
+        return found
+
+    def step(self, statement: Stm, position: int) -> Name | None:
+        """The array that result `position` of the statement shares memory and layout
+        with; None if the statement makes a new one (or a view)."""
+        match statement.exp:
+            case Update(array, _, _):
+                name = statement.pattern[position].name
+                return array if name in self.in_place.updates else None
+            case Copy(atom) | Opaque(atom) | Trace(_, atom):
+                return atom if isinstance(atom, Name) else None
+            case If(_, then, otherwise):
+                return self.common((then, otherwise), position)
+            case Match(_, cases, default):
+                return self.common((*[case.body for case in cases], default), position)
+            case Loop() as loop:
+                return self.through(loop, position)
+        return None
+
+    def common(self, bodies: tuple[Body, ...], position: int) -> Name | None:
+        """The outer array that all bodies return in this position."""
+        found: Name | None = None
+        for body in bodies:
+            name = self.of(body.statements, body.result[position])
+            if name is None or (found is not None and name != found):
+                return None
+            found = name
+        inside = {
+            p.name for body in bodies for s in body.statements for p in s.pattern
+        }
+        return None if found in inside else found
+
+    def stays(self, loop: Loop, position: int) -> bool:
+        """Whether a parameter of a loop keeps its memory and layout all the time."""
+        name = loop.parameters[position].name
+        return self.of(loop.body.statements, loop.body.result[position]) == name
+
+    def through(self, loop: Loop, position: int) -> Name | None:
+        """What the loop's result lives in: its start, if nothing is copied."""
+        start = loop.initial[position]
+        name = loop.parameters[position].name
+        if name in self.in_place.copied or not self.stays(loop, position):
+            return None
+        return start if isinstance(start, Name) else None
