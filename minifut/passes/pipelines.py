@@ -14,12 +14,21 @@ from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS, SOACS
 from minifut.names import NameSource
 from minifut.passes.flatten.driver import flatten
+from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
 from minifut.passes.sequentialise import sequentialise
+from minifut.passes.simplify.driver import simplify
 
 INLINE = Pass(
     "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
+)
+SIMPLIFY = Pass(
+    "simplify", simplify, SOACS, SOACS, "fold, share, hoist and drop what is not needed"
+)
+FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
+SIMPLIFY_KERNELS = Pass(
+    "simplify-kernels", simplify, KERNELS, KERNELS, "simplify segmented operations"
 )
 FLATTEN = Pass(
     "flatten", flatten, SOACS, KERNELS, "turn nests of SOACs into segmented operations"
@@ -28,14 +37,32 @@ SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
 )
 
-ALL_PASSES: tuple[Pass, ...] = (INLINE, FLATTEN, SEQUENTIALISE)
+ALL_PASSES: tuple[Pass, ...] = (
+    INLINE,
+    SIMPLIFY,
+    FUSE,
+    FLATTEN,
+    SIMPLIFY_KERNELS,
+    SEQUENTIALISE,
+    # loops have parameters that never change, and reads of what was just computed
+    SIMPLIFY_KERNELS,
+)
 
 DEFAULT: tuple[Pass, ...] = (
     # first, so that what follows sees producers and consumers in one body
     INLINE,
+    # so that sizes are equal where they can be, and checks stand outside of nests
+    SIMPLIFY,
+    FUSE,
+    # fusion leaves doubled inputs, and results that only the fused consumer needed
+    SIMPLIFY,
     FLATTEN,
+    # rows of rows become one index; what flattening only looked at goes
+    SIMPLIFY_KERNELS,
     # what flattening left inside threads
     SEQUENTIALISE,
+    # loops have parameters that never change, and reads of what was just computed
+    SIMPLIFY_KERNELS,
 )
 
 

@@ -31,7 +31,7 @@ def interchange_operator(
     exp = statement.exp
     if not isinstance(exp, Screma) or len(exp.scans) + len(exp.reduces) != 1:
         return False
-    combine: Scan | Reduce = [*exp.scans, *exp.reduces][0]
+    combine: Scan | Reduce = exp.scans[0] if exp.scans else exp.reduces[0]
     if len(exp.function.results) != len(combine.neutral):
         return False
     elementwise = _elementwise(combine.operator)

@@ -1,0 +1,1 @@
+"""Producers and consumers, and neighbours, become one SOAC; see `fusion.driver`."""

@@ -1,0 +1,178 @@
+"""Where fusion rules are tried: in each body, innermost first, consumers in order.
+
+Fusing moves the producer down to its consumer. So nothing between them may need its
+results, and nothing between may update an array that it reads (the update could no longer
+be done in place). Vertical fusion comes first, since it removes arrays; then neighbours
+are joined.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
+from minifut.ir.kernels import KernelBody
+from minifut.ir.node import replace
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
+from minifut.ir.traverse import free_names, map_children
+from minifut.names import Name, NameSource
+from minifut.passes.fusion.horizontal import fuse_neighbours
+from minifut.passes.fusion.vertical import fuse_map_into_consumer
+from minifut.passes.fusion.worth import has_soac, keeps_parallelism
+
+UNTOUCHED = frozenset({"sequential", "sequential_outer", "sequential_inner", "unroll"})
+
+
+def fuse(program: Program, names: NameSource) -> Program:
+    """The program with SOACs fused in all bodies."""
+    constants = _Fuser(program.constants, ()).run()
+    functions = tuple(_node(function) for function in program.functions)
+    if constants is program.constants and all(
+        a is b for a, b in zip(functions, program.functions, strict=True)
+    ):
+        return program
+    return replace(program, constants=constants, functions=functions)
+
+
+def _node(node: Any) -> Any:
+    if isinstance(node, Body):
+        statements = _Fuser(node.statements, node.result).run()
+        return replace(node, statements=statements)
+    if isinstance(node, KernelBody):
+        return node
+    return map_children(node, _node)
+
+
+class _Fuser:
+    """One body: statements in slots (None once fused away), and who uses what."""
+
+    def __init__(self, statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> None:
+        self.before = statements
+        self.slots: list[Stm | None] = []
+        self.uses: dict[Name, set[int]] = defaultdict(set)
+        self.updates: dict[Name, set[int]] = defaultdict(set)
+        self.maker: dict[Name, int] = {}
+        for statement in statements:
+            self.slots.append(None)
+            self.put(len(self.slots) - 1, map_children(statement, _node))
+        for atom in result:
+            if isinstance(atom, Name):
+                self.uses[atom].add(len(statements))
+
+    def put(self, slot: int, statement: Stm) -> None:
+        """Fill a slot."""
+        self.slots[slot] = statement
+        for name in free_names(statement):
+            self.uses[name].add(slot)
+        for name in _updated(statement):
+            self.updates[name].add(slot)
+        for bound in statement.pattern:
+            self.maker[bound.name] = slot
+
+    def clear(self, slot: int) -> None:
+        """Empty a slot."""
+        statement = self.slots[slot]
+        assert statement is not None
+        for name in free_names(statement):
+            self.uses[name].discard(slot)
+        self.slots[slot] = None
+
+    def run(self) -> tuple[Stm, ...]:
+        """The statements after all fusions."""
+        if sum(self.is_candidate(slot) for slot in range(len(self.slots))) > 1:
+            for slot in range(len(self.slots)):
+                while self.is_candidate(slot) and self.vertical(slot):
+                    pass
+            for slot in range(len(self.slots)):
+                while self.is_candidate(slot) and self.horizontal(slot):
+                    pass
+        after = tuple(s for s in self.slots if s is not None)
+        same = len(after) == len(self.before) and all(
+            a is b for a, b in zip(after, self.before, strict=True)
+        )
+        return self.before if same else after
+
+    def is_candidate(self, slot: int) -> bool:
+        statement = self.slots[slot]
+        return (
+            statement is not None
+            and isinstance(statement.exp, SOAC_EXPRESSIONS)
+            and not UNTOUCHED & set(statement.attributes)
+        )
+
+    def may_sink(self, slot: int, to: int) -> bool:
+        """Whether the statement in `slot` may move down to the one in `to`."""
+        statement = self.slots[slot]
+        assert statement is not None
+        for bound in statement.pattern:
+            if any(slot < use < to for use in self.uses[bound.name]):
+                return False
+        return not any(
+            slot < at < to
+            for name in free_names(statement)
+            for at in self.updates[name]
+        )
+
+    def vertical(self, slot: int) -> bool:
+        """Fuse one producer into the statement in `slot`."""
+        consumer = self.slots[slot]
+        assert consumer is not None
+        for array in consumer.exp.arrays:  # type: ignore[attr-defined]
+            at = self.maker.get(array)
+            if at is None or at >= slot or not self.is_candidate(at):
+                continue
+            producer = self.slots[at]
+            assert producer is not None
+            if not self.may_sink(at, slot):
+                continue
+            names = [bound.name for bound in producer.pattern]
+            kept = {name for name in names if self.uses[name] - {slot}}
+            fused = fuse_map_into_consumer(producer, consumer, kept)
+            if isinstance(fused, str):
+                continue
+            if has_soac(fused.exp.function):  # type: ignore[attr-defined]
+                fused = map_children(fused, _node)
+                if not keeps_parallelism(producer, consumer, fused):
+                    continue
+            self.replace(at, slot, fused)
+            return True
+        return False
+
+    def horizontal(self, slot: int) -> bool:
+        """Join one neighbour above with the statement in `slot`."""
+        second = self.slots[slot]
+        assert second is not None
+        if not isinstance(second.exp, Screma) or has_soac(second.exp.function):
+            return False
+        readers = {at for array in second.exp.arrays for at in self.uses[array]}
+        for at in sorted(readers):
+            first = self.slots[at] if at < slot else None
+            if first is None or not self.is_candidate(at):
+                continue
+            if not isinstance(first.exp, Screma) or has_soac(first.exp.function):
+                continue
+            fused = fuse_neighbours(first, second)
+            if not isinstance(fused, str) and self.may_sink(at, slot):
+                self.replace(at, slot, fused)
+                return True
+        return False
+
+    def replace(self, first: int, second: int, fused: Stm) -> None:
+        self.clear(first)
+        self.clear(second)
+        self.put(second, fused)
+
+
+def _updated(statement: Stm) -> list[Name]:
+    """The arrays that a statement may want to overwrite."""
+    match statement.exp:
+        case Update(array, _, _):
+            return [array]
+        case Scatter(_, _, destinations, _):
+            return [destination.array for destination in destinations]
+        case Hist(_, _, operators, _):
+            return [array for op in operators for array in op.destinations]
+        case Loop(_, initial, _, _):
+            return [atom for atom in initial if isinstance(atom, Name)]
+    return []

@@ -1,0 +1,1 @@
+"""Small local rewrites, repeated a bounded number of times; see `simplify.driver`."""

@@ -1,0 +1,47 @@
+"""The same expression computed twice is computed once.
+
+    let a = x + y   ...   let b = x + y    →    b is a
+
+For scalar operators, sizes, reads and views, and for checks of the same condition. What
+makes a new array is left alone: two arrays may be updated differently in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.core import (
+    Assert,
+    DimSlice,
+    Exp,
+    Index,
+    Rearrange,
+    Reshape,
+    ScalarOp,
+    SizeExp,
+)
+from minifut.ir.scalar_identities import identities
+
+
+def key_of(exp: Exp) -> Any:
+    """Equal keys mean equal values; None for what is not shared."""
+    match exp:
+        case ScalarOp(operator, operands):
+            if len(operands) == 2 and identities(operator).commutative:
+                operands = tuple(sorted(operands, key=str))
+            return (ScalarOp, operator, operands)
+        case SizeExp(size):
+            return (SizeExp, size)
+        case Index(array, slice_):
+            places = tuple(
+                (s.start, s.length, s.stride) if isinstance(s, DimSlice) else s
+                for s in slice_
+            )
+            return (Index, array, places)
+        case Rearrange(permutation, array):
+            return (Rearrange, permutation, array)
+        case Reshape(shape, array):
+            return (Reshape, shape, array)
+        case Assert(condition, _, _):
+            return (Assert, condition)
+    return None

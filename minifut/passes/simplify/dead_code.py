@@ -1,0 +1,214 @@
+r"""What nobody needs goes: statements, results of branches and SOACs, loop parameters.
+
+    let y = f x   (y not used)                       →   nothing
+    let (a, b) = map (\x -> {f x, g x}) xs  (b not)  →   let a = map (\x -> {f x}) xs
+
+A statement with a check, a trace or a call inside stays. One sweep backwards with the
+set of all names needed so far: names are unique, so that one set serves all bodies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.core import (
+    Apply,
+    Assert,
+    Body,
+    Case,
+    Function,
+    If,
+    Loop,
+    Match,
+    Program,
+    Stm,
+    Trace,
+)
+from minifut.ir.kernels import KernelBody, SegMap
+from minifut.ir.node import replace
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import map_children, own_names, size_names, used_names, walk
+from minifut.names import Name
+
+EFFECTS = (Assert, Trace, Apply)
+
+
+def has_effects(node: object) -> bool:
+    """Whether something inside must run even if its results are not needed."""
+    return any(isinstance(inner, EFFECTS) for inner in walk(node))
+
+
+def remove_dead_code(program: Program) -> Program:
+    """The program without what nobody needs."""
+    needed: set[Name] = set()
+    functions = []
+    for function in program.functions:
+        functions.append(_Sweep(needed).function(function))
+    constants = _Sweep(needed).statements(program.constants)
+    same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+    return replace(
+        program,
+        constants=constants,
+        functions=program.functions if same else tuple(functions),
+    )
+
+
+class _Sweep:
+    def __init__(self, needed: set[Name]) -> None:
+        self.needed = needed
+
+    def function(self, function: Function) -> Function:
+        for parameter in (*function.parameters, *function.results):
+            own_names(parameter, self.needed)
+        return replace(function, body=self.node(function.body))
+
+    def node(self, node: Any) -> Any:
+        """Any node below a statement: its names are needed, bodies are swept."""
+        own_names(node, self.needed)
+        if isinstance(node, Body):
+            return replace(node, statements=self.statements(node.statements))
+        if isinstance(node, KernelBody):
+            for result in node.result:
+                self.node(result)
+            return replace(node, statements=self.statements(node.statements))
+        return map_children(node, self.node)
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        kept: list[Stm] = []
+        for statement in reversed(statements):
+            found = self.statement(statement)
+            if found is not None:
+                kept.append(found)
+        kept.reverse()
+        if len(kept) == len(statements) and all(
+            a is b for a, b in zip(kept, statements, strict=True)
+        ):
+            return statements
+        return tuple(kept)
+
+    def statement(self, statement: Stm) -> Stm | None:
+        used = [bound.name in self.needed for bound in statement.pattern]
+        if not any(used) and not has_effects(statement.exp):
+            return None
+        if not all(used):
+            statement = self.without_unused(statement, used)
+        for bound in statement.pattern:
+            own_names(bound, self.needed)
+        exp = self.node(statement.exp)
+        return replace(statement, exp=exp)
+
+    def without_unused(self, statement: Stm, used: list[bool]) -> Stm:
+        """The statement without results that nobody needs, where that is possible."""
+        pattern = statement.pattern
+        for position, wanted in enumerate(used):
+            if wanted:
+                for name in size_names(pattern[position].type):
+                    for other, bound in enumerate(pattern):
+                        used[other] |= bound.name == name
+        match statement.exp:
+            case If(condition, then, otherwise):
+                exp: Any = If(condition, _only(then, used), _only(otherwise, used))
+            case Match(scrutinees, cases, default):
+                few = tuple(Case(c.values, _only(c.body, used)) for c in cases)
+                exp = Match(scrutinees, few, _only(default, used))
+            case Screma():
+                return _fewer_mapped(statement, statement.exp, used)
+            case SegMap():
+                exp = _fewer_points(statement.exp, used)
+            case Loop():
+                return _fewer_carried(statement, statement.exp, used)
+            case _:
+                return statement
+        return replace(statement, pattern=_pick(pattern, used), exp=exp)
+
+
+def _pick(held: tuple[Any, ...], wanted: list[bool]) -> tuple[Any, ...]:
+    return tuple(part for part, keep in zip(held, wanted, strict=True) if keep)
+
+
+def _only(body: Body, wanted: list[bool]) -> Body:
+    return replace(body, result=_pick(body.result, wanted))
+
+
+def _fewer_mapped(statement: Stm, exp: Screma, used: list[bool]) -> Stm:
+    """Mapped results one by one, reductions whole; at least one result stays."""
+    scanned = sum(len(scan.neutral) for scan in exp.scans)
+    wanted = [True] * scanned
+    reduces = []
+    for reduce in exp.reduces:
+        own = used[len(wanted) : len(wanted) + len(reduce.neutral)]
+        if any(own):
+            reduces.append(reduce)
+        wanted += [any(own)] * len(own)
+    wanted += used[len(wanted) :]
+    if not any(wanted):
+        wanted[-1] = True
+        if wanted[len(wanted) - 1] and not any(used):
+            return statement
+    function = exp.function
+    new = replace(
+        function,
+        body=_only(function.body, wanted),
+        results=_pick(function.results, wanted),
+    )
+    if len(reduces) == len(exp.reduces):
+        soac = replace(exp, function=new)
+    else:
+        soac = replace(exp, reduces=tuple(reduces), function=new)
+    if all(wanted):
+        return statement
+    return replace(statement, pattern=_pick(statement.pattern, wanted), exp=soac)
+
+
+def _fewer_points(exp: SegMap, used: list[bool]) -> SegMap:
+    body = replace(exp.body, result=_pick(exp.body.result, used))
+    return replace(exp, body=body, types=_pick(exp.types, used))
+
+
+def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
+    """Parameters that only feed themselves."""
+    names = [parameter.name for parameter in exp.parameters]
+    needs = _needs(exp)
+    wanted = set(needs[None])
+    wanted |= {name for name, keep in zip(names, used, strict=True) if keep}
+    waiting = list(wanted)
+    while waiting:
+        for name in needs.get(waiting.pop(), ()):
+            if name not in wanted:
+                wanted.add(name)
+                waiting.append(name)
+    keep = [name in wanted for name in names]
+    if all(keep) or not any(keep):
+        return statement
+    loop = Loop(
+        _pick(exp.parameters, keep),
+        _pick(exp.initial, keep),
+        exp.form,
+        _only(exp.body, keep),
+    )
+    return replace(statement, pattern=_pick(statement.pattern, keep), exp=loop)
+
+
+def _needs(exp: Loop) -> dict[Name | None, set[Name]]:
+    """For each parameter the parameters that its next value needs; for None those that
+    the loop needs anyhow: for its form, its types and what has effects in it."""
+    parameters = {p.name for p in exp.parameters}
+    needs: dict[Name, set[Name]] = {name: {name} for name in parameters}
+    anyhow: set[Name] = set()
+
+    def through(names: set[Name]) -> set[Name]:
+        return set().union(*[needs[n] for n in names if n in needs])
+
+    own_names(exp.form, anyhow)
+    for parameter in exp.parameters:
+        anyhow |= size_names(parameter.type)
+    for statement in exp.body.statements:
+        inputs = through(used_names(statement))
+        for bound in statement.pattern:
+            needs[bound.name] = inputs
+        if has_effects(statement.exp):
+            anyhow |= inputs
+    found: dict[Name | None, set[Name]] = {None: anyhow & parameters}
+    for parameter, atom in zip(exp.parameters, exp.body.result, strict=True):
+        found[parameter.name] = through({atom}) if isinstance(atom, Name) else set()
+    return found

@@ -1,0 +1,230 @@
+"""One forward sweep of rules with copy propagation, dead code, hoisting; a few rounds.
+
+The sweep goes through each body once. A statement's operands are first replaced by what
+is known of them; bodies inside are simplified; then the rules for the expression's
+class are tried until none applies. A statement that turns out to be a copy disappears,
+and what it bound is replaced from there on, in sizes as well. A round is linear in the
+program; rounds end when nothing changes, and after `ROUNDS`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir import core
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
+from minifut.ir.kernels import KernelBody
+from minifut.ir.node import replace
+from minifut.ir.scope import Scope, scope_of
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.traverse import _Replacer as Replacer
+from minifut.names import Name, NameSource
+from minifut.passes.simplify.branches import (
+    drop_true_check,
+    merge_equal_branches,
+    take_known_branch,
+    take_known_case,
+)
+from minifut.passes.simplify.common_subexpressions import key_of
+from minifut.passes.simplify.constant_folding import (
+    apply_identities,
+    fold_constants,
+    read_size,
+    undo_twice,
+)
+from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.passes.simplify.hoisting import hoist
+from minifut.passes.simplify.loops import drop_empty_loop, drop_invariant_parameters
+from minifut.passes.simplify.site import Instead, Pattern, Rule, Site
+from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
+from minifut.passes.simplify.views import (
+    index_of_iota,
+    index_of_literal,
+    index_of_rearrange,
+    index_of_replicate,
+    index_of_reshape,
+    index_of_slice,
+    rearrange_again,
+    reshape_again,
+)
+
+ROUNDS = 5
+REPEATS = 20
+
+RULES: dict[type, tuple[Rule, ...]] = {
+    core.ScalarOp: (fold_constants, apply_identities, undo_twice),
+    core.SizeExp: (read_size,),
+    core.If: (take_known_branch, merge_equal_branches),
+    core.Match: (take_known_case,),
+    core.Assert: (drop_true_check,),
+    core.Index: (
+        index_of_iota,
+        index_of_replicate,
+        index_of_literal,
+        index_of_slice,
+        index_of_rearrange,
+        index_of_reshape,
+    ),
+    core.Rearrange: (rearrange_again,),
+    core.Reshape: (reshape_again,),
+    core.Loop: (drop_empty_loop, drop_invariant_parameters),
+    Screma: (drop_inputs, simplify_mapped),
+    Scatter: (drop_inputs,),
+    Hist: (drop_inputs,),
+}
+
+
+def simplify(program: Program, names: NameSource) -> Program:
+    """The program after as many rounds as change something (at most `ROUNDS`)."""
+    for _ in range(ROUNDS):
+        before = program
+        scope = scope_of(program)
+        program = _Sweep(names, scope).program(program)
+        program = remove_dead_code(program)
+        program = hoist(program, names, scope)
+        if program is before:
+            break
+    return program
+
+
+class _Sweep(Replacer):
+    """Goes forward through bodies; `atoms` and `sizes` grow on the way."""
+
+    __slots__ = ("available", "definitions", "known", "names", "scope")
+
+    def __init__(self, names: NameSource, scope: Scope) -> None:
+        super().__init__({}, binders=False)
+        self.known: dict[Name, Atom] = {}
+        self.atoms = self.known
+        self.names = names
+        self.scope = scope
+        self.definitions: dict[Name, Exp] = {}
+        self.available: dict[Any, tuple[Atom, ...]] = {}
+
+    def program(self, program: Program) -> Program:
+        constants = self.statements(program.constants)
+        functions = tuple(self.node(function) for function in program.functions)
+        if constants is program.constants and all(
+            a is b for a, b in zip(functions, program.functions, strict=True)
+        ):
+            return program
+        return replace(program, constants=constants, functions=functions)
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, (Body, KernelBody)):
+            shared = self.available
+            self.available = _Layer(shared)
+            statements = self.statements(node.statements)
+            self.available = shared
+            result = self.mixed(node.result)
+            return replace(node, statements=statements, result=result)
+        after = super().node(node)
+        if after is not node and isinstance(after, Param):
+            self.scope[after.name] = after.type
+        return after
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        made: list[Stm] = []
+        for statement in statements:
+            self.statement(statement, made)
+        if len(made) == len(statements) and all(
+            a is b for a, b in zip(made, statements, strict=True)
+        ):
+            return statements
+        return tuple(made)
+
+    def statement(self, statement: Stm, made: list[Stm]) -> None:
+        exp = self.node(statement.exp)
+        pattern = self.mixed(statement.pattern)
+        for _ in range(REPEATS):
+            answer = self.try_rules(statement, pattern, exp, made)
+            if answer is None:
+                break
+            if isinstance(answer, Instead):
+                self.take_place(pattern, answer, made)
+                return
+            exp = answer
+        if isinstance(exp, Copy):
+            self.equate(pattern[0].name, exp.atom)
+            return
+        if self.is_repeated(pattern, exp):
+            return
+        if len(pattern) == 1:
+            self.definitions[pattern[0].name] = exp
+            if isinstance(exp, SizeExp):
+                self.sizes[pattern[0].name] = exp.size
+        made.append(replace(statement, pattern=pattern, exp=exp))
+
+    def try_rules(
+        self, statement: Stm, pattern: Pattern, exp: Exp, made: list[Stm]
+    ) -> Any:
+        """The answer of the first rule that has one."""
+        rules = RULES.get(type(exp))
+        if rules is None:
+            return None
+        build = Builder(
+            self.names, self.scope, statement.location, statement.attributes
+        )
+        site = Site(build, self.definitions)
+        for rule in rules:
+            answer = rule(site, pattern, exp)
+            if answer is not None:
+                build.attributes = ()
+                for emitted in build.statements:
+                    if len(emitted.pattern) == 1:
+                        self.definitions[emitted.pattern[0].name] = emitted.exp
+                made.extend(build.statements)
+                return answer
+        return None
+
+    def take_place(self, pattern: Pattern, answer: Instead, made: list[Stm]) -> None:
+        """Statements in place of one. They were simplified before as parts of it."""
+        for inner in answer.statements:
+            if isinstance(inner.exp, Copy):
+                self.equate(inner.pattern[0].name, self.atom(inner.exp.atom))
+                continue
+            for bound in inner.pattern:
+                self.scope[bound.name] = bound.type
+            if len(inner.pattern) == 1:
+                self.definitions[inner.pattern[0].name] = inner.exp
+            made.append(inner)
+        for bound, atom in zip(pattern, answer.atoms, strict=True):
+            if atom != bound.name:
+                self.equate(bound.name, self.atom(atom))
+
+    def equate(self, name: Name, atom: Atom) -> None:
+        """From here on `name` is `atom`."""
+        self.known[name] = atom
+        if isinstance(atom, Name):
+            self.sizes[name] = self.sizes.get(atom) or Size.of(atom)
+        elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
+            self.sizes[name] = Size.constant(atom.value)
+
+    def is_repeated(self, pattern: Pattern, exp: Exp) -> bool:
+        """Whether the same was computed before; then it is used again."""
+        key = key_of(exp)
+        if key is None:
+            return False
+        before = self.available.get(key)
+        if before is None:
+            self.available[key] = tuple([bound.name for bound in pattern])
+            return False
+        for bound, atom in zip(pattern, before, strict=True):
+            self.equate(bound.name, atom)
+        return True
+
+
+class _Layer(dict[Any, tuple[Atom, ...]]):
+    """A dictionary in front of another one, for the length of a body."""
+
+    __slots__ = ("outer",)
+
+    def __init__(self, outer: dict[Any, tuple[Atom, ...]]) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key)
+        return found if found is not None else self.outer.get(key, default)
