@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 DEEPEST = 100_000
 """Python frames; an expression takes a few per level of nesting"""
 
+SAFE_BY_CONSTRUCTION = ("filter", "partition", "partition2")
+"""definitions of the prelude whose indices are in bounds by their own reasoning"""
+
 
 def elaborate_program(
     checked: CheckedProgram, entries: list[str] | None = None
@@ -121,6 +124,7 @@ class PreludeTerms(dict[str, Term]):
                 for p in declaration.type_parameters
                 if isinstance(p, syntax.SizeParam)
             ),
+            unsafe=declaration.name in SAFE_BY_CONSTRUCTION,
         )
 
 

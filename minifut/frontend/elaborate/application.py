@@ -68,6 +68,10 @@ def call_closure(
         result = shared.call(work, closure, arguments, location)
         if result is not None:
             return result
+        start = work.mark()
+        result = enter(work, closure, arguments, location)
+        shared.note_cost(closure.definition, work.mark() - start)
+        return result
     return enter(work, closure, arguments, location)
 
 

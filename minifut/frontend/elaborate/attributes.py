@@ -2,6 +2,7 @@
 
     unsafe           nothing in e is checked
     trace, opaque    every leaf passes through a `Trace`, `Opaque`
+    scratch          only the shape of e is made; the contents are unspecified
     others           go to the statements that e makes at this level
 """
 
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import intrinsics
 from minifut.frontend.elaborate.environment import Environment
-from minifut.frontend.elaborate.values import Value
+from minifut.frontend.elaborate.values import Leaf, Value, map_leaves
+from minifut.ir import core
+from minifut.ir.types import ArrayType
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -33,10 +36,25 @@ def evaluate(exp: syntax.Attributed, env: Environment, work: Work) -> Value:
         return intrinsics.trace(work, plain(exp.value, env, work), label)
     if name == "opaque":
         return intrinsics.opaque(work, plain(exp.value, env, work))
-    if name in ("break", "scratch"):
+    if name == "scratch":
+        with work.nested():
+            value = plain(exp.value, env, work)
+        return scratch(work, value)
+    if name == "break":
         return plain(exp.value, env, work)
     with work.attributed((show(exp.attribute),)):
         return plain(exp.value, env, work)
+
+
+def scratch(work: Work, value: Value) -> Value:
+    """Arrays of the same shapes with unspecified contents."""
+
+    def change(leaf: Leaf) -> Leaf:
+        if not isinstance(leaf.type, ArrayType):
+            return leaf
+        return work.leaf(core.Scratch(leaf.type.element, leaf.type.shape), "scratch")
+
+    return map_leaves(value, change)
 
 
 def show(attribute: syntax.Attribute) -> str:

@@ -61,7 +61,7 @@ def entry_point(
     with work.nested() as build:
         result = _run(declaration, arguments, frame, work)
         work.location = declaration.location
-        results, atoms = _results(work, result, mark)
+        results, atoms = result_parameters(work, result, mark)
         body = build.finish(*atoms)
     function = Function(function_name, tuple(parameters), results, body)
     entry = Entry(
@@ -178,7 +178,7 @@ def _run(
     return result
 
 
-def _results(
+def result_parameters(
     work: Work, value: Value, mark: int
 ) -> tuple[tuple[Param, ...], list[core.Atom]]:
     """The function's results: sizes that are not known outside, then all leaves."""

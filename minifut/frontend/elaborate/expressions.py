@@ -123,11 +123,18 @@ def local_function(
 
 
 def lookup(name: syntax.QualName, env: Environment) -> Term:
-    """The value or module of a qualified name."""
+    """The value or module of a qualified name; a qualifier may also be a record."""
     first, *rest = (*name.qualifiers, name.name)
     found = env.term(first)
     for part in rest:
-        found = found.terms.get(part) if isinstance(found, Module) else None
+        if isinstance(found, Deferred):
+            found = found.evaluate()
+        if isinstance(found, Module):
+            found = found.terms.get(part)
+        elif isinstance(found, values.Record):
+            found = found.fields[part]
+        else:
+            found = None
     if found is None:
         raise CompileError(name.location, f"{name} is not known to elaboration")
     return found

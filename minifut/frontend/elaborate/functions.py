@@ -2,30 +2,92 @@
 
 Calls are inlined as a rule. A definition whose interpretation makes many statements and
 that is called again and again is made into a function of the core instead, once per way
-of using it, so that a program grows no faster than its text.
+of using it, so that a program grows no faster than its text:
+
+    def f [n] (k: i64) (xs: [n]f32) = ...       f 3 as + f 4 bs + ... + f 9 gs
+    ->
+    fun f(n: i64, k: i64, xs: [n]f32): (f32) = ...
+
+What tells one use from another: the structure of the arguments, which of their sizes
+are equal or known numbers, and what the type parameters stand for. Sizes become
+parameters.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import Location
-from minifut.frontend.elaborate.values import Closure, Value
-from minifut.ir.core import Function
+from minifut.frontend import syntax
+from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.sizes import resolve_size
+from minifut.frontend.elaborate.static_types import (
+    Static,
+    StaticArray,
+    StaticRecord,
+    StaticSum,
+    resolve_type,
+)
+from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value, scalar
+from minifut.frontend.types import is_size
+from minifut.ir import core
+from minifut.ir.core import Function, Param
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64, ScalarType, shape_of
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
+
+SMALL = 2000
+"""names made by inlining below which a call is always inlined"""
+FIRST_CALLS = 4
+"""calls that are inlined before a definition is shared"""
+
+
+@dataclass(slots=True, eq=False)
+class Shared:
+    """A function that has been made: what its sizes are called, and its result."""
+
+    function: Function
+    sizes: list[Name]
+    result: Value
+
+
+@dataclass(slots=True, eq=False)
+class History:
+    """What inlining a definition has cost so far."""
+
+    calls: int = 0
+    cost: int = 0
+    is_sharable: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Sizes:
+    """The distinct sizes of a call, numbered in order of appearance."""
+
+    numbers: dict[Size, int] = field(default_factory=dict)
+
+    def key(self, size: Size | None) -> Hashable:
+        """Equal for calls that may share a function."""
+        if size is None or size.as_constant is not None:
+            return None if size is None else ("is", size.as_constant)
+        return self.numbers.setdefault(size, len(self.numbers))
 
 
 class Specialisations:
     """The functions that have been made."""
 
     def __init__(self) -> None:
-        self.made: list[Function] = []
+        self.made: dict[Hashable, Shared] = {}
+        self.histories: dict[syntax.ValueDeclaration, History] = {}
 
     def functions(self) -> tuple[Function, ...]:
-        """All of them."""
-        return tuple(self.made)
+        """All of them, each after those it calls."""
+        return tuple(shared.function for shared in self.made.values())
 
     def call(
         self,
@@ -35,4 +97,232 @@ class Specialisations:
         location: Location,
     ) -> Value | None:
         """A call of a shared function; None if the call is to be inlined."""
-        return None
+        assert closure.definition is not None
+        history = self.histories.setdefault(closure.definition, History())
+        history.calls += 1
+        expensive = history.cost >= SMALL and history.calls > FIRST_CALLS
+        if not expensive or not history.is_sharable:
+            return None
+        sizes = Sizes()
+        keys = [_key(argument, sizes) for argument in arguments]
+        instance = _instance(closure, work)
+        keys += [
+            sizes.key(term) if isinstance(term, Size) else _static_key(term, sizes)
+            for term in instance.values()
+        ]
+        if _INLINE in keys:
+            return None
+        key = (closure.definition, id(closure.env), work.unsafe, *keys)
+        shared = self.made.get(key)
+        if shared is None:
+            shared = _make(work, closure, arguments, instance, sizes, location)
+            if shared is None:
+                history.is_sharable = False
+                return None
+            self.made[key] = shared
+        return _apply(work, shared, arguments, list(sizes.numbers), location)
+
+    def note_cost(self, definition: syntax.ValueDeclaration, cost: int) -> None:
+        """How many names an inlined call has made."""
+        history = self.histories.setdefault(definition, History())
+        history.cost = max(history.cost, cost)
+
+
+# --- telling calls apart -------------------------------------------------------------
+
+_INLINE = "inline"
+
+
+def _key(value: Value, sizes: Sizes) -> Hashable:
+    match value:
+        case Leaf(_, type_, size):
+            if type_ == I64 and size is not None and size in sizes.numbers:
+                return ("size", sizes.numbers[size])
+            return str(type_) if isinstance(type_, ScalarType) else type_.element
+        case values.Record(fields):
+            inner = [(name, _key(part, sizes)) for name, part in fields.items()]
+            return _INLINE if any(k == _INLINE for _, k in inner) else tuple(inner)
+        case values.Array(size, element):
+            key, inner_key = sizes.key(size), _key(element, sizes)
+            return _INLINE if inner_key == _INLINE else ("array", key, inner_key)
+        case values.Sum(type_, own):
+            dims = tuple(sizes.key(s) for leaf in own for s in shape_of(leaf.type))
+            return ("sum", _static_key(type_, sizes), dims)
+        case Primitive(name, _, _, ()) if name in _PLAIN:
+            return ("primitive", name)
+        case _:
+            return _INLINE
+
+
+_PLAIN = frozenset("+ - * / % // %% ** & | ^ << >> >>> < <= > >= == != && ||".split())
+
+
+def _static_key(static: Static, sizes: Sizes) -> Hashable:
+    match static:
+        case StaticArray(size, element):
+            return ("array", sizes.key(size), _static_key(element, sizes))
+        case StaticRecord(fields):
+            return tuple((n, _static_key(t, sizes)) for n, t in fields)
+        case StaticSum(constructors):
+            return tuple(
+                (n, tuple(_static_key(t, sizes) for t in payload))
+                for n, payload in constructors
+            )
+        case _:
+            return static
+
+
+def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
+    """What the parameters of the definition stand for, independent of the caller's
+    environment; sizes that are not known are left to the arguments."""
+    if closure.instance is None:
+        return {}
+    terms, home = closure.instance
+    found: dict[Name, Static | Size] = {}
+    for name, term in terms.items():
+        if is_size(term):  # type: ignore[arg-type]
+            size = resolve_size(term, home, work, emit=True)  # type: ignore[arg-type]
+            if size is not None:
+                found[name] = size
+        else:
+            found[name] = resolve_type(term, home, work, emit=True)  # type: ignore[arg-type]
+    return found
+
+
+# --- making ----------------------------------------------------------------------------
+
+
+def _make(
+    work: Work,
+    closure: Closure,
+    arguments: tuple[Value, ...],
+    instance: dict[Name, Static | Size],
+    sizes: Sizes,
+    location: Location,
+) -> Shared | None:
+    """The function for this way of calling; None if it gives a function."""
+    from minifut.frontend.elaborate.application import enter
+    from minifut.frontend.elaborate.entries import result_parameters
+
+    names = [work.names.fresh("n") for _ in sizes.numbers]
+    work.sizes.update(names)
+    inside = {s: Size.of(n) for s, n in zip(sizes.numbers, names, strict=True)}
+    parameters = [Param(name, I64) for name in names]
+    own = [_parameter(work, a, inside, parameters) for a in arguments]
+    bound = replace(closure, instance=None, env=closure.env.child(), arguments=())
+    for name, term in instance.items():
+        bound.env.names[name] = (
+            inside.get(term, term)
+            if isinstance(term, Size)
+            else _renamed(term, inside)
+        )
+    for parameter in parameters:
+        work.build.scope[parameter.name] = parameter.type
+    mark = work.mark()
+    calls, work.calls = work.calls, ()
+    with work.nested() as build:
+        result = enter(work, bound, tuple(own), location)
+        if values.has_function(result):
+            work.calls = calls
+            return None
+        results, atoms = result_parameters(work, result, mark)
+        body = build.finish(*atoms)
+    work.calls = calls
+    assert closure.definition is not None
+    name = work.names.fresh(closure.definition.name)
+    function = Function(name, tuple(parameters), results, body)
+    return Shared(function, names, result)
+
+
+def _parameter(
+    work: Work, value: Value, inside: dict[Size, Size], parameters: list[Param]
+) -> Value:
+    """An argument as the function sees it."""
+    renamed = values.resized(
+        value, [inside.get(size, size) for size in values.array_sizes(value)]
+    )
+
+    def change(leaf: Leaf) -> Leaf:
+        if leaf.type == I64 and leaf.size is not None and leaf.size in inside:
+            known = inside[leaf.size]
+            name = known.as_name
+            assert name is not None
+            return Leaf(name, I64, known)
+        base = leaf.atom.base if isinstance(leaf.atom, Name) else "x"
+        name = work.names.fresh(base)
+        parameters.append(Param(name, leaf.type))
+        return scalar(name, leaf.type)
+
+    return values.map_leaves(renamed, change)
+
+
+def _renamed(static: Static, inside: dict[Size, Size]) -> Static:
+    match static:
+        case StaticArray(size, element):
+            known = inside.get(size, size) if size is not None else None
+            return StaticArray(known, _renamed(element, inside))
+        case StaticRecord(fields):
+            return StaticRecord(tuple((n, _renamed(t, inside)) for n, t in fields))
+        case StaticSum(constructors):
+            return StaticSum(
+                tuple(
+                    (n, tuple(_renamed(t, inside) for t in payload))
+                    for n, payload in constructors
+                )
+            )
+        case _:
+            return static
+
+
+def _apply(
+    work: Work,
+    shared: Shared,
+    arguments: tuple[Value, ...],
+    sizes: list[Size],
+    location: Location,
+) -> Value:
+    """The call; the result's sizes in terms of the caller's."""
+    work.location = location
+    given: list[core.Atom] = [work.size_leaf(size).atom for size in sizes]
+    for argument in arguments:
+        for leaf in values.leaves(argument):
+            if leaf.type == I64 and leaf.size is not None and leaf.size in sizes:
+                continue
+            given.append(leaf.atom)
+    results = shared.function.results
+    outside = dict(zip(shared.sizes, sizes, strict=True))
+    count = len(values.leaves(shared.result))
+    unknown = results[: len(results) - count]
+    pattern = []
+    for parameter in unknown:
+        name = work.names.like(parameter.name)
+        work.sizes.add(name)
+        outside[parameter.name] = Size.of(name)
+        pattern.append(Param(name, I64))
+    new = []
+    for parameter in results[len(unknown) :]:
+        shape = tuple(s.substitute(outside) for s in shape_of(parameter.type))
+        type_ = values.with_shape(parameter.type, shape)
+        name = work.names.like(parameter.name)
+        pattern.append(Param(name, type_))
+        new.append(scalar(name, type_))
+    work.build.location = location
+    work.build.bind(tuple(pattern), core.Apply(shared.function.name, tuple(given)))
+    named = values.with_leaves(shared.result, iter(new))
+    return _sizes_from_leaves(named)
+
+
+def _sizes_from_leaves(value: Value, depth: int = 0) -> Value:
+    """Let the sizes of arrays be those of their leaves."""
+    match value:
+        case values.Array(size, element):
+            own = values.leaves(element)
+            if own:
+                size = shape_of(own[0].type)[depth]
+            return values.Array(size, _sizes_from_leaves(element, depth + 1))
+        case values.Record(fields):
+            return values.Record(
+                {n: _sizes_from_leaves(v, depth) for n, v in fields.items()}
+            )
+        case _:
+            return value
