@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ARGUMENTS: dict[str, Any] = {
     **DTYPES,
     "bool": np.dtype(np.uint8),
+    "f16": np.dtype(np.float32),  # computed with, and so passed, as a float
     "buffer": None,
     "local": None,
 }
