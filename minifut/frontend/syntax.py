@@ -283,11 +283,13 @@ class Hole(Exp):
 @syntax_node
 class Var(Exp):
     """A use of a variable or operator-as-name. *checked*: its unique name, and how
-    the type and size parameters of its definition are instantiated here."""
+    the type and size parameters of its definition are instantiated here. In `r.x.y`
+    with a record r, `name_resolved` is r and `fields` ("x", "y")."""
 
     name: QualName
     name_resolved: Name | None = checked()
     instance: dict[Name, Type | Size] = checked(None)
+    fields: tuple[str, ...] = checked(())
 
 
 @syntax_node
@@ -628,12 +630,13 @@ class TypeDeclaration(Declaration):
 
 @syntax_node
 class ModuleDeclaration(Declaration):
-    """`module m (p: S) : T = e`."""
+    """`module m (p: S) : T = e`. *checked*: `bindings` as for an ascription, if T."""
 
     name: str
     parameters: tuple[ModuleParam, ...]
     signature: ModuleTypeExp | None
     value: ModuleExp
+    bindings: Any = checked()
 
 
 @syntax_node
@@ -665,8 +668,11 @@ class Local(Declaration):
 
 @syntax_node
 class ModuleParam(Node):
+    """`(p: S)`. *checked*: what S asks for (`check.environment.Signature`)."""
+
     name: str
     signature: ModuleTypeExp
+    checked_signature: Any = checked()
 
 
 @syntax_node
@@ -716,9 +722,12 @@ class ModuleAscription(ModuleExp):
 
 @syntax_node
 class ModuleLambda(ModuleExp):
+    """*checked*: `bindings` as for an ascription, if there is a signature."""
+
     parameter: ModuleParam
     signature: ModuleTypeExp | None
     body: ModuleExp
+    bindings: Any = checked()
 
 
 @syntax_node

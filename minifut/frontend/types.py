@@ -51,8 +51,8 @@ class SizeApply:
 
 @dataclass(frozen=True, slots=True)
 class SizeOpaque:
-    """Any other expression: `key` is its text with names made unique. `substitution`
-    holds what the free names of the expression stand for where that is not themselves.
+    """Any other expression: `key` is its text with holes for its free local names;
+    `substitution` lists them in order with what they stand for, maybe themselves.
     """
 
     key: str
@@ -257,10 +257,8 @@ def substitute_size(size: Size, sizes: Mapping[Name, Size]) -> Size:
             case SizeVar(name) if name in sizes:
                 return sizes[name]
             case SizeOpaque(key, expression, inner):
-                done = {n: substitute_size(s, sizes) for n, s in inner}
-                for name, to in sizes.items():
-                    done.setdefault(name, to)
-                return SizeOpaque(key, expression, tuple(done.items()))
+                done = tuple((n, substitute_size(s, sizes)) for n, s in inner)
+                return SizeOpaque(key, expression, done)
             case _:
                 return term
 

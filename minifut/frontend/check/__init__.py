@@ -1,0 +1,174 @@
+"""The type checker: from syntax to annotated syntax.
+
+`check_program(source)` parses a program and what it imports, infers all types and sizes
+and writes them into the *checked* slots of the syntax tree. It raises `CompileError` at
+the first fault. What later stages find there:
+
+names       every bound name has a unique `Name` (`name_resolved`); `Var.name_resolved`
+            refers to it. In `r.x` (a variable written with qualifiers) `Var.fields` are
+            the record fields behind the value; qualifiers before it are modules.
+types       `Exp.type`, `Pattern.type`, `TypeExp.type`: no metas, no type variables but
+            the parameters of the definition around. No `*` outside of functions on the
+            types of expressions; function types keep `*` on parameters and results.
+            `ValueDeclaration.type` with `scheme_parameters` (all of them, inferred ones
+            included; their kinds are in `context.values[name].parameters`).
+unknown     `Exp.exts`: the sizes that come into being at an expression. Evaluate it,
+sizes       then bind each by matching `.type` with the value. An ext of an expression
+            of type i64 names the value itself (an argument that a result's type needs
+            and that is no size term). `Arrow.exts` are bound anew at each application.
+            An ext that no array of the value has the size of (a phantom) may be ignored.
+instances   `Var.instance`: parameter `Name` to type or size at this use, for anything
+            polymorphic. `SizeAny` in it is an unknown size bound inside of a function
+            type: read it off values. For operators the one type parameter tells the
+            scalar type (equality: any type). Empty for what is monomorphic.
+sizes       `SizeOpaque` holds an expression with (name, size) for each local name free
+            in it: evaluate it in an environment extended by those.
+loops       `Loop.initial` is always there (filled in if not written); `Loop.sizes` are
+            bound by the pattern at each iteration; `exts` by the result.
+entries     `CheckedProgram.entries`, in order; `main` counts as one.
+modules     Bindings for elaboration: `ModuleApply.bindings` is a `FunctorBindings`,
+            `.bindings` of an ascription (also of a declaration or lambda with a
+            signature) a `ModuleBindings`, see `matching`. To apply a functor: extend the
+            environment by `parameter`, evaluate the body's declarations, then bind the
+            new names of `result` to what the body gave. After an ascription the names of
+            the signature stand for those of the module inside.
+prelude     `CheckedProgram.prelude`: `definitions` (name to checked declaration) and
+            `intrinsics` (name to key: "+", "map", "f32.sqrt", "i32.i64", "f64.pi", ...).
+            Numeric modules are not syntax: their values are prelude values by name.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError, Source
+from minifut.frontend.check.environment import Context, Scope, Structure
+from minifut.frontend.check.messages import error, quote
+from minifut.names import NameSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.errors import Location
+    from minifut.frontend import syntax
+    from minifut.frontend.check.prelude import Prelude
+
+_DEPTH = 20_000
+"""Nested expressions are walked recursively; Python's own limit is for less."""
+
+
+@dataclass(slots=True)
+class CheckedProgram:
+    """A program with all annotations in place."""
+
+    program: syntax.Program
+    imports: dict[str, syntax.Program]
+    """the other files, each after those it imports itself"""
+    entries: list[syntax.ValueDeclaration]
+    warnings: list[str]
+    prelude: Prelude
+    names: NameSource
+    context: Context
+
+
+@dataclass(slots=True)
+class _Files:
+    """The imported files of one program."""
+
+    context: Context
+    prelude: Prelude
+    read: Callable[[str], Source]
+    programs: dict[str, syntax.Program] = field(default_factory=dict)
+    contents: dict[str, Structure] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+
+    def load(self, importer: str, path: str, location: Location) -> tuple[str, Structure]:
+        """The contents of an imported file, checked at its first import."""
+        from minifut.frontend.check.modules import Checker
+        from minifut.frontend.parser import parse_program
+
+        if path.startswith("/") or "\\" in path:
+            raise error(
+                location,
+                f"Cannot import {quote(path)}: only paths relative to the importing "
+                "file are allowed.",
+                "import",
+            )
+        folder = posixpath.dirname(importer)
+        resolved = posixpath.normpath(posixpath.join(folder, path + ".fut"))
+        if resolved in self.open:
+            chain = " -> ".join((*self.open[self.open.index(resolved) :], resolved))
+            raise error(location, f"Import cycle: {chain}.", "import")
+        if resolved not in self.contents:
+            try:
+                source = self.read(resolved)
+            except (OSError, UnicodeDecodeError, KeyError):
+                raise error(
+                    location,
+                    f"Cannot import {quote(path)}: there is no readable file "
+                    f"{resolved}.",
+                    "import",
+                ) from None
+            self.open.append(resolved)
+            program = parse_program(source)
+            checker = Checker(
+                self.context,
+                Scope(self.prelude),
+                lambda inner, at: self.load(resolved, inner, at),
+            )
+            self.contents[resolved] = checker.body(program.declarations)
+            self.programs[resolved] = program
+            self.open.pop()
+        return resolved, self.contents[resolved]
+
+
+def _read_file(path: str) -> Source:
+    return Source(path, Path(path).read_text(encoding="utf-8"))
+
+
+def check_program(
+    source: Source, *, read_import: Callable[[str], Source] | None = None
+) -> CheckedProgram:
+    """Check a program; `read_import` gives the text of a file by its path, which is
+    relative to where `source.name` is relative to."""
+    from minifut.frontend.check.modules import Checker
+    from minifut.frontend.check.prelude import Prelude
+    from minifut.frontend.parser import parse_program
+
+    depth = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(depth, _DEPTH))
+    try:
+        program = parse_program(source)
+        context = Context(NameSource())
+        prelude = Prelude(context)
+        files = _Files(context, prelude, read_import or _read_file)
+        files.open.append(posixpath.normpath(source.name))
+        checker = Checker(
+            context,
+            Scope(prelude),
+            lambda path, location: files.load(source.name, path, location),
+        )
+        checker.is_main = True
+        checker.body(program.declarations)
+    except RecursionError:
+        raise CompileError(
+            None,
+            "The program is nested too deeply.",
+            "split the deepest expression by 'let'",
+            "nested-too-deeply",
+        ) from None
+    finally:
+        sys.setrecursionlimit(depth)
+    return CheckedProgram(
+        program,
+        files.programs,
+        checker.entries,
+        context.warnings,
+        prelude,
+        context.names,
+        context,
+    )

@@ -1,0 +1,165 @@
+"""Applications without sizes: functions, operators and sections of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.environment import plain
+from minifut.frontend.check.inference.expressions import RULES, infer
+from minifut.frontend.check.messages import (
+    Mismatch,
+    conversion_hint,
+    error,
+    quote,
+    source_text,
+    two_types,
+)
+from minifut.frontend.types import Arrow, Meta, Type
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.check.inference.state import Inference
+
+
+def apply_one(
+    state: Inference,
+    location: Location,
+    callee: str | None,
+    position: int,
+    function: Type,
+    argument: Type,
+    node: syntax.Exp | None,
+) -> Type:
+    """The type of a function applied to one argument."""
+    function = state.solver.resolve(function)
+    if isinstance(function, Meta):
+        taken, result = state.free(location), state.free(location)
+        state.unify(location, function, Arrow(None, taken, result))
+        function = Arrow(None, taken, result)
+    if not isinstance(function, Arrow):
+        raise _not_a_function(state, location, callee, position, function, node)
+    try:
+        state.solver.unify(function.argument, argument)
+    except Mismatch as fault:
+        raise wrong_argument(
+            state, location, callee, function.argument, argument, node, fault
+        ) from None
+    return plain(function.result)
+
+
+def _not_a_function(
+    state: Inference,
+    location: Location,
+    callee: str | None,
+    position: int,
+    function: Type,
+    node: syntax.Exp | None,
+) -> Exception:
+    named = quote(callee) if callee else "expression"
+    if position == 0:
+        return error(
+            location,
+            f"Cannot apply {named} as function, as it has non-function type:\n"
+            f"  {state.show(function)}",
+            "not-a-function",
+        )
+    argument = quote(source_text(node)) if node is not None else "an argument"
+    return error(
+        location,
+        f"Cannot apply {named} to {argument}.\n"
+        f"Function accepts only {position} arguments.",
+        "too-many-arguments",
+    )
+
+
+def wrong_argument(
+    state: Inference,
+    location: Location,
+    callee: str | None,
+    expected: Type,
+    actual: Type,
+    node: syntax.Exp | None,
+    fault: Mismatch,
+) -> Exception:
+    """The error for an argument of another type than the function takes."""
+    special = state.special_mismatch(location, fault)
+    if special is not None:
+        return special
+    argument = quote(source_text(node)) if node is not None else "an argument"
+    head = (
+        f"Cannot apply {quote(callee)} to {argument} (invalid type)."
+        if callee
+        else f"Cannot apply function to {argument} (invalid type)."
+    )
+    text = f"{head}\n" + two_types(
+        "Expected", state.show(expected), "Actual", state.show(actual)
+    )
+    place = node.location if node is not None else location
+    hint = conversion_hint(state.finish(expected), state.finish(actual))
+    return error(place, state.with_details(text, fault), "type-mismatch", hint)
+
+
+def callee_name(node: syntax.Exp) -> str | None:
+    """The name of what is applied, if it has one."""
+    while isinstance(node, syntax.Parens):
+        node = node.inner
+    return str(node.name) if isinstance(node, syntax.Var) else None
+
+
+def _apply(state: Inference, node: syntax.Apply) -> Type:
+    function = infer(state, node.function)
+    callee = callee_name(node.function)
+    arguments = [infer(state, argument) for argument in node.arguments]
+    for position, (argument, type_) in enumerate(
+        zip(node.arguments, arguments, strict=True)
+    ):
+        function = apply_one(
+            state, node.location, callee, position, function, type_, argument
+        )
+    return function
+
+
+def _binary(state: Inference, node: syntax.BinaryOp) -> Type:
+    operators: list[tuple[syntax.BinaryOp, Type]] = []
+    left: syntax.Exp = node
+    while isinstance(left, syntax.BinaryOp):
+        operators.append((left, infer(state, left.operator)))
+        left = left.left
+    type_ = infer(state, left)
+    for operation, function in reversed(operators):
+        name = str(operation.operator.name)
+        right = infer(state, operation.right)
+        at = operation.location
+        partial = apply_one(state, at, name, 0, function, type_, operation.left)
+        type_ = apply_one(state, at, name, 1, partial, right, operation.right)
+        operation.type = type_
+    return type_
+
+
+def _section(state: Inference, node: syntax.OperatorSection) -> Type:
+    function = infer(state, node.operator)
+    name = str(node.operator.name)
+    if node.left is None and node.right is None:
+        return function
+    at = node.location
+    missing = state.free(at)
+    if node.left is not None:
+        left = infer(state, node.left)
+        partial = apply_one(state, at, name, 0, function, left, node.left)
+        result = apply_one(state, at, name, 1, partial, missing, None)
+        return Arrow(None, missing, result)
+    assert node.right is not None
+    right = infer(state, node.right)
+    partial = apply_one(state, at, name, 0, function, missing, None)
+    result = apply_one(state, at, name, 1, partial, right, node.right)
+    return Arrow(None, missing, result)
+
+
+RULES.update(
+    {
+        syntax.Apply: _apply,
+        syntax.BinaryOp: _binary,
+        syntax.OperatorSection: _section,
+    }
+)  # type: ignore[dict-item]

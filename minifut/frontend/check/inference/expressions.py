@@ -1,0 +1,397 @@
+"""Expressions without sizes: the simple forms.
+
+`infer` dispatches on the kind of node; binding forms and applications stand in modules
+of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.environment import Structure, plain
+from minifut.frontend.check.inference.state import (
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    Inference,
+    parametric,
+)
+from minifut.frontend.check.inference.type_expressions import infer_type
+from minifut.frontend.check.messages import (
+    Mismatch,
+    conversion_hint,
+    error,
+    quote,
+    two_types,
+)
+from minifut.frontend.types import (
+    BOOL,
+    I64,
+    U8,
+    Array,
+    Arrow,
+    Scalar,
+    SizeAny,
+    SizeConst,
+    Type,
+    record,
+    tuple_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.errors import Location
+
+ANY = SizeAny()
+
+
+def infer(state: Inference, node: syntax.Exp) -> Type:
+    """The type of an expression, noted in the node."""
+    type_ = RULES[type(node)](state, node)
+    node.type = type_
+    return type_
+
+
+def require(
+    state: Inference, node: syntax.Exp, names: tuple[str, ...], purpose: str
+) -> Type:
+    """The type of an expression that must be one of some scalar types."""
+    type_ = infer(state, node)
+    wanted: Type = (
+        Scalar(names[0]) if len(names) == 1 else state.one_of(names, node.location)
+    )
+    try:
+        state.solver.unify(wanted, type_)
+    except Mismatch:
+        raise error(
+            node.location,
+            f"Cannot unify type {quote(state.show(type_))} with {purpose}, which must "
+            f"be {'of type' if len(names) == 1 else 'one of'} {', '.join(names)}.",
+            "type-mismatch",
+        ) from None
+    return type_
+
+
+def array_of(rank: int, element: Type) -> Type:
+    """An array of some rank, sizes left open."""
+    for _ in range(rank):
+        element = Array(ANY, element)
+    return element
+
+
+def _literal(state: Inference, node: syntax.Literal) -> Type:
+    if isinstance(node.value, bool):
+        return BOOL
+    if node.suffix:
+        return Scalar(node.suffix)
+    kinds = FLOATS if isinstance(node.value, float) else NUMBERS
+    return state.one_of(kinds, node.location)
+
+
+def _string(state: Inference, node: syntax.StringLiteral) -> Type:
+    return Array(SizeConst(len(node.value.encode())), U8)
+
+
+def _hole(state: Inference, node: syntax.Hole) -> Type:
+    return state.free(node.location)
+
+
+def _variable(state: Inference, node: syntax.Var) -> Type:
+    name, fields = state.resolve(node.name)
+    node.name_resolved, node.fields = name, fields
+    type_, node.instance = state.instantiate(name, node.location, str(node.name))
+    for field in fields:
+        type_ = project(state, type_, field, node.location)
+    return type_
+
+
+def project(state: Inference, type_: Type, field: str, location: Location) -> Type:
+    """The type of a field."""
+    result = state.free(location)
+    wanted = state.with_field(field, result, location)
+    state.unify(location, wanted, type_, "Cannot unify record type with field")
+    return result
+
+
+def _project(state: Inference, node: syntax.Project) -> Type:
+    return project(state, infer(state, node.record), node.field, node.location)
+
+
+def _parens(state: Inference, node: syntax.Parens) -> Type:
+    return infer(state, node.inner)
+
+
+def _qualified_parens(state: Inference, node: syntax.QualParens) -> Type:
+    module = state.resolve_module(node.module)
+    if not isinstance(module, Structure):
+        raise parametric(node.module, (*node.module.qualifiers, node.module.name))
+    mark = state.scope.mark()
+    state.scope.open(module)
+    type_ = infer(state, node.inner)
+    state.scope.restore(mark)
+    return type_
+
+
+def _tuple(state: Inference, node: syntax.TupleExp) -> Type:
+    return tuple_type(tuple(infer(state, e) for e in node.elements))
+
+
+def _record(state: Inference, node: syntax.RecordExp) -> Type:
+    fields: dict[str, Type] = {}
+    seen: dict[str, Location] = {}
+    for field in node.fields:
+        if field.name in fields:
+            before = seen[field.name]
+            raise error(
+                field.location,
+                f"Field {quote(field.name)} previously defined at "
+                f"{before.line}:{before.column}.",
+                "duplicate-definition",
+            )
+        seen[field.name] = field.location
+        fields[field.name] = infer(state, field.value)
+    return record(fields)
+
+
+def _array(state: Inference, node: syntax.ArrayExp) -> Type:
+    size = SizeConst(len(node.elements))
+    if not node.elements:
+        return Array(size, state.free(node.location, ""))
+    element = infer(state, node.elements[0])
+    state.unify(node.location, state.free(node.location, ""), element)
+    unify = state.solver.unify
+    for other in node.elements[1:]:
+        type_ = infer(state, other)
+        if type_ is not element:
+            try:
+                unify(element, type_)
+            except Mismatch as fault:
+                headline = (
+                    "The elements of an array must have one type, cannot unify the "
+                    "first one's"
+                )
+                raise state.mismatch(
+                    other.location, element, type_, fault, headline
+                ) from None
+    return Array(size, element)
+
+
+def _range(state: Inference, node: syntax.RangeExp) -> Type:
+    start = require(state, node.start, INTEGERS, "the start of a range")
+    for part in (node.second, node.end):
+        if part is not None:
+            state.unify(part.location, start, infer(state, part))
+    return Array(ANY, start)
+
+
+def infer_indices(state: Inference, indices: tuple[syntax.DimIndex, ...]) -> int:
+    """Check indices; the number of slices among them."""
+    slices = 0
+    for index in indices:
+        if isinstance(index, syntax.SliceIndex):
+            slices += 1
+            for part in (index.start, index.stop, index.step):
+                if part is not None:
+                    require(state, part, ("i64",), "a bound of a slice")
+        else:
+            require(state, index, SIGNED, "an index")
+    return slices
+
+
+def _index(state: Inference, node: syntax.Index) -> Type:
+    array = infer(state, node.array)
+    slices = infer_indices(state, node.indices)
+    element = state.free(node.location, "")
+    whole = array_of(len(node.indices), element)
+    state.unify(node.array.location, array, whole, "Cannot index, cannot unify")
+    return array_of(slices, element)
+
+
+def step_type(
+    state: Inference,
+    type_: Type,
+    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
+    location: Location,
+) -> Type:
+    """The type of the part that a path of fields and indices leads to."""
+    for step in steps:
+        if isinstance(step, str):
+            type_ = project(state, type_, step, location)
+        else:
+            slices = infer_indices(state, step)
+            element = state.free(location, "")
+            state.unify(location, type_, array_of(len(step), element))
+            type_ = array_of(slices, element)
+    return type_
+
+
+def _update(state: Inference, node: syntax.Update) -> Type:
+    whole = infer(state, node.record)
+    value = infer(state, node.value)
+    part = step_type(state, whole, node.steps, node.location)
+    unify_update(state, node.location, node.steps, part, value)
+    return whole
+
+
+def unify_update(
+    state: Inference,
+    location: Location,
+    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
+    part: Type,
+    value: Type,
+) -> None:
+    """A new value must have the type of what it replaces."""
+    try:
+        state.solver.unify(part, value)
+    except Mismatch as fault:
+        fields = ".".join(s for s in steps if isinstance(s, str))
+        what = f" record field {quote(fields)}" if fields else " an array element"
+        text = f"Type mismatch when updating{what}.\n" + two_types(
+            "Existing", state.show(part), "New", state.show(value)
+        )
+        raise error(
+            location, state.with_details(text, fault), "type-mismatch"
+        ) from None
+
+
+def _project_section(state: Inference, node: syntax.ProjectSection) -> Type:
+    return _path_section(state, node.fields, node.location)
+
+
+def _index_section(state: Inference, node: syntax.IndexSection) -> Type:
+    return _path_section(state, (node.indices,), node.location)
+
+
+def _update_section(state: Inference, node: syntax.UpdateSection) -> Type:
+    return _path_section(state, node.steps, node.location)
+
+
+def _path_section(
+    state: Inference,
+    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
+    location: Location,
+) -> Type:
+    whole = state.free(location)
+    return Arrow(None, whole, step_type(state, whole, steps, location))
+
+
+def _negate(state: Inference, node: syntax.Negate) -> Type:
+    return require(state, node.operand, NUMBERS, "numeric negation")
+
+
+def _not(state: Inference, node: syntax.Not) -> Type:
+    return require(state, node.operand, ("bool", *INTEGERS), "logical negation")
+
+
+def _if(state: Inference, node: syntax.If) -> Type:
+    require(state, node.condition, ("bool",), "a condition")
+    then = infer(state, node.then)
+    otherwise = infer(state, node.otherwise)
+    result = state.free(node.location, "~")
+    unify_branches(state, node.location, then, otherwise)
+    state.unify(node.location, result, then)
+    return then
+
+
+def unify_branches(
+    state: Inference, location: Location, former: Type, latter: Type
+) -> None:
+    """Branches must have one type."""
+    try:
+        state.solver.unify(former, latter)
+    except Mismatch as fault:
+        special = state.special_mismatch(location, fault)
+        text = "Branches differ in type.\n" + two_types(
+            "Former", state.show(former), "Latter", state.show(latter)
+        )
+        raise special or error(
+            location, state.with_details(text, fault), "branches-differ"
+        ) from None
+
+
+def _constructor(state: Inference, node: syntax.Constructor) -> Type:
+    payload = tuple(infer(state, a) for a in node.arguments)
+    return state.with_constructor(node.name, payload, node.location)
+
+
+def _ascription(state: Inference, node: syntax.Ascription) -> Type:
+    found = infer(state, node.value)
+    wanted, _, _ = infer_type(state, node.ascription)
+    unify_expected(
+        state,
+        node.value.location,
+        wanted,
+        found,
+        "Expression does not have expected type from type ascription.",
+    )
+    return plain(wanted)
+
+
+def unify_expected(
+    state: Inference, location: Location, wanted: Type, found: Type, headline: str
+) -> None:
+    """What is there must have the type that was asked for."""
+    try:
+        state.solver.unify(wanted, found)
+    except Mismatch as fault:
+        special = state.special_mismatch(location, fault)
+        text = f"{headline}\n" + two_types(
+            "Expected", state.show(wanted), "Actual", state.show(found)
+        )
+        hint = conversion_hint(state.finish(wanted), state.finish(found))
+        raise special or error(
+            location, state.with_details(text, fault), "type-mismatch", hint
+        ) from None
+
+
+def _coercion(state: Inference, node: syntax.Coercion) -> Type:
+    found = infer(state, node.value)
+    wanted, _, _ = infer_type(state, node.target)
+    unify_expected(
+        state,
+        node.value.location,
+        wanted,
+        found,
+        "Expression does not have expected type from size coercion.",
+    )
+    return plain(wanted)
+
+
+def _assert(state: Inference, node: syntax.Assert) -> Type:
+    require(state, node.condition, ("bool",), "an assertion")
+    return infer(state, node.value)
+
+
+def _attributed(state: Inference, node: syntax.Attributed) -> Type:
+    return infer(state, node.value)
+
+
+RULES: dict[type, Callable[[Inference, syntax.Exp], Type]] = {
+    syntax.Literal: _literal,
+    syntax.StringLiteral: _string,
+    syntax.Hole: _hole,
+    syntax.Var: _variable,
+    syntax.Project: _project,
+    syntax.Parens: _parens,
+    syntax.QualParens: _qualified_parens,
+    syntax.TupleExp: _tuple,
+    syntax.RecordExp: _record,
+    syntax.ArrayExp: _array,
+    syntax.RangeExp: _range,
+    syntax.Index: _index,
+    syntax.Update: _update,
+    syntax.ProjectSection: _project_section,
+    syntax.IndexSection: _index_section,
+    syntax.UpdateSection: _update_section,
+    syntax.Negate: _negate,
+    syntax.Not: _not,
+    syntax.If: _if,
+    syntax.Constructor: _constructor,
+    syntax.Ascription: _ascription,
+    syntax.Coercion: _coercion,
+    syntax.Assert: _assert,
+    syntax.Attributed: _attributed,
+}  # type: ignore[dict-item]

@@ -1,0 +1,259 @@
+"""What the first pass knows while it walks through one definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend.check.environment import Functor, Structure, nearest
+from minifut.frontend.check.messages import (
+    Mismatch,
+    describe,
+    error,
+    quote,
+    show,
+)
+from minifut.frontend.check.solver import Free, HasConstructors, HasFields, OneOf, Solver
+from minifut.frontend.types import Meta, Scalar, Scheme, substitute
+
+if TYPE_CHECKING:
+    from minifut.errors import CompileError, Location
+    from minifut.frontend import syntax
+    from minifut.frontend.check.environment import (
+        Context,
+        Module,
+        Scope,
+        TypeBinding,
+    )
+    from minifut.frontend.types import Type
+    from minifut.names import Name
+
+SIGNED = ("i8", "i16", "i32", "i64")
+INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
+FLOATS = ("f16", "f32", "f64")
+NUMBERS = (*INTEGERS, *FLOATS)
+
+
+class Inference:
+    """One definition (or type) being inferred."""
+
+    def __init__(self, context: Context, scope: Scope) -> None:
+        self.context = context
+        self.scope = scope
+        self.solver = Solver()
+        self.level = 0
+        self.types: dict[Name, Scheme] = {}
+        """the values bound inside of the definition"""
+        self.anonymous: dict[syntax.TypeExp, tuple[Name, ...]] = {}
+        """the unknown sizes of type expressions: `[]`, `?[n].`"""
+        self.instantiations: list[tuple[Location, str, str, Meta]] = []
+        self.top_overloads: list[Meta] = []
+
+    # --- types to be found ------------------------------------------------------
+
+    def free(self, location: Location, lifted: str = "^") -> Meta:
+        return self.solver.fresh(Free(lifted), self.level, location)
+
+    def one_of(self, names: tuple[str, ...], location: Location) -> Meta:
+        return self.solver.fresh(OneOf(names), self.level, location)
+
+    def with_field(self, field: str, type_: Type, location: Location) -> Meta:
+        return self.solver.fresh(HasFields({field: type_}), self.level, location)
+
+    def with_constructor(
+        self, name: str, payload: tuple[Type, ...], location: Location
+    ) -> Meta:
+        wanted = HasConstructors({name: payload})
+        return self.solver.fresh(wanted, self.level, location)
+
+    def finish(self, type_: Type) -> Type:
+        return self.solver.finish(type_)
+
+    def show(self, type_: Type) -> str:
+        return show(type_, self.solver.finish)
+
+    # --- equality of types ------------------------------------------------------
+
+    def unify(
+        self, location: Location, left: Type, right: Type, headline: str | None = None
+    ) -> None:
+        """Make two types equal; `headline` says what for."""
+        try:
+            self.solver.unify(left, right)
+        except Mismatch as fault:
+            raise self.mismatch(location, left, right, fault, headline) from None
+
+    def mismatch(
+        self,
+        location: Location,
+        left: Type,
+        right: Type,
+        fault: Mismatch,
+        headline: str | None = None,
+    ) -> CompileError:
+        """The error for two types that do not unify."""
+        special = self.special_mismatch(location, fault)
+        if special is not None:
+            return special
+        head = headline or "Cannot unify"
+        text = f"{head}\n  {self.show(left)}\nwith\n  {self.show(right)}"
+        return error(location, self.with_details(text, fault), fault.anchor)
+
+    def special_mismatch(self, location: Location, fault: Mismatch) -> CompileError | None:
+        """The faults that are told the same wherever they occur."""
+        if fault.note == "Occurs check":
+            shown = self.show(fault.right)  # type: ignore[arg-type]
+            return error(
+                location,
+                f"Occurs check: cannot instantiate {self.show(fault.left)} "  # type: ignore[arg-type]
+                f"with {shown}.",
+                "occurs-check",
+                "a value would have to contain itself, or a function to take itself",
+            )
+        if fault.note.startswith("Scope "):
+            name = fault.note[6:]
+            return error(
+                location,
+                f"Cannot unify type\n  {self.show(fault.right)}\n"  # type: ignore[arg-type]
+                f"with a type from outside (scope violation).\n"
+                f"This is because {quote(name)} is rigidly bound in a deeper scope.",
+                "scope-violation",
+            )
+        return None
+
+    def with_details(self, text: str, fault: Mismatch) -> str:
+        details = fault.details()
+        if fault.path:
+            one = describe(fault.left, self.finish)
+            other = describe(fault.right, self.finish)
+            details = f"{details}\nThere {one} meets {other}.".strip()
+        return f"{text}\n{details}" if details else text
+
+    # --- names --------------------------------------------------------------------
+
+    def bind(self, written: str, type_: Type) -> Name:
+        """Bring a value of one type into scope."""
+        name = self.context.names.fresh(written)
+        self.scope.bind_value(written, name)
+        self.types[name] = Scheme((), type_)
+        return name
+
+    def scheme(self, name: Name) -> Scheme:
+        found = self.types.get(name)
+        return self.context.values[name] if found is None else found
+
+    def instantiate(
+        self, name: Name, location: Location, written: str
+    ) -> tuple[Type, dict[Name, Type]]:
+        """The type of a value at one use, and what its parameters stand for there."""
+        scheme = self.scheme(name)
+        if not scheme.parameters:
+            return scheme.type, {}
+        mapping: dict[Name, Type] = {}
+        overloads = self.context.overloads
+        for parameter, kind in scheme.parameters:
+            if kind == "size":
+                continue
+            if parameter in overloads:
+                meta = self.one_of(overloads[parameter], location)
+            else:
+                meta = self.free(location, kind)
+                self.instantiations.append((location, written, kind, meta))
+            mapping[parameter] = meta
+        if not mapping:
+            return scheme.type, {}
+        return substitute(scheme.type, mapping), mapping  # type: ignore[arg-type]
+
+    def resolve(self, name: syntax.QualName) -> tuple[Name, tuple[str, ...]]:
+        """The value that `m.n.x.f.g` names, and the fields f, g that follow it."""
+        parts = (*name.qualifiers, name.name)
+        if len(parts) == 1 and parts[0].startswith("_") and len(parts[0]) > 1:
+            raise error(
+                name.location,
+                f"Use of {quote(parts[0])}: names that begin with an underscore "
+                "may not be used.",
+                "underscore-use",
+            )
+        found: Name | Module | None = self.scope.term(parts[0])
+        for position, part in enumerate(parts[1:], 1):
+            match found:
+                case Structure():
+                    found = found.value(part) or found.modules.get(part)
+                    if found is None:
+                        raise self.unknown(name, parts[: position + 1])
+                case None:
+                    raise self.unknown(name, parts[:position])
+                case _ if is_module(found):
+                    raise parametric(name, parts[:position])
+                case _:
+                    return found, parts[position:]  # type: ignore[return-value]
+        if found is None:
+            raise self.unknown(name, parts)
+        if is_module(found):
+            raise error(
+                name.location,
+                f"{quote(str(name))} is a module, not a value.",
+                "unknown-name",
+            )
+        return found, ()  # type: ignore[return-value]
+
+    def unknown(self, name: syntax.QualName, parts: tuple[str, ...]) -> CompileError:
+        hint = nearest(parts[-1], {**self.scope.prelude.listing(), **self.scope.terms})
+        text = f"Unknown name {quote('.'.join(parts))}"
+        return error(name.location, text, "unknown-name", hint)
+
+    def resolve_module(self, name: syntax.QualName) -> Module:
+        """The module that a qualified name stands for."""
+        parts = (*name.qualifiers, name.name)
+        found: Name | Module | None = self.scope.term(parts[0])
+        for part in parts[1:]:
+            found = found.modules.get(part) if isinstance(found, Structure) else None
+        if found is None or not is_module(found):
+            text = f"Unknown module {quote(str(name))}"
+            raise error(
+                name.location, text, "unknown-name", nearest(parts[0], self.scope.terms)
+            )
+        return found  # type: ignore[return-value]
+
+    def resolve_type(self, name: syntax.QualName) -> TypeBinding:
+        """The type that a qualified name stands for."""
+        found: TypeBinding | None
+        if not name.qualifiers:
+            found = self.scope.type(name.name)
+        else:
+            module: Name | Module | None = self.scope.term(name.qualifiers[0])
+            for part in name.qualifiers[1:]:
+                module = (
+                    module.modules.get(part) if isinstance(module, Structure) else None
+                )
+            if isinstance(module, Functor):
+                raise parametric(name, name.qualifiers)
+            found = (
+                module.types.get(name.name) if isinstance(module, Structure) else None
+            )
+        if found is None:
+            known = {**dict.fromkeys(NUMBERS), **self.scope.types}
+            hint = nearest(name.name, known)
+            raise error(
+                name.location, f"Unknown type {quote(str(name))}", "unknown-name", hint
+            )
+        return found
+
+
+def is_module(found: object) -> bool:
+    """Tell modules from values among terms."""
+    return isinstance(found, (Structure, Functor))
+
+
+def parametric(name: syntax.QualName, parts: tuple[str, ...]) -> CompileError:
+    """The error for looking into a parametric module."""
+    return error(
+        name.location,
+        f"Module {quote('.'.join(parts))} is a parametric module.",
+        "module-is-parametric",
+        "apply it to an argument first: module m = f(x)",
+    )
+
+
+def scalar(name: str) -> Scalar:
+    """A scalar type by name."""
+    return Scalar(name)

@@ -1,0 +1,266 @@
+"""Declarations and module expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from minifut.frontend import syntax
+from minifut.frontend.check.declared_types import type_declaration
+from minifut.frontend.check.definitions import check_definition
+from minifut.frontend.check.environment import (
+    Functor,
+    Signature,
+    Structure,
+    TypeBinding,
+)
+from minifut.frontend.check.inference.state import Inference
+from minifut.frontend.check.matching import (
+    FunctorBindings,
+    ModuleBindings,
+    match_module,
+)
+from minifut.frontend.check.messages import error
+from minifut.frontend.check.signatures import (
+    copy_signature,
+    duplicate,
+    evaluate_signature,
+    unapplied,
+)
+from minifut.frontend.types import Named, SizeVar
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.check.environment import Context, Module, Scope
+    from minifut.frontend.check.type_substitution import Replacement
+    from minifut.names import Name
+
+
+class Importer(Protocol):
+    """Gives the contents of another file."""
+
+    def __call__(self, path: str, location: Location) -> tuple[str, Structure]: ...
+
+
+class Checker:
+    """Checks the declarations of one file."""
+
+    def __init__(self, context: Context, scope: Scope, importer: Importer) -> None:
+        self.context = context
+        self.scope = scope
+        self.importer = importer
+        self.entries: list[syntax.ValueDeclaration] = []
+        self.is_main = False
+        self.depth = 0
+        self._abstract: dict[Name, tuple[tuple[str, ...], str]] = {}
+        """abstract types made so far in the module being checked"""
+
+    # --- declarations -------------------------------------------------------------
+
+    def body(self, declarations: tuple[syntax.Declaration, ...]) -> Structure:
+        """Check declarations in order; what they define for others."""
+        _refuse_duplicates(declarations)
+        structure = Structure()
+        for declaration in declarations:
+            defined = self.declaration(declaration)
+            self.scope.open(defined)
+            if not isinstance(declaration, (syntax.Local, syntax.Import)):
+                structure.values.update(defined.values)
+                structure.types.update(defined.types)
+                structure.modules.update(defined.modules)
+                structure.signatures.update(defined.signatures)
+        return structure
+
+    def declaration(self, node: syntax.Declaration) -> Structure:
+        """Check one declaration; what it defines."""
+        match node:
+            case syntax.ValueDeclaration():
+                return Structure(values={node.name: self._value(node)})
+            case syntax.TypeDeclaration():
+                binding = type_declaration(self.context, self.scope, node)
+                return Structure(types={node.name: binding})
+            case syntax.ModuleDeclaration():
+                return Structure(modules={node.name: self._module(node)})
+            case syntax.ModuleTypeDeclaration():
+                signature = evaluate_signature(self.context, self.scope, node.value)
+                return Structure(signatures={node.name: signature})
+            case syntax.Open(location, value):
+                found = self.expression(value)
+                if not isinstance(found.module, Structure):
+                    raise unapplied(location)
+                return found.module.complete()
+            case syntax.Import(location, path):
+                node.resolved, structure = self.importer(path, location)
+                return structure
+            case syntax.Local(_, inner):
+                return self.declaration(inner)
+        raise AssertionError(node)
+
+    def _value(self, node: syntax.ValueDeclaration) -> Name:
+        if node.is_entry and self.depth:
+            raise error(
+                node.location,
+                "Entry points may not be declared inside modules.",
+                "nested-entry",
+                "declare it with 'def' and call it from an entry outside",
+            )
+        if self.is_main and not self.depth and node.name == "main":
+            node.is_entry = True
+        name = check_definition(self.context, self.scope, node)
+        if node.is_entry:
+            self.entries.append(node)
+        return name
+
+    def _module(self, node: syntax.ModuleDeclaration) -> Module:
+        mark = self.scope.mark()
+        parameters = [self._parameter(p) for p in node.parameters]
+        self.depth += 1
+        found, node.bindings = self._ascribed(
+            node.value, node.signature, node.location, bool(parameters)
+        )
+        self.depth -= 1
+        self.scope.restore(mark)
+        for parameter in reversed(parameters):
+            found = Signature({}, Functor(parameter, found, node.name))
+        return found.module
+
+    def _parameter(self, node: syntax.ModuleParam) -> Signature:
+        signature = evaluate_signature(self.context, self.scope, node.signature)
+        self.scope.bind_module(node.name, signature.module)
+        node.checked_signature = signature
+        return signature
+
+    def _ascribed(
+        self,
+        value: syntax.ModuleExp,
+        signature: syntax.ModuleTypeExp | None,
+        location: Location,
+        in_functor: bool,
+    ) -> tuple[Signature, ModuleBindings | None]:
+        before = dict(self._abstract)
+        if in_functor:
+            self._abstract = {}
+        found = self.expression(value)
+        bindings = None
+        if signature is not None:
+            wanted = evaluate_signature(self.context, self.scope, signature)
+            bindings = match_module(
+                self.context, self.scope, found.module, wanted, location
+            )
+            found = wanted
+        if in_functor:
+            found = Signature({**self._abstract, **found.abstract}, found.module)
+            self._abstract = before
+        else:
+            self._abstract.update(found.abstract)
+        return found, bindings
+
+    # --- module expressions -----------------------------------------------------------
+
+    def expression(self, node: syntax.ModuleExp) -> Signature:
+        """The contents of a module expression, and the abstract types it makes."""
+        match node:
+            case syntax.ModuleParens(_, inner):
+                return self.expression(inner)
+            case syntax.ModuleRef(location, name):
+                inference = Inference(self.context, self.scope)
+                if str(name) == "intrinsics":
+                    raise error(
+                        location,
+                        "The 'intrinsics' module may not be used in module "
+                        "expressions.",
+                        "unknown-name",
+                    )
+                return Signature({}, inference.resolve_module(name))
+            case syntax.ModuleImport(location, path):
+                node.resolved, structure = self.importer(path, location)
+                return Signature({}, structure)
+            case syntax.ModuleBody(_, declarations):
+                mark = self.scope.mark()
+                self.depth += 1
+                structure = self.body(declarations)
+                self.depth -= 1
+                self.scope.restore(mark)
+                return Signature({}, structure)
+            case syntax.ModuleAscription(location, inner, signature):
+                found, node.bindings = self._ascribed(
+                    inner, signature, location, False
+                )
+                return found
+            case syntax.ModuleLambda(location, parameter, signature, body):
+                mark = self.scope.mark()
+                taken = self._parameter(parameter)
+                self.depth += 1
+                found, node.bindings = self._ascribed(body, signature, location, True)
+                self.depth -= 1
+                self.scope.restore(mark)
+                return Signature({}, Functor(taken, found))
+            case syntax.ModuleApply():
+                return self._apply(node)
+        raise AssertionError(node)
+
+    def _apply(self, node: syntax.ModuleApply) -> Signature:
+        function = self.expression(node.function).module
+        if not isinstance(function, Functor):
+            raise error(
+                node.location,
+                "Cannot apply non-parametric module.",
+                "module-is-parametric",
+            )
+        argument = self.expression(node.argument).module
+        parameter = match_module(
+            self.context, self.scope, argument, function.parameter, node.location
+        )
+        mapping: dict[Name, Replacement] = dict(parameter.types)
+        mapping.update({old: SizeVar(new) for old, new in parameter.values.items()})
+        result, renamed = copy_signature(self.context, function.result, mapping)
+        node.bindings = FunctorBindings(
+            parameter, _result_bindings(function.result, renamed)
+        )
+        self._abstract.update(result.abstract)
+        return result
+
+
+def _result_bindings(
+    signature: Signature, renamed: dict[Name, Name]
+) -> ModuleBindings:
+    """What the new names of an application's result are in the functor's body."""
+    from minifut.frontend.check.environment import abstract_type
+
+    bindings = ModuleBindings()
+    declared: dict[Name, TypeBinding] = {}
+    modules = [signature.module]
+    while modules:
+        module = modules.pop()
+        if isinstance(module, Structure):
+            for binding in module.types.values():
+                if isinstance(binding.type, Named):
+                    declared[binding.type.name] = binding
+            modules += module.modules.values()
+    for old, new in renamed.items():
+        if old in signature.abstract:
+            found = declared.get(old)
+            parameters = found.parameters if found is not None else ()
+            lifted = signature.abstract[old][1]
+            bindings.types[new] = abstract_type(old, parameters, lifted)
+        else:
+            bindings.values[new] = old
+    return bindings
+
+
+def _refuse_duplicates(declarations: tuple[syntax.Declaration, ...]) -> None:
+    seen: dict[tuple[str, str], Location] = {}
+    for node in declarations:
+        match node:
+            case syntax.ValueDeclaration():
+                key = ("value", node.name)
+            case syntax.ModuleDeclaration():
+                key = ("value", node.name)
+            case syntax.TypeDeclaration():
+                key = ("type", node.name)
+            case syntax.ModuleTypeDeclaration():
+                key = ("module type", node.name)
+            case _:
+                continue
+        before = seen.setdefault(key, node.location)
+        if before is not node.location:
+            raise duplicate(*key, node.location, before)

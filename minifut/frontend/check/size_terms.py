@@ -1,0 +1,147 @@
+"""From an expression to a size term.
+
+    n          SizeVar n          n + 1     SizeApply "+" (n, 1)
+    f (n-1)    SizeOpaque "f($0)" with the hole n - 1 kept apart
+
+What the terms cannot express becomes `SizeOpaque`: its key is the text of the
+expression with holes for the variables bound in the definition; `substitution` says
+what each of them stands for. Two opaque sizes are equal when keys and holes are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.types import (
+    SizeApply,
+    SizeConst,
+    SizeOpaque,
+    SizeVar,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from minifut.frontend.types import Size
+    from minifut.names import Name
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "//", "**"})
+
+_BINDING = (
+    syntax.Lambda,
+    syntax.Let,
+    syntax.LetFunction,
+    syntax.LetUpdate,
+    syntax.Loop,
+    syntax.Match,
+)
+
+
+def children(node: object) -> Iterator[syntax.Node]:
+    """The nodes right below a node."""
+    for name in type(node).__dataclass_fields__:  # type: ignore[attr-defined]
+        value = getattr(node, name)
+        if isinstance(value, syntax.Node):
+            if not isinstance(value, syntax.TypeExp):
+                yield value
+        elif isinstance(value, tuple):
+            stack = list(reversed(value))
+            while stack:
+                item = stack.pop()
+                if isinstance(item, syntax.Node):
+                    yield item
+                elif isinstance(item, tuple):
+                    stack.extend(reversed(item))
+
+
+def has_binding(expression: syntax.Exp) -> bool:
+    """Does an expression bind names? Then it cannot be a size."""
+    stack: list[syntax.Node] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _BINDING):
+            return True
+        stack.extend(children(node))
+    return False
+
+
+def size_term(
+    expression: syntax.Exp,
+    operators: Callable[[Name], str | None],
+    is_local: Callable[[Name], bool],
+) -> Size:
+    """The size that an expression (checked so far that names are resolved) denotes."""
+
+    def term(node: syntax.Exp) -> Size:
+        match node:
+            case syntax.Parens(_, inner) | syntax.Attributed(_, _, inner):
+                return term(inner)
+            case syntax.Ascription(_, value, _):
+                return term(value)
+            case syntax.Literal(_, value, _) if isinstance(value, int):
+                return SizeConst(value)
+            case syntax.Negate(_, operand):
+                inner = term(operand)
+                if isinstance(inner, SizeConst):
+                    return SizeConst(-inner.value)
+                return SizeApply("-", (inner,))
+            case syntax.Var() if not node.fields and node.name_resolved is not None:
+                if not node.instance:
+                    return SizeVar(node.name_resolved)
+            case syntax.BinaryOp(_, operator, left, right):
+                symbol = operators(operator.name_resolved)  # type: ignore[arg-type]
+                if symbol in ARITHMETIC:
+                    return arithmetic(symbol, term(left), term(right))  # type: ignore[arg-type]
+        return opaque(node, is_local)
+
+    return term(expression)
+
+
+def arithmetic(symbol: str, left: Size, right: Size) -> Size:
+    """An operation on sizes; on two constants its result."""
+    if isinstance(left, SizeConst) and isinstance(right, SizeConst):
+        a, b = left.value, right.value
+        if symbol == "+":
+            return SizeConst(a + b)
+        if symbol == "-":
+            return SizeConst(a - b)
+        if symbol == "*":
+            return SizeConst(a * b)
+    return SizeApply(symbol, (left, right))
+
+
+def opaque(expression: syntax.Exp, is_local: Callable[[Name], bool]) -> SizeOpaque:
+    """A size known by its text and what the local names in it stand for."""
+    holes: dict[Name, int] = {}
+    parts: list[str] = []
+
+    def write(node: object) -> None:
+        match node:
+            case syntax.Parens(_, inner):
+                write(inner)
+            case syntax.Var():
+                name = node.name_resolved
+                if name is not None and is_local(name):
+                    number = holes.setdefault(name, len(holes))
+                    parts.append(f"${number}")
+                else:
+                    parts.append(str(name))
+                parts.extend(f".{field}" for field in node.fields)
+            case syntax.Node():
+                parts.append(f"({type(node).__name__}")
+                for name, info in type(node).__dataclass_fields__.items():
+                    if info.init and name not in ("location", "type"):
+                        parts.append(" ")
+                        write(getattr(node, name))
+                parts.append(")")
+            case tuple():
+                for item in node:
+                    parts.append(",")
+                    write(item)
+            case _:
+                parts.append(repr(node))
+
+    write(expression)
+    substitution = tuple((name, SizeVar(name)) for name in holes)
+    return SizeOpaque("".join(parts), expression, substitution)

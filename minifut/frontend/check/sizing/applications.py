@@ -1,0 +1,280 @@
+"""Sizes of applications.
+
+The result of a function with unknown sizes gets new ones at each application; what an
+argument is called in the result is replaced by the argument itself, if it can be a size.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.environment import plain
+from minifut.frontend.check.inference.applications import callee_name
+from minifut.frontend.check.messages import (
+    Mismatch,
+    error,
+    quote,
+    source_text,
+)
+from minifut.frontend.check.size_terms import has_binding
+from minifut.frontend.check.sizing.expressions import (
+    BINDING_WARNING,
+    RULES,
+    as_size,
+    size,
+    size_error,
+)
+from minifut.frontend.check.sizing.scopes import replace_sizes
+from minifut.frontend.check.sizing.state import Sizing, Usage
+from minifut.frontend.check.sizing.unify import unify
+from minifut.frontend.check.witnesses import (
+    free_in_size,
+    free_sizes,
+    produced_and_taken,
+)
+from minifut.frontend.types import (
+    I64,
+    Arrow,
+    Record,
+    SizeMeta,
+    SizeVar,
+    Sum,
+    Type,
+    map_type,
+    map_size,
+    substitute,
+)
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.types import Size
+    from minifut.names import Name
+
+
+def apply_one(
+    state: Sizing,
+    location: Location,
+    callee: str | None,
+    function: Type,
+    argument: syntax.Exp,
+) -> tuple[Type, tuple[Name, ...]]:
+    """The type of a function applied to an (already sized) argument, and the unknown
+    sizes of the result."""
+    assert isinstance(function, Arrow) and argument.type is not None
+    given = argument.type
+    usage = Usage("use as function argument", argument.location)
+    try:
+        unify(state, usage, function.argument, given)
+    except Mismatch as fault:
+        to = quote(source_text(argument))
+        head = (
+            f"Cannot apply {quote(callee)} to {to} (invalid type)."
+            if callee
+            else f"Cannot apply function to {to} (invalid type)."
+        )
+        raise size_error(
+            state, argument.location, fault, head, plain(function.argument), given
+        ) from None
+    result, exts = _with_new_exts(state, location, callee, function)
+    result, more = bind_pending(state, location, result)
+    exts += more
+    _refuse_unknown_parameters(state, location, exts, given, result)
+    if function.parameter is not None and function.parameter in free_sizes(result):
+        result = _with_argument(state, callee, function.parameter, argument, result)
+    return plain(result), exts
+
+
+def _with_new_exts(
+    state: Sizing, location: Location, callee: str | None, function: Arrow
+) -> tuple[Type, tuple[Name, ...]]:
+    result = state.normal_type(function.result)
+    if not function.exts:
+        return result, ()
+    source = "unknown size returned by " + (quote(callee) if callee else "function")
+    fresh = tuple(state.unknown(location, source, e.base) for e in function.exts)
+    mapping = {e: SizeVar(f) for e, f in zip(function.exts, fresh, strict=True)}
+    return substitute(result, mapping), fresh  # type: ignore[arg-type]
+
+
+def pending_sizes(state: Sizing) -> tuple[set[int], dict[int, int]]:
+    """The metas that are existential, and for copies the one that stands for all with
+    the same origin."""
+    pending: set[int] = set()
+    groups: dict[tuple[int, object], int] = {}
+    representative: dict[int, int] = {}
+    for number, info in enumerate(state.metas):
+        if info.kind == "existential":
+            pending.add(number)
+        elif info.kind == "copy":
+            canonical = state.metas[info.canonical]
+            if canonical.kind == "existential":
+                pending.add(number)
+                if canonical.key is not None:
+                    group = (info.occurrence, canonical.key)
+                    representative[number] = groups.setdefault(group, number)
+    return pending, representative
+
+
+def is_pending(state: Sizing, number: int) -> bool:
+    info = state.metas[number]
+    if info.kind == "copy":
+        info = state.metas[info.canonical]
+    return info.kind == "existential"
+
+
+def bind_pending(
+    state: Sizing, location: Location, type_: Type
+) -> tuple[Type, tuple[Name, ...]]:
+    """Turn existential metas in a type into unknown sizes."""
+    atoms = free_sizes(type_)
+    if not any(isinstance(a, int) and is_pending(state, a) for a in atoms):
+        return type_, ()
+    _, representative = pending_sizes(state)
+
+    def leaf(size_: Size) -> Size:
+        if isinstance(size_, SizeMeta) and size_.id in representative:
+            return SizeMeta(representative[size_.id])
+        return size_
+
+    type_ = map_type(type_, lambda _: None, lambda s: map_size(s, leaf))
+
+    def killer(size_: Size) -> object | None:
+        for atom in free_in_size(size_):
+            if isinstance(atom, int) and is_pending(state, atom):
+                return state.metas[atom]
+        return None
+
+    return replace_sizes(state, location, killer, type_)
+
+
+def _bound_inside(type_: Type) -> set[Name]:
+    match type_:
+        case Arrow(parameter, argument, result, exts):
+            here = set(exts) if parameter is None else {*exts, parameter}
+            return here | _bound_inside(argument) | _bound_inside(result)
+        case Record(fields):
+            return {n for _, t in fields for n in _bound_inside(t)}
+        case Sum(constructors):
+            return {n for _, ts in constructors for t in ts for n in _bound_inside(t)}
+        case _:
+            return set()
+
+
+def _refuse_unknown_parameters(
+    state: Sizing,
+    location: Location,
+    exts: tuple[Name, ...],
+    argument: Type,
+    result: Type,
+) -> None:
+    problematic = set(exts)
+    if isinstance(argument, (Arrow, Record, Sum)):
+        problematic |= _bound_inside(state.normal_type(argument))
+    if not problematic:
+        return
+    produced, taken = produced_and_taken(result)
+    if problematic & (taken - produced):
+        raise error(
+            location,
+            "Existential size would appear in function parameter of return type:\n"
+            f"  {state.show(result)}\n"
+            "This is usually because a higher-order function is used with functional "
+            "arguments that return existential sizes or locally named sizes, which are "
+            "then used as parameters of other function arguments.",
+            "existential-param-ret",
+        )
+
+
+def _with_argument(
+    state: Sizing,
+    callee: str | None,
+    parameter: Name,
+    argument: syntax.Exp,
+    result: Type,
+) -> Type:
+    if has_binding(argument):
+        state.context.warn(argument.location, BINDING_WARNING)
+        source = (
+            f"the value of argument {quote(source_text(argument))} passed to "
+            f"{quote(callee) if callee else 'function'}"
+        )
+        name = state.unknown(argument.location, source, "n")
+        argument.exts = (*argument.exts, name)
+        return substitute(result, {parameter: SizeVar(name)})
+    return state.normal_type(substitute(result, {parameter: as_size(state, argument)}))
+
+
+def _apply(state: Sizing, node: syntax.Apply) -> Type:
+    function = size(state, node.function)
+    callee = callee_name(node.function)
+    for argument in node.arguments:
+        size(state, argument)
+    exts: tuple[Name, ...] = ()
+    for argument in node.arguments:
+        function, more = apply_one(
+            state, node.location, callee, state.normal_type(function), argument
+        )
+        exts += more
+    node.exts = exts
+    return function
+
+
+def _binary(state: Sizing, node: syntax.BinaryOp) -> Type:
+    chain = []
+    left: syntax.Exp = node
+    while isinstance(left, syntax.BinaryOp):
+        chain.append(left)
+        left = left.left
+    type_ = size(state, left)
+    for operation in reversed(chain):
+        function = size(state, operation.operator)
+        size(state, operation.right)
+        callee = str(operation.operator.name)
+        at = operation.location
+        partial, _ = apply_one(state, at, callee, function, operation.left)
+        type_, operation.exts = apply_one(
+            state, at, callee, state.normal_type(partial), operation.right
+        )
+        operation.type = type_
+        if operation is not node:
+            state.nodes.append(operation)
+    return type_
+
+
+def _section(state: Sizing, node: syntax.OperatorSection) -> Type:
+    function = size(state, node.operator)
+    callee = str(node.operator.name)
+    if node.left is not None:
+        size(state, node.left)
+        type_, node.exts = apply_one(
+            state, node.location, callee, function, node.left
+        )
+        return type_
+    if node.right is None:
+        return function
+    size(state, node.right)
+    assert isinstance(function, Arrow)
+    second = state.normal_type(function.result)
+    if function.exts or not isinstance(second, Arrow):
+        raise error(
+            node.location,
+            f"Operator section with invalid operator of type {state.show(function)}",
+            "operator-section",
+        )
+    turned = Arrow(
+        second.parameter,
+        second.argument,
+        Arrow(function.parameter, function.argument, second.result, second.exts),
+    )
+    type_, node.exts = apply_one(state, node.location, callee, turned, node.right)
+    return type_
+
+
+RULES.update(
+    {
+        syntax.Apply: _apply,
+        syntax.BinaryOp: _binary,
+        syntax.OperatorSection: _section,
+    }
+)  # type: ignore[dict-item]

@@ -1,0 +1,368 @@
+"""Sizes of the simple expressions.
+
+`size` dispatches on the kind of node, gives its type with sizes and notes it in the
+node, together with the unknown sizes that come into being there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.environment import plain
+from minifut.frontend.check.inference.type_expressions import to_size
+from minifut.frontend.check.messages import Mismatch, error, quote, two_types
+from minifut.frontend.check.size_terms import has_binding
+from minifut.frontend.check.sizing.state import Sizing, Usage, is_constant
+from minifut.frontend.check.sizing.type_expressions import size_type
+from minifut.frontend.check.sizing.unify import match_sizes, unify, unify_most
+from minifut.frontend.check.size_terms import arithmetic
+from minifut.frontend.types import (
+    I64,
+    Array,
+    Arrow,
+    Record,
+    SizeConst,
+    SizeVar,
+    Sum,
+    Type,
+    map_type,
+    record,
+    tuple_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.errors import Location
+    from minifut.frontend.types import Size
+    from minifut.names import Name
+
+BINDING_WARNING = "Size expression with binding is replaced by unknown size."
+
+
+def size(state: Sizing, node: syntax.Exp) -> Type:
+    """The sized type of an expression, noted in the node."""
+    type_ = RULES[type(node)](state, node)
+    node.type = type_
+    state.nodes.append(node)
+    return type_
+
+
+def expect(
+    state: Sizing,
+    location: Location,
+    purpose: str,
+    wanted: Type,
+    found: Type,
+    headline: str,
+    labels: tuple[str, str] = ("Expected", "Actual"),
+) -> None:
+    """Unify sizes; a failure is told under a headline with both types."""
+    try:
+        unify(state, Usage(purpose, location), wanted, found)
+    except Mismatch as fault:
+        raise size_error(state, location, fault, headline, wanted, found, labels) from None
+
+
+def size_error(
+    state: Sizing,
+    location: Location,
+    fault: Mismatch,
+    headline: str,
+    wanted: Type,
+    found: Type,
+    labels: tuple[str, str] = ("Expected", "Actual"),
+) -> Exception:
+    """The error for types that differ in their sizes."""
+    text = f"{headline}\n" + two_types(
+        labels[0], state.show(wanted), labels[1], state.show(found)
+    )
+    details = fault.details()
+    anchor = "size-mismatch" if fault.anchor == "type-mismatch" else fault.anchor
+    hint = None
+    if anchor == "size-mismatch" and "do not match" in fault.note:
+        hint = "if the sizes are equal when the program runs, coerce with ':>'"
+    return error(location, f"{text}\n\n{details}" if details else text, anchor, hint)
+
+
+def as_size(state: Sizing, node: syntax.Exp) -> Size:
+    """The size that an (already sized) expression denotes."""
+    return state.normal(to_size(state.inference, node))
+
+
+def _as_inferred(state: Sizing, node: syntax.Exp) -> Type:
+    assert node.type is not None
+    return state.inference.finish(node.type)
+
+
+def _string(state: Sizing, node: syntax.StringLiteral) -> Type:
+    assert node.type is not None
+    return node.type
+
+
+def _hole(state: Sizing, node: syntax.Hole) -> Type:
+    assert node.type is not None
+    return state.inferred(node.type, node.location, "^")
+
+
+def _variable(state: Sizing, node: syntax.Var) -> Type:
+    assert node.name_resolved is not None
+    return project(state.value_type(node.name_resolved, node), node.fields)
+
+
+def project(type_: Type, fields: tuple[str, ...]) -> Type:
+    for field in fields:
+        assert isinstance(type_, Record)
+        type_ = dict(type_.fields)[field]
+    return type_
+
+
+def _project(state: Sizing, node: syntax.Project) -> Type:
+    return project(size(state, node.record), (node.field,))
+
+
+def _inner(state: Sizing, node: syntax.Parens | syntax.QualParens) -> Type:
+    return size(state, node.inner)
+
+
+def _tuple(state: Sizing, node: syntax.TupleExp) -> Type:
+    return tuple_type(tuple(size(state, e) for e in node.elements))
+
+
+def _record(state: Sizing, node: syntax.RecordExp) -> Type:
+    return record({f.name: size(state, f.value) for f in node.fields})
+
+
+def _array(state: Sizing, node: syntax.ArrayExp) -> Type:
+    assert node.type is not None
+    count = SizeConst(len(node.elements))
+    if not node.elements:
+        type_ = state.inferred(node.type, node.location)
+        assert isinstance(type_, Array)
+        return Array(count, type_.element)
+    first = size(state, node.elements[0])
+    for other in node.elements[1:]:
+        found = size(state, other)
+        if found is not first:
+            expect(
+                state,
+                other.location,
+                "type of first array element",
+                first,
+                found,
+                "The elements of an array must have one type and size.",
+                ("First", "Here"),
+            )
+    return Array(count, first)
+
+
+def _range(state: Sizing, node: syntax.RangeExp) -> Type:
+    start = size(state, node.start)
+    if node.second is not None:
+        size(state, node.second)
+        _warn_if_equal(state, node)
+    end = size(state, node.end)
+    known = None
+    if end == I64:
+        known = _range_size(state, node)
+    if known is not None and not (has_binding(node.end) or has_binding(node.start)):
+        return Array(known, start)
+    if known is not None:
+        state.context.warn(node.end.location, BINDING_WARNING)
+    name = state.unknown(node.location, "the unknown length of range", "range_dim")
+    node.exts = (name,)
+    return Array(SizeVar(name), start)
+
+
+def _warn_if_equal(state: Sizing, node: syntax.RangeExp) -> None:
+    match node.start, node.second:
+        case syntax.Literal(_, one), syntax.Literal(_, other) if one == other:
+            pass
+        case syntax.Var(), syntax.Var() if (
+            node.start.name_resolved == node.second.name_resolved  # type: ignore[union-attr]
+        ):
+            pass
+        case _:
+            return
+    state.context.warn(
+        node.location,
+        "First and second element of range are identical, this will produce an empty "
+        "array.",
+    )
+
+
+def _range_size(state: Sizing, node: syntax.RangeExp) -> Size | None:
+    """The size of `a..<b`, `a...b`, `0..1..<n` and `1..2...n`, if it is one of them."""
+    start, end = as_size(state, node.start), as_size(state, node.end)
+    second = None if node.second is None else as_size(state, node.second)
+    if node.kind == "..<" and is_constant(start, 0):
+        if second is None or is_constant(second, 1):
+            return end
+    if second is None and node.kind == "..<":
+        return arithmetic("-", end, start)
+    if second is None and node.kind == "...":
+        return arithmetic("+", arithmetic("-", end, start), SizeConst(1))
+    if node.kind == "..." and is_constant(start, 1):
+        if second is not None and is_constant(second, 2):
+            return end
+    return None
+
+
+def _negate(state: Sizing, node: syntax.Negate | syntax.Not) -> Type:
+    return size(state, node.operand)
+
+
+def _if(state: Sizing, node: syntax.If) -> Type:
+    size(state, node.condition)
+    then = size(state, node.then)
+    otherwise = size(state, node.otherwise)
+    type_, node.exts = unify_branches(state, node.location, then, otherwise)
+    return type_
+
+
+def unify_branches(
+    state: Sizing, location: Location, former: Type, latter: Type
+) -> tuple[Type, tuple[Name, ...]]:
+    """The type of a branch or the other; sizes that differ become unknown."""
+    if former is latter:
+        return former, ()
+    try:
+        return unify_most(
+            state, Usage("unification of branch results", location), former, latter
+        )
+    except Mismatch as fault:
+        raise size_error(
+            state,
+            location,
+            fault,
+            "Branches differ in type.",
+            former,
+            latter,
+            ("Former", "Latter"),
+        ) from None
+
+
+def _constructor(state: Sizing, node: syntax.Constructor) -> Type:
+    assert node.type is not None
+    type_ = state.inferred(node.type, node.location, "^")
+    arguments = [size(state, a) for a in node.arguments]
+    assert isinstance(type_, Sum)
+    payload = dict(type_.constructors)[node.name]
+    for wanted, found, argument in zip(payload, arguments, node.arguments, strict=True):
+        expect(
+            state,
+            argument.location,
+            "inferred variant",
+            wanted,
+            found,
+            f"Wrong payload of constructor #{node.name}.",
+        )
+    return type_
+
+
+def _ascription(state: Sizing, node: syntax.Ascription) -> Type:
+    wanted, _ = size_type(state, node.ascription)
+    found = size(state, node.value)
+    expect(
+        state,
+        node.value.location,
+        "type ascription",
+        plain(wanted),
+        found,
+        "Expression does not have expected type from explicit ascription.",
+    )
+    return plain(wanted)
+
+
+def _coercion(state: Sizing, node: syntax.Coercion) -> Type:
+    wanted, anonymous = size_type(state, node.target)
+    wanted = plain(wanted)
+    found = size(state, node.value)
+
+    def loosen(target: Size) -> Size:
+        if target in anonymous:
+            return target
+        purpose = (
+            "a size coercion where the underlying expression size cannot be determined"
+        )
+        return state.fresh(node.location, purpose, "coerce")
+
+    loose = map_type(wanted, lambda _: None, loosen)
+    expect(
+        state,
+        node.value.location,
+        "size coercion",
+        found,
+        loose,
+        "Expression does not have expected type from explicit ascription.",
+        ("Actual", "Expected"),
+    )
+    return match_sizes(wanted, state.normal_type(found), lambda target, _: target)
+
+
+def _assert(state: Sizing, node: syntax.Assert) -> Type:
+    size(state, node.condition)
+    return size(state, node.value)
+
+
+def _attributed(state: Sizing, node: syntax.Attributed) -> Type:
+    return size(state, node.value)
+
+
+def update_fields(
+    state: Sizing,
+    location: Location,
+    fields: tuple[str, ...],
+    value: Type,
+    whole: Type,
+    seen: tuple[str, ...] = (),
+) -> Type:
+    """The type of a record in which a field has got a new value."""
+    if not fields:
+        old = state.freshen(whole, location, base="any")
+        expect(
+            state,
+            location,
+            "record update",
+            old,
+            value,
+            f"Type mismatch when updating record field {quote('.'.join(seen))}.",
+            ("Existing", "New"),
+        )
+        return value
+    assert isinstance(whole, Record)
+    parts = dict(whole.fields)
+    first = fields[0]
+    parts[first] = update_fields(
+        state, location, fields[1:], value, parts[first], (*seen, first)
+    )
+    return record(parts)
+
+
+def arrow(argument: Type, result: Type, exts: tuple[Name, ...] = ()) -> Type:
+    """A function type without a named parameter."""
+    return Arrow(None, argument, result, exts)
+
+
+RULES: dict[type, Callable[[Sizing, syntax.Exp], Type]] = {
+    syntax.Literal: _as_inferred,
+    syntax.StringLiteral: _string,
+    syntax.Hole: _hole,
+    syntax.Var: _variable,
+    syntax.Project: _project,
+    syntax.Parens: _inner,
+    syntax.QualParens: _inner,
+    syntax.TupleExp: _tuple,
+    syntax.RecordExp: _record,
+    syntax.ArrayExp: _array,
+    syntax.RangeExp: _range,
+    syntax.Negate: _negate,
+    syntax.Not: _negate,
+    syntax.If: _if,
+    syntax.Constructor: _constructor,
+    syntax.Ascription: _ascription,
+    syntax.Coercion: _coercion,
+    syntax.Assert: _assert,
+    syntax.Attributed: _attributed,
+}  # type: ignore[dict-item]

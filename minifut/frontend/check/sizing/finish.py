@@ -1,0 +1,119 @@
+"""The end of a definition: no meta is left in any annotation.
+
+Sizes that nothing determines are errors; existential ones are bound in the function
+types they stand in. In `Var.instance` an existential size is `SizeAny`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.sizing.applications import bind_pending, is_pending
+from minifut.frontend.check.sizing.functions import settle
+from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.types import (
+    Scalar,
+    SizeAny,
+    SizeMeta,
+    Type,
+    is_size,
+    map_size,
+    map_type,
+)
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.check.sizing.state import SizeInfo, Sizing
+    from minifut.frontend.types import Size
+
+
+def refuse_ambiguous(state: Sizing) -> None:
+    """All sizes must have been found by now."""
+    settle(state, 0)
+    for number, info in enumerate(state.metas):
+        if info.kind == "flexible":
+            raise _blame(state, number, info)
+
+
+def _blame(state: Sizing, number: int, info: SizeInfo) -> Exception:
+    """Report the size by the most telling name that was linked to it."""
+    if info.purpose is None:
+        for other in state.metas:
+            if other.kind == "linked" and other.purpose is not None:
+                if other.link is not None and state.normal(other.link) == SizeMeta(
+                    number
+                ):
+                    return state.ambiguous(other, other.base)
+    return state.ambiguous(info, info.base)
+
+
+class Finisher:
+    """Replaces metas in the annotations of nodes."""
+
+    def __init__(self, state: Sizing) -> None:
+        self.state = state
+        self.any_pending = any(i.kind == "existential" for i in state.metas)
+        self._done: dict[int, tuple[Type, Type]] = {}
+
+    def run(self) -> None:
+        """Finish everything that the sizing pass visited."""
+        for node in self.state.nodes:
+            if node.type is not None:
+                node.type = self.type(node.type, node.location)
+            if isinstance(node, syntax.Var) and node.instance:
+                for name, term in node.instance.items():
+                    node.instance[name] = self._argument(term)
+        for function in self.state.functions:
+            assert function.function_type is not None
+            function.function_type = self.type(
+                function.function_type, function.location
+            )
+
+    def type(self, type_: Type, location: Location) -> Type:
+        """A type without metas."""
+        if isinstance(type_, Scalar):
+            return type_
+        known = self._done.get(id(type_))
+        if known is not None:
+            return known[1]
+        done = self.state.normal_type(type_)
+        if self.any_pending:
+            done = self._bind(done, location)
+        self._done[id(type_)] = (type_, done)
+        return done
+
+    def _bind(self, type_: Type, location: Location) -> Type:
+        state = self.state
+        metas = {n for n in free_sizes(type_) if isinstance(n, int)}
+        pending = {n for n in metas if is_pending(state, n)}
+        if not pending:
+            return type_
+        done, exts = bind_pending(state, location, type_)
+        if not exts:
+            return done
+        # What cannot be bound in a function type is computed somewhere, or adopted
+        # from a declared unknown size, which needs no computing.
+        places = [state.metas[n] for n in sorted(pending)]
+        computed = [
+            (state.metas[i.canonical] if i.kind == "copy" else i).computed_at
+            for i in places
+        ]
+        place = next((c for c in computed if c is not None), None)
+        for ext in exts:
+            if place is None:
+                del state.rigid[ext]
+            else:
+                state.rigid[ext].location = place
+        return done
+
+    def _argument(self, term: Type | Size) -> Type | Size:
+        def leaf(size: Size) -> Size:
+            size = self.state.normal(size)
+            return SizeAny() if isinstance(size, SizeMeta) else size
+
+        if is_size(term):
+            return map_size(self.state.normal(term), leaf)  # type: ignore[arg-type]
+        done = self.state.normal_type(term)  # type: ignore[arg-type]
+        return map_type(done, lambda _: None, lambda s: map_size(s, leaf))
+

@@ -1,0 +1,200 @@
+"""Sizes of patterns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend import syntax
+from minifut.frontend.check.environment import plain
+from minifut.frontend.check.inference.patterns import names_of
+from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.sizing.expressions import expect
+from minifut.frontend.check.sizing.state import Sizing
+from minifut.frontend.check.sizing.type_expressions import size_type
+from minifut.frontend.check.witnesses import free_sizes, must_be_explicit
+from minifut.frontend.types import (
+    I64,
+    Record,
+    Scheme,
+    SizeMeta,
+    Sum,
+    Type,
+    record,
+    substitute,
+    tuple_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minifut.names import Name
+
+
+def size_pattern(
+    state: Sizing,
+    pattern: syntax.Pattern,
+    given: Type | None,
+    sizes: Mapping[Name, SizeMeta] | None = None,
+) -> Type:
+    """The sized type of a pattern; `sizes` are bound by it, to be found in `given`."""
+    type_ = _size(state, pattern, given, sizes or {})
+    pattern.type = type_
+    state.nodes.append(pattern)
+    return type_
+
+
+def _size(
+    state: Sizing,
+    pattern: syntax.Pattern,
+    given: Type | None,
+    sizes: Mapping[Name, SizeMeta],
+) -> Type:
+    assert pattern.type is not None
+    match pattern:
+        case syntax.ParensPattern(_, inner) | syntax.AttributedPattern(_, _, inner):
+            return size_pattern(state, inner, given, sizes)
+        case syntax.NamePattern() | syntax.WildcardPattern():
+            if given is not None:
+                return given
+            return state.inferred(pattern.type, pattern.location)
+        case syntax.TuplePattern(_, elements):
+            if given is None:
+                done = (size_pattern(state, e, None, sizes) for e in elements)
+                return tuple_type(tuple(done))
+            assert isinstance(given, Record)
+            for element, (_, type_) in zip(elements, given.fields, strict=True):
+                size_pattern(state, element, type_, sizes)
+            return given
+        case syntax.RecordPattern(_, fields):
+            if given is None:
+                return record(
+                    {n: size_pattern(state, p, None, sizes) for n, p in fields}
+                )
+            assert isinstance(given, Record)
+            parts = dict(given.fields)
+            for name, inner in fields:
+                size_pattern(state, inner, parts[name], sizes)
+            return given
+        case syntax.AscribedPattern(_, inner, ascription):
+            return _ascribed(state, pattern, inner, ascription, given, sizes)
+        case syntax.LiteralPattern(_, literal):
+            literal.type = state.inference.finish(pattern.type)
+            state.nodes.append(literal)
+            return literal.type
+        case syntax.ConstructorPattern(_, name, arguments):
+            whole = given
+            if whole is None:
+                whole = state.inferred(pattern.type, pattern.location)
+            assert isinstance(whole, Sum)
+            payload = dict(whole.constructors)[name]
+            for argument, type_ in zip(arguments, payload, strict=True):
+                size_pattern(state, argument, type_, sizes)
+            return whole
+    raise AssertionError(pattern)
+
+
+def _ascribed(
+    state: Sizing,
+    pattern: syntax.AscribedPattern,
+    inner: syntax.Pattern,
+    ascription: syntax.TypeExp,
+    given: Type | None,
+    sizes: Mapping[Name, SizeMeta],
+) -> Type:
+    wanted, _ = size_type(state, ascription)
+    if given is not None:
+        loose = substitute(wanted, sizes) if sizes else wanted  # type: ignore[arg-type]
+        expect(
+            state,
+            pattern.location,
+            "explicit type ascription",
+            plain(loose),
+            plain(given),
+            f"Pattern\n  {source_text(pattern)}\ncannot match value of type\n"
+            f"  {state.show(given)}",
+        )
+    size_pattern(state, inner, wanted, sizes)
+    return wanted
+
+
+def bind_names(state: Sizing, pattern: syntax.Pattern) -> list[Name]:
+    """Bring the names of a sized pattern into scope; returns them."""
+    names = []
+    for node in names_of(pattern):
+        assert node.name_resolved is not None and node.type is not None
+        state.values[node.name_resolved] = Scheme((), plain(node.type))
+        state.bind_size_like(node.name_resolved, node.location)
+        names.append(node.name_resolved)
+    return names
+
+
+def bind_let_sizes(
+    state: Sizing, sizes: tuple[syntax.SizeParam, ...]
+) -> dict[Name, SizeMeta]:
+    """Bring `let [n] ...` sizes into scope, with metas to find them by."""
+    metas = {}
+    for node in sizes:
+        assert node.name_resolved is not None
+        state.values[node.name_resolved] = Scheme((), I64)
+        state.bind_size_like(node.name_resolved, node.location)
+        purpose = "ambiguous size of bound expression"
+        metas[node.name_resolved] = state.fresh(node.location, purpose, node.name)
+    return metas
+
+
+def refuse_useless_sizes(
+    state: Sizing, sizes: tuple[syntax.SizeParam, ...], pattern: syntax.Pattern
+) -> None:
+    """Each size bound by a `let` must be read off the bound value."""
+    if not sizes:
+        return
+    assert pattern.type is not None
+    uses: dict[Name | int, bool] = {}
+    for node in (pattern, *names_of(pattern)):
+        assert node.type is not None
+        for name, explicit in must_be_explicit(node.type).items():
+            uses[name] = uses.get(name, True) and explicit
+    used = free_sizes(pattern.type) | uses.keys()
+    for size in sizes:
+        assert size.name_resolved is not None
+        if size.name_resolved not in used:
+            raise error(
+                size.location,
+                f"Size [{size.name}] unused in pattern.",
+                "unused-size",
+            )
+        if uses.get(size.name_resolved, False):
+            raise error(
+                size.location,
+                f"Cannot bind [{size.name}] as it is never used as the size of a "
+                "concrete (non-function) value.",
+                "nonconstructive-size",
+            )
+
+
+def refuse_inner_sizes(
+    state: Sizing, name: str | None, parameters: tuple[syntax.Pattern, ...]
+) -> None:
+    """A parameter's type may mention only what a caller can see."""
+    from minifut.frontend.check.inference.patterns import parameter_name
+
+    forbidden = {n.name_resolved for p in parameters for n in names_of(p)}
+    for parameter in parameters:
+        hits: set[Name] = set()
+        for node in (parameter, *names_of(parameter)):
+            assert node.type is not None
+            hits |= free_sizes(node.type) & forbidden  # type: ignore[arg-type]
+        if hits:
+            hit = min(hits, key=lambda n: n.tag)
+            where = quote(name) if name else "anonymous function"
+            raise error(
+                parameter.location,
+                f"Invalid use of parameters in {where}.\n"
+                f"Parameter {quote(source_text(parameter))} refers to size "
+                f"{quote(hit.base)}, which will not be accessible to the caller, "
+                "possibly because it is nested in a tuple or record.\n"
+                "Consider ascribing an explicit type that does not reference "
+                f"{quote(hit.base)}.",
+                "inaccessible-size",
+            )
+        forbidden.discard(parameter_name(parameter))

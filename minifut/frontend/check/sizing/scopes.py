@@ -1,0 +1,189 @@
+"""Sizes that go out of scope become unknown.
+
+    let n = f x in iota n      [n]i64  →  [d]i64, with d unknown
+
+Where the type is that of a function, what is unknown in its result is bound there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.frontend.check.sizing.unify import same_size
+from minifut.frontend.check.witnesses import (
+    dimensions,
+    free_in_size,
+    free_sizes,
+    produced_and_taken,
+)
+from minifut.frontend.types import (
+    Array,
+    Arrow,
+    Named,
+    Record,
+    SizeApply,
+    SizeOpaque,
+    SizeVar,
+    Sum,
+    is_size,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from minifut.errors import Location
+    from minifut.frontend.check.sizing.state import Sizing
+    from minifut.frontend.types import Size, Type
+    from minifut.names import Name
+
+
+def unscope(
+    state: Sizing, location: Location, gone: Collection[Name], type_: Type
+) -> tuple[Type, tuple[Name, ...]]:
+    """Replace sizes that mention names going out of scope by unknown ones."""
+    if not gone:
+        return type_, ()
+    names = set(gone)
+    if not free_sizes(type_) & names:
+        return type_, ()
+
+    def killer(size: Size) -> Name | None:
+        hit = free_in_size(size) & names
+        return min(hit, key=lambda n: n.tag) if hit else None  # type: ignore[union-attr, return-value]
+
+    return replace_sizes(state, location, killer, type_)
+
+
+def replace_sizes(
+    state: Sizing,
+    location: Location,
+    killer: Callable[[Size], object | None],
+    type_: Type,
+) -> tuple[Type, tuple[Name, ...]]:
+    """Make each size that has a killer unknown, the same one everywhere where the
+    size can be read off a value; the new names that stand outside of functions."""
+    return _Replacer(state, location, killer).run(type_)
+
+
+def _depth(size: Size) -> int:
+    match size:
+        case SizeApply(_, arguments):
+            return 1 + max((_depth(a) for a in arguments), default=0)
+        case SizeOpaque(_, _, holes):
+            return 1 + max((_depth(s) for _, s in holes), default=0)
+        case _:
+            return 0
+
+
+class _Replacer:
+    def __init__(
+        self,
+        state: Sizing,
+        location: Location,
+        killer: Callable[[Size], object | None],
+    ) -> None:
+        self.state = state
+        self.location = location
+        self.killer = killer
+        self.made: list[Name] = []
+
+    def run(self, type_: Type) -> tuple[Type, tuple[Name, ...]]:
+        mapping = self._seen_in(type_, [])
+        done = self._type(type_, mapping)
+        return done, tuple(self.made)
+
+    def _seen_in(
+        self, type_: Type, mapping: list[tuple[Size, Size]]
+    ) -> list[tuple[Size, Size]]:
+        """Decide on the sizes that values of the type tell, small ones first."""
+        immediate = [s for s, where, _ in dimensions(type_) if where == "immediate"]
+        mapping = list(mapping)
+        for size in sorted(immediate, key=_depth):
+            mapping.append((size, self._size(size, mapping)))
+        return mapping
+
+    def _size(self, size: Size, mapping: list[tuple[Size, Size]]) -> Size:
+        size = self._replace(self.state.normal(size), mapping)
+        cause = self.killer(size)
+        if cause is None:
+            return size
+        name = getattr(cause, "base", None)
+        source = (
+            f'an unknown size arising from "{name}" going out of scope' if name else ""
+        )
+        fresh = self.state.unknown(self.location, source or "an unknown size")
+        self.made.append(fresh)
+        return SizeVar(fresh)
+
+    def _replace(self, size: Size, mapping: list[tuple[Size, Size]]) -> Size:
+        for old, new in mapping:
+            if same_size(old, size):
+                return new
+        match size:
+            case SizeApply(function, arguments):
+                return SizeApply(
+                    function, tuple(self._replace(a, mapping) for a in arguments)
+                )
+            case SizeOpaque(key, expression, holes):
+                done = tuple((n, self._replace(s, mapping)) for n, s in holes)
+                return SizeOpaque(key, expression, done)
+            case _:
+                return size
+
+    def _type(self, type_: Type, mapping: list[tuple[Size, Size]]) -> Type:
+        match type_:
+            case Array(size, element, unique):
+                done = self._size(size, mapping)
+                return Array(done, self._type(element, mapping), unique)
+            case Record(fields):
+                return Record(tuple((n, self._type(t, mapping)) for n, t in fields))
+            case Sum(constructors):
+                return Sum(
+                    tuple(
+                        (c, tuple(self._type(t, mapping) for t in ts))
+                        for c, ts in constructors
+                    )
+                )
+            case Named(name, arguments, lifted, unique) if arguments:
+                inner = tuple(
+                    self._size(a, mapping) if is_size(a) else self._type(a, mapping)  # type: ignore[arg-type]
+                    for a in arguments
+                )
+                return Named(name, inner, lifted, unique)
+            case Arrow(parameter, argument, result, exts):
+                argument = self._type(argument, mapping)
+                before = len(self.made)
+                inside = self._seen_in(result, mapping)
+                result = self._type(result, inside)
+                more = tuple(self.made[before:])
+                del self.made[before:]
+                return Arrow(parameter, argument, result, (*exts, *more))
+            case _:
+                return type_
+
+
+def move_exts_inwards(exts: tuple[Name, ...], type_: Type) -> tuple[tuple[Name, ...], Type]:
+    """`?[n].bool -> [n]bool` becomes `bool -> ?[n].[n]bool`; what stays here, type."""
+    if not exts:
+        return (), type_
+    produced, _ = produced_and_taken(type_)
+    here = tuple(e for e in exts if e in produced)
+    there = tuple(e for e in exts if e not in produced)
+
+    def deeper(term: Type) -> Type:
+        match term:
+            case Arrow(parameter, argument, result, own):
+                inner, result = move_exts_inwards(
+                    tuple(dict.fromkeys((*there, *own))), result
+                )
+                return Arrow(parameter, argument, result, inner)
+            case Record(fields):
+                return Record(tuple((n, deeper(t)) for n, t in fields))
+            case Sum(constructors):
+                return Sum(
+                    tuple((c, tuple(deeper(t) for t in ts)) for c, ts in constructors)
+                )
+            case _:
+                return term
+
+    return here, (deeper(type_) if there else type_)

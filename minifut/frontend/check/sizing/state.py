@@ -1,0 +1,350 @@
+"""What the second pass knows: size metas, rigid sizes, the types of values.
+
+A size meta is
+
+    flexible      to be found
+    linked        found
+    instantiated  to be found, from instantiating a type or size parameter: it may turn
+                  out to be existential, if the parameter is lifted
+    copy          another occurrence of an instantiated one; equal to it unless that
+                  turns existential
+    existential   bound inside some function type it was unified with
+    closed        generalised, or bound for the time of one unification only
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.frontend.check.messages import error, quote, show
+from minifut.frontend.check.size_terms import arithmetic
+from minifut.frontend.types import (
+    Arrow,
+    Named,
+    Record,
+    Scalar,
+    Scheme,
+    SizeApply,
+    SizeConst,
+    SizeMeta,
+    SizeOpaque,
+    SizeVar,
+    Sum,
+    map_type,
+    mark_unique,
+    show_size,
+    substitute,
+)
+
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend import syntax
+    from minifut.frontend.check.environment import Context
+    from minifut.frontend.check.inference.state import Inference
+    from minifut.frontend.types import Size, Type
+
+
+@dataclass(slots=True)
+class SizeInfo:
+    """What is known of a size meta."""
+
+    level: int
+    kind: str
+    location: Location | None
+    purpose: str | None
+    """what it arises from, for messages"""
+    base: str
+    link: Size | None = None
+    lifted: str = ""
+    canonical: int = -1
+    occurrence: int = -1
+    key: object = None
+    """for an existential: what it was unified with"""
+    computed_at: Location | None = None
+    """for an existential: it stands for a size computed there"""
+
+
+@dataclass(slots=True)
+class Rigid:
+    """A size that unifies with itself only: a parameter, or unknown."""
+
+    level: int
+    is_parameter: bool
+    location: Location | None
+    source: str = ""
+    """where an unknown size comes from, for messages"""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Why sizes must be equal, for messages."""
+
+    purpose: str | None
+    location: Location
+
+
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+class Sizing:
+    """The sizes of one definition."""
+
+    def __init__(self, context: Context, inference: Inference) -> None:
+        self.context = context
+        self.inference = inference
+        self.level = 0
+        self.metas: list[SizeInfo] = []
+        self.rigid: dict[Name, Rigid] = {}
+        self.values: dict[Name, Scheme] = {}
+        self.nodes: list[syntax.Exp | syntax.Pattern | syntax.TypeExp] = []
+        """all that carries a type, to be finished at the end"""
+        self.functions: list[syntax.LetFunction] = []
+        self.recursive: Name | None = None
+        self._occurrences = 0
+
+    # --- metas and unknown sizes ------------------------------------------------
+
+    def fresh(
+        self,
+        location: Location | None,
+        purpose: str | None = None,
+        base: str = "d",
+        kind: str = "flexible",
+        lifted: str = "",
+    ) -> SizeMeta:
+        """A size to be found."""
+        self.metas.append(
+            SizeInfo(self.level, kind, location, purpose, base, lifted=lifted)
+        )
+        return SizeMeta(len(self.metas) - 1)
+
+    def copy_of(self, size: SizeMeta, occurrence: int) -> SizeMeta:
+        """Another occurrence of an instantiated size."""
+        info = self.metas[size.id]
+        copy = SizeInfo(self.level, "copy", info.location, info.purpose, info.base)
+        copy.canonical, copy.occurrence = size.id, occurrence
+        self.metas.append(copy)
+        return SizeMeta(len(self.metas) - 1)
+
+    def unknown(self, location: Location, source: str, base: str = "d") -> Name:
+        """A name for a size that nothing is known of."""
+        name = self.context.names.fresh(base)
+        self.rigid[name] = Rigid(self.level, False, location, source)
+        return name
+
+    def bind_size_like(self, name: Name, location: Location | None) -> None:
+        """A variable may occur in sizes, as itself."""
+        self.rigid[name] = Rigid(self.level, True, location)
+
+    # --- normal forms -------------------------------------------------------------
+
+    def normal(self, size: Size) -> Size:
+        """A size with found metas replaced."""
+        match size:
+            case SizeMeta(number):
+                info = self.metas[number]
+                if info.kind == "copy":
+                    canonical = self.metas[info.canonical]
+                    if canonical.kind != "linked":
+                        return size
+                    info = canonical
+                if info.kind != "linked":
+                    return size
+                assert info.link is not None
+                info.link = self.normal(info.link)
+                return info.link
+            case SizeApply(function, arguments):
+                done = tuple(self.normal(a) for a in arguments)
+                if len(done) == 2 and isinstance(function, str):
+                    return arithmetic(function, *done)
+                return SizeApply(function, done)
+            case SizeOpaque(key, expression, substitution) if substitution:
+                done_holes = tuple((n, self.normal(s)) for n, s in substitution)
+                return SizeOpaque(key, expression, done_holes)
+            case _:
+                return size
+
+    def normal_type(self, type_: Type) -> Type:
+        """A type with found sizes replaced."""
+        return map_type(type_, _scalars, self.normal)
+
+    def show(self, type_: Type) -> str:
+        """A type for a message."""
+        return show(map_type(self.normal_type(type_), _scalars, self._named))
+
+    def show_size(self, size: Size) -> str:
+        return show_size(self._named(self.normal(size)))
+
+    def _named(self, size: Size) -> Size:
+        """Metas as names that can be shown."""
+        match size:
+            case SizeMeta(number):
+                info = self.metas[number]
+                numbered = info.base + str(number).translate(_SUBSCRIPTS)
+                shown = numbered if info.base in ("d", "dv") else info.base
+                return SizeVar(Name(shown, 0))
+            case SizeApply(function, arguments):
+                return SizeApply(function, tuple(self._named(a) for a in arguments))
+            case _:
+                return size
+
+    # --- fresh sizes for known types ------------------------------------------------
+
+    def freshen(
+        self,
+        type_: Type,
+        location: Location,
+        kind: str = "flexible",
+        lifted: str = "",
+        purpose: str | None = None,
+        base: str = "d",
+        replaced: dict[int, Size] | None = None,
+    ) -> Type:
+        """The same type with every size new; `replaced` notes what each stood for."""
+
+        def on_size(size: Size) -> Size:
+            meta = self.fresh(location, purpose, base, kind, lifted)
+            if replaced is not None:
+                replaced[meta.id] = size
+            return meta
+
+        def on_type(term: Type) -> Type | None:
+            match term:
+                case Scalar():
+                    return term
+                case Arrow(parameter, argument, result, _):
+                    done = map_type(argument, on_type, on_size)
+                    return Arrow(
+                        parameter, done, map_type(result, on_type, on_size)
+                    )
+                case _:
+                    return None
+
+        return map_type(type_, on_type, on_size)
+
+    def inferred(self, type_: Type, location: Location, lifted: str = "") -> Type:
+        """A type found by the first pass, with sizes to be found."""
+        whole = self.inference.finish(type_)
+        sized = self.freshen(whole, location, "instantiated", lifted)
+        self.register_binders(sized, location)
+        return sized
+
+    def register_binders(self, type_: Type, location: Location) -> None:
+        """Let sizes inside a function type be linked to its own parameters."""
+        match type_:
+            case Arrow(parameter, argument, result):
+                if parameter is not None:
+                    self.bind_size_like(parameter, location)
+                self.register_binders(argument, location)
+                self.register_binders(result, location)
+            case Record(fields):
+                for _, inner in fields:
+                    self.register_binders(inner, location)
+            case Sum(constructors):
+                for _, payload in constructors:
+                    for inner in payload:
+                        self.register_binders(inner, location)
+
+    # --- values -------------------------------------------------------------------
+
+    def scheme(self, name: Name) -> Scheme:
+        found = self.values.get(name)
+        return self.context.values[name] if found is None else found
+
+    def value_type(self, name: Name, node: syntax.Var) -> Type:
+        """The type of a value at one use; fills in `node.instance`."""
+        if name == self.recursive:
+            assert node.type is not None
+            node.instance = {}
+            return self.inferred(node.type, node.location)
+        return self.instantiate(self.scheme(name), node)
+
+    def instantiate(self, scheme: Scheme, node: syntax.Var) -> Type:
+        """A scheme with fresh sizes, and types from the first pass."""
+        if not scheme.parameters:
+            node.instance = {}
+            return scheme.type
+        found = node.instance or {}
+        kinds = dict(scheme.parameters)
+        instance: dict[Name, Type | Size] = {}
+        seen: dict[Name, Type] = {}
+        purpose = f"instantiated size parameter of {quote(str(node.name))}"
+        for parameter, kind in scheme.parameters:
+            if kind == "size":
+                instance[parameter] = self.fresh(
+                    node.location, purpose, parameter.base, "instantiated", "^"
+                )
+            else:
+                instance[parameter] = self.inference.finish(found[parameter])  # type: ignore[arg-type]
+
+        def on_type(term: Type) -> Type | None:
+            if isinstance(term, Scalar):
+                return term
+            if not isinstance(term, Named) or term.name not in kinds:
+                return None
+            name = term.name
+            if name in seen:
+                type_ = self._another(seen[name])
+            else:
+                kind = kinds[name]
+                whole = instance[name]
+                type_ = self.freshen(whole, node.location, "instantiated", kind)  # type: ignore[arg-type]
+                self.register_binders(type_, node.location)
+                seen[name] = type_
+                instance[name] = type_
+            return mark_unique(type_) if term.unique else type_
+
+        sizes = {p: s for p, s in instance.items() if isinstance(s, SizeMeta)}
+        type_ = substitute(scheme.type, sizes) if sizes else scheme.type  # type: ignore[arg-type]
+        node.instance = instance
+        return map_type(type_, on_type, lambda size: size)
+
+    def _another(self, type_: Type) -> Type:
+        """Another occurrence of an instantiated type, with sizes of its own."""
+        self._occurrences += 1
+        occurrence = self._occurrences
+
+        def on_size(size: Size) -> Size:
+            assert isinstance(size, SizeMeta)
+            return self.copy_of(size, occurrence)
+
+        return map_type(type_, _scalars, on_size)
+
+    # --- messages -----------------------------------------------------------------
+
+    def note_on(self, *sizes: Size) -> str:
+        """Where unknown sizes come from."""
+        lines = []
+        for size in sizes:
+            size = self.normal(size)
+            info = self.rigid.get(size.name) if isinstance(size, SizeVar) else None
+            if info is not None and not info.is_parameter and info.source:
+                place = info.location
+                where = f" at {place.line}:{place.column}" if place else ""
+                shown = quote(self.show_size(size))
+                lines.append(f"Note: {shown} is {info.source}{where}.")
+        return "\n".join(dict.fromkeys(lines))
+
+    def ambiguous(self, info: SizeInfo, name: str) -> Exception:
+        """The error for a size that nothing determines."""
+        arising = f" arising from {info.purpose}" if info.purpose else ""
+        return error(
+            info.location,
+            f"Ambiguous size {quote(name)}{arising}.",
+            "ambiguous-size",
+            "add a type annotation that says what the size is",
+        )
+
+
+def _scalars(term: Type) -> Type | None:
+    return term if isinstance(term, Scalar) else None
+
+
+def is_constant(size: Size, value: int) -> bool:
+    """Is a size this number?"""
+    return isinstance(size, SizeConst) and size.value == value
+
+

@@ -1,0 +1,329 @@
+"""Types without sizes: unification.
+
+The first pass of the checker looks at types as if arrays had a rank only; sizes in
+them are carried along and never compared. A type to be found is a `Meta`; the solver
+knows of each what it must be:
+
+    Free(lifted)          anything (that may be stored in an array if lifted is "")
+    OneOf(names)          one of these scalar types: numeric literals and operators
+    HasFields(fields)     a record with at least these fields
+    HasConstructors(...)  a sum with at least these constructors
+
+Metas are linked with path compression, so that the work is linear in the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.frontend.check.environment import plain
+from minifut.frontend.check.messages import Mismatch
+from minifut.frontend.types import (
+    Array,
+    Arrow,
+    Meta,
+    Named,
+    Record,
+    Scalar,
+    Sum,
+    is_size,
+    map_type,
+    record,
+    show,
+)
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+    from minifut.frontend.types import Type
+    from minifut.names import Name
+
+
+@dataclass(slots=True)
+class Free:
+    """Anything; `lifted` as for type parameters."""
+
+    lifted: str
+
+
+@dataclass(slots=True)
+class OneOf:
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class HasFields:
+    fields: dict[str, Type]
+
+
+@dataclass(slots=True)
+class HasConstructors:
+    constructors: dict[str, tuple[Type, ...]]
+
+
+Wanted = Free | OneOf | HasFields | HasConstructors
+
+_LIFTEDNESS = {"": 0, "~": 1, "^": 2}
+
+
+def show_constructors(constructors: dict[str, tuple[Type, ...]]) -> str:
+    """A sum type as far as it is known."""
+    return show(Sum(tuple(sorted(constructors.items()))))
+
+
+class Solver:
+    """The metas of one definition."""
+
+    __slots__ = ("links", "wanted", "levels", "origins", "parameter_levels", "_done")
+
+    def __init__(self) -> None:
+        self.links: list[Type | None] = []
+        self.wanted: list[Wanted] = []
+        self.levels: list[int] = []
+        self.origins: list[Location | None] = []
+        self.parameter_levels: dict[Name, int] = {}
+        self._done: dict[int, Type] = {}
+
+    def fresh(self, wanted: Wanted, level: int, origin: Location | None) -> Meta:
+        """A type to be found."""
+        self.links.append(None)
+        self.wanted.append(wanted)
+        self.levels.append(level)
+        self.origins.append(origin)
+        return Meta(len(self.links) - 1)
+
+    def resolve(self, type_: Type) -> Type:
+        """Follow links at the head of a type."""
+        links = self.links
+        if not isinstance(type_, Meta) or links[type_.id] is None:
+            return type_
+        path = []
+        while isinstance(type_, Meta) and links[type_.id] is not None:
+            path.append(type_.id)
+            type_ = links[type_.id]
+        for number in path:
+            links[number] = type_
+        return type_
+
+    def finish(self, type_: Type) -> Type:
+        """The type with all solved metas replaced."""
+        done = self._done
+
+        def on_type(term: Type) -> Type | None:
+            if isinstance(term, Scalar):
+                return term
+            if not isinstance(term, Meta):
+                return None
+            head = self.resolve(term)
+            if isinstance(head, Meta):
+                return head
+            known = done.get(term.id)
+            if known is None:
+                known = map_type(head, on_type, lambda size: size)
+                if not _has_meta(known):
+                    done[term.id] = known
+            return known
+
+        return map_type(type_, on_type, lambda size: size)
+
+    # --- unification ----------------------------------------------------------
+
+    def unify(self, left: Type, right: Type, path: tuple[str, ...] = ()) -> None:
+        """Make two types equal, or raise `Mismatch`."""
+        left, right = self.resolve(left), self.resolve(right)
+        if left is right:
+            return
+        match left, right:
+            case Meta(one), Meta(other):
+                if one != other:
+                    self._join(one, other, path)
+            case Meta(number), _:
+                self._assign(number, right, path)
+            case _, Meta(number):
+                self._assign(number, left, path)
+            case Scalar(one), Scalar(other) if one == other:
+                pass
+            case Array(_, one), Array(_, other):
+                self.unify(one, other, path)
+            case Arrow(_, a, b), Arrow(_, c, d):
+                self.unify(a, c, path)
+                self.unify(b, d, path)
+            case Record(), Record():
+                self._unify_records(left, right, path)
+            case Sum(), Sum():
+                self._unify_sums(left, right, path)
+            case Named(one, ones), Named(other, others) if one == other:
+                for a, b in zip(ones, others, strict=False):
+                    if not is_size(a) and not is_size(b):
+                        self.unify(a, b, path)
+            case _:
+                raise Mismatch(left, right, path)
+
+    def _unify_records(self, left: Record, right: Record, path: tuple[str, ...]) -> None:
+        ones, others = dict(left.fields), dict(right.fields)
+        if ones.keys() != others.keys():
+            if left.is_tuple and right.is_tuple:
+                note = (
+                    f"Tuples have {len(ones)} and {len(others)} elements respectively."
+                )
+            else:
+                unshared = sorted(ones.keys() ^ others.keys())
+                note = f"Unshared fields: {', '.join(unshared)}."
+            raise Mismatch(left, right, path, note)
+        for name, type_ in ones.items():
+            self.unify(type_, others[name], (*path, f"field '{name}'"))
+
+    def _unify_sums(self, left: Sum, right: Sum, path: tuple[str, ...]) -> None:
+        ones, others = dict(left.constructors), dict(right.constructors)
+        if ones.keys() != others.keys():
+            raise Mismatch(left, right, path, _unshared(ones, others))
+        self._shared_constructors(ones, others, path)
+
+    def _shared_constructors(
+        self,
+        ones: dict[str, tuple[Type, ...]],
+        others: dict[str, tuple[Type, ...]],
+        path: tuple[str, ...],
+    ) -> None:
+        for name in ones.keys() & others.keys():
+            one, other = ones[name], others[name]
+            if len(one) != len(other):
+                raise Mismatch(
+                    Sum(((name, one),)),
+                    Sum(((name, other),)),
+                    path,
+                    f"Constructors #{name} differ in arity.",
+                )
+            for a, b in zip(one, other, strict=True):
+                self.unify(a, b, (*path, f"constructor #{name}"))
+
+    def _assign(self, number: int, type_: Type, path: tuple[str, ...]) -> None:
+        type_ = plain(type_)
+        self._occurs(number, type_)
+        self.links[number] = type_
+        match self.wanted[number], type_:
+            case Free(lifted), _:
+                self._lower(lifted, type_)
+            case OneOf(names), Scalar(name) if name in names:
+                pass
+            case OneOf(names), _:
+                note = f"It must be one of {', '.join(names)}."
+                raise Mismatch(OneOf(names), type_, path, note)
+            case HasFields(fields), Record(others) if fields.keys() <= dict(
+                others
+            ).keys():
+                for name, expected in fields.items():
+                    found = dict(others)[name]
+                    self.unify(expected, found, (*path, f"field '{name}'"))
+            case HasFields(fields), _:
+                note = f"It must be a record with fields {show(record(fields))}."
+                raise Mismatch(record(fields), type_, path, note)
+            case HasConstructors(ones), Sum(others) if ones.keys() <= dict(
+                others
+            ).keys():
+                self._shared_constructors(ones, dict(others), path)
+            case HasConstructors(ones), Sum(others):
+                known = Sum(tuple(sorted(ones.items())))
+                raise Mismatch(known, type_, path, _unshared(ones, dict(others)))
+            case HasConstructors(ones), _:
+                note = f"It must have constructors {show_constructors(ones)}."
+                raise Mismatch(Sum(tuple(sorted(ones.items()))), type_, path, note)
+
+    def _join(self, one: int, other: int, path: tuple[str, ...]) -> None:
+        a, b = self.wanted[one], self.wanted[other]
+        merged: Wanted
+        match a, b:
+            case Free(x), Free(y):
+                merged = Free(min(x, y, key=_LIFTEDNESS.__getitem__))
+            case Free(), _:
+                merged = b
+            case _, Free():
+                merged = a
+            case OneOf(xs), OneOf(ys):
+                both = tuple(x for x in xs if x in ys)
+                if not both:
+                    note = (
+                        f"One must be one of {', '.join(xs)}, "
+                        f"the other one of {', '.join(ys)}."
+                    )
+                    raise Mismatch(a, b, path, note)
+                merged = OneOf(both)
+            case HasFields(xs), HasFields(ys):
+                merged = HasFields({**xs, **ys})
+            case HasConstructors(xs), HasConstructors(ys):
+                merged = HasConstructors({**xs, **ys})
+            case _:
+                raise Mismatch(a, b, path)
+        self.links[other] = Meta(one)
+        self.wanted[one] = merged
+        self.levels[one] = min(self.levels[one], self.levels[other])
+        if isinstance(a, HasFields) and isinstance(b, HasFields):
+            for name in a.fields.keys() & b.fields.keys():
+                self.unify(a.fields[name], b.fields[name], (*path, f"field '{name}'"))
+        if isinstance(a, HasConstructors) and isinstance(b, HasConstructors):
+            self._shared_constructors(a.constructors, b.constructors, path)
+
+    def _lower(self, lifted: str, type_: Type) -> None:
+        """Hand the demand of being storable down to the metas of a type."""
+        type_ = self.resolve(type_)
+        match type_:
+            case Meta(number):
+                wanted = self.wanted[number]
+                if isinstance(wanted, Free) and (
+                    _LIFTEDNESS[lifted] < _LIFTEDNESS[wanted.lifted]
+                ):
+                    self.wanted[number] = Free(lifted)
+            case Record(fields):
+                for _, inner in fields:
+                    self._lower(lifted, inner)
+            case Sum(constructors):
+                for _, inners in constructors:
+                    for inner in inners:
+                        self._lower(lifted, inner)
+
+    def _occurs(self, number: int, type_: Type) -> None:
+        """Refuse infinite types and types of a deeper scope; lower levels."""
+        level = self.levels[number]
+        stack = [type_]
+        while stack:
+            term = self.resolve(stack.pop())
+            match term:
+                case Meta(other):
+                    if other == number:
+                        raise Mismatch(Meta(number), type_, (), "Occurs check")
+                    if self.levels[other] > level:
+                        self.levels[other] = level
+                    wanted = self.wanted[other]
+                    if isinstance(wanted, HasFields):
+                        stack += wanted.fields.values()
+                    elif isinstance(wanted, HasConstructors):
+                        stack += [t for ts in wanted.constructors.values() for t in ts]
+                case Array(_, element):
+                    stack.append(element)
+                case Record(fields):
+                    stack += [t for _, t in fields]
+                case Sum(constructors):
+                    stack += [t for _, ts in constructors for t in ts]
+                case Arrow(_, argument, result):
+                    stack += [argument, result]
+                case Named(name, arguments):
+                    if self.parameter_levels.get(name, 0) > level:
+                        raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
+                    stack += [a for a in arguments if not is_size(a)]
+
+
+def _has_meta(type_: Type) -> bool:
+    found = False
+
+    def on_type(term: Type) -> Type | None:
+        nonlocal found
+        found = found or isinstance(term, Meta)
+        return term if found else None
+
+    map_type(type_, on_type, lambda size: size)
+    return found
+
+
+def _unshared(ones: dict, others: dict) -> str:
+    missing = sorted(others.keys() - ones.keys()) + sorted(ones.keys() - others.keys())
+    return f"Unshared constructors: {', '.join('#' + c for c in missing)}."

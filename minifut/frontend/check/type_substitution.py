@@ -1,0 +1,91 @@
+"""Replacing abstract types, which may have parameters, inside of types.
+
+    t  ↦  ?[n].[n]bool      in  t -> t      gives  [n]bool -> ?[m].[m]bool
+
+Unknown sizes of what is put in are bound at the nearest function result; those that
+find none are returned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.frontend.check.environment import TypeBinding
+from minifut.frontend.types import (
+    Array,
+    Arrow,
+    Named,
+    Record,
+    SizeVar,
+    Sum,
+    Type,
+    is_size,
+    mark_unique,
+    substitute,
+    substitute_size,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minifut.frontend.types import Size
+    from minifut.names import Name, NameSource
+
+Replacement: TypeAlias = "TypeBinding | Size"
+
+
+def replace_types(
+    names: NameSource, type_: Type, mapping: Mapping[Name, Replacement]
+) -> tuple[Type, tuple[Name, ...]]:
+    """The type with names replaced, and the unknown sizes left over."""
+    if not mapping:
+        return type_, ()
+    sizes = {n: r for n, r in mapping.items() if not isinstance(r, TypeBinding)}
+    left_over: list[Name] = []
+
+    def go(term: Type) -> Type:
+        match term:
+            case Array(size, element, unique):
+                return Array(substitute_size(size, sizes), go(element), unique)
+            case Record(fields):
+                return Record(tuple((n, go(t)) for n, t in fields))
+            case Sum(constructors):
+                return Sum(
+                    tuple((c, tuple(go(t) for t in ts)) for c, ts in constructors)
+                )
+            case Arrow(parameter, argument, result, exts):
+                argument = go(argument)
+                before = len(left_over)
+                result = go(result)
+                if not isinstance(result, Arrow):
+                    exts = (*left_over[before:], *exts)
+                    del left_over[before:]
+                return Arrow(parameter, argument, result, exts)
+            case Named(name, arguments, lifted, unique):
+                done = tuple(
+                    substitute_size(a, sizes) if is_size(a) else go(a)  # type: ignore[arg-type]
+                    for a in arguments
+                )
+                binding = mapping.get(name)
+                if not isinstance(binding, TypeBinding):
+                    return Named(name, done, lifted, unique)
+                found, exts = apply_binding(names, binding, done)
+                left_over.extend(exts)
+                return mark_unique(found) if unique else found
+            case _:
+                return term
+
+    return go(type_), tuple(left_over)
+
+
+def apply_binding(
+    names: NameSource, binding: TypeBinding, arguments: tuple[Type | Size, ...]
+) -> tuple[Type, tuple[Name, ...]]:
+    """A type abbreviation applied to arguments; its unknown sizes are new."""
+    fresh = tuple(names.like(e) for e in binding.exts)
+    mapping: dict[Name, Type | Size] = {
+        e: SizeVar(f) for e, f in zip(binding.exts, fresh, strict=True)
+    }
+    for (parameter, _), argument in zip(binding.parameters, arguments, strict=True):
+        mapping[parameter] = argument
+    return (substitute(binding.type, mapping) if mapping else binding.type), fresh
