@@ -1,0 +1,39 @@
+"""Dialects: which expressions a program may contain, and where.
+
+`KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
+parameters, and SOACs may stand only inside the bodies of segmented operations.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import CORE_EXPRESSIONS
+from minifut.ir.kernels import KERNEL_EXPRESSIONS
+from minifut.ir.node import value
+from minifut.ir.soacs import SOAC_EXPRESSIONS
+
+
+@value
+class Dialect:
+    """`expressions` are allowed anywhere, `inside` only in bodies of segmented
+    operations."""
+
+    name: str
+    expressions: frozenset[type]
+    inside: frozenset[type] = frozenset()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def allows(self, expression: type, in_kernel: bool) -> bool:
+        """Whether an expression of that class may stand there."""
+        return expression in self.expressions or (
+            in_kernel and expression in self.inside
+        )
+
+
+SOACS = Dialect("Soacs", frozenset(CORE_EXPRESSIONS + SOAC_EXPRESSIONS))
+KERNELS = Dialect(
+    "Kernels",
+    (SOACS.expressions - frozenset(SOAC_EXPRESSIONS)) | frozenset(KERNEL_EXPRESSIONS),
+    inside=frozenset(SOAC_EXPRESSIONS),
+)
