@@ -1,0 +1,162 @@
+"""The whole program: Kernels dialect to KernelCode, under one schedule.
+
+Functions become host functions, segmented operations kernels; what kernels and asserts
+may fail with is numbered from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.analysis.in_place import InPlace, in_place_updates
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, Constant, Program
+from minifut.ir.parser import names_after
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.free_memory import free_memory
+from minifut.kernel_code.host_code import receive, transfer, value_of
+from minifut.kernel_code.index_functions import Array, whole
+from minifut.kernel_code.lower_host import HostBuilder, HostValue
+from minifut.kernel_code.residence import Residence
+from minifut.names import Name
+
+
+@dataclass(slots=True)
+class EntryCode:
+    """An entry point: its core function, and the shapes of its array results in terms
+    of the function's parameters and results."""
+
+    entry: core.Entry
+    function: core.Function
+
+
+@dataclass(slots=True)
+class LoweredProgram:
+    """What the printers need. `constants` is a host function whose results are the
+    values that functions see under the names `constant_names`."""
+
+    schedule: str
+    kernels: list[kc.Kernel]
+    functions: list[kc.HostFunction]
+    entries: list[EntryCode]
+    failures: list[kc.Failure]
+    parameters: list[kernels.Parameter]
+    constants: kc.HostFunction | None
+    constant_names: tuple[Name, ...]
+
+
+class ProgramBuilder:
+    """What the host functions of a program share while they are lowered."""
+
+    def __init__(self, program: Program, schedule: str) -> None:
+        self.names = names_after(program)
+        self.schedule = schedule
+        self.functions = {f.name: f for f in program.functions}
+        self.kernels: list[kc.Kernel] = []
+        self.parameters: dict[str, kernels.Parameter] = {}
+        self.constants: dict[Name, HostValue] = {}
+        self.constant_scalars: dict[Name, ScalarType] = {}
+        self.in_place = InPlace()
+        for function in program.functions:
+            found = in_place_updates(function, program)
+            self.in_place.updates |= found.updates
+            self.in_place.copied |= found.copied
+        self.residence = Residence(self.in_place)
+        self._failures: dict[kc.Failure, int] = {}
+        self._kernel_names: dict[str, int] = {}
+
+    @property
+    def failures(self) -> list[kc.Failure]:
+        return list(self._failures)
+
+    def failure(
+        self,
+        message: tuple[str | Atom, ...],
+        types: tuple[ScalarType, ...],
+        backtrace: tuple[str, ...],
+    ) -> int:
+        """The number of a failure; equal ones share one."""
+        holes = iter(types)
+        parts = tuple(p if isinstance(p, str) else next(holes) for p in message)
+        failure = kc.Failure(parts, backtrace)
+        return self._failures.setdefault(failure, len(self._failures) + 1)
+
+    def parameter(self, parameter: kernels.Parameter) -> None:
+        """Remember a tunable parameter of the program."""
+        self.parameters.setdefault(parameter.name, parameter)
+
+    def kernel_name(self, base: str) -> str:
+        """A name for a kernel that no other has."""
+        text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
+        number = self._kernel_names.get(text, 0)
+        self._kernel_names[text] = number + 1
+        return f"{text}_{number + 1}" if number else text
+
+
+def lower_program(program: Program, schedule: str) -> LoweredProgram:
+    """Lower all functions."""
+    build = ProgramBuilder(program, schedule)
+    constants, names = _constants(build, program)
+    functions = [_function(build, f) for f in program.functions]
+    return LoweredProgram(
+        schedule,
+        build.kernels,
+        functions,
+        [EntryCode(e, build.functions[e.function]) for e in program.entries],
+        build.failures,
+        list(build.parameters.values()),
+        constants,
+        names,
+    )
+
+
+def _function(build: ProgramBuilder, function: core.Function) -> kc.HostFunction:
+    host = HostBuilder(build, function.name.base)
+    parameters = receive(host, function.parameters)
+    host.statements_of(function.body.statements)
+    results = tuple(transfer(host, value_of(host, a)) for a in function.body.result)
+    body = free_memory(kc.HostBlock(tuple(host.statements)), results)
+    return kc.HostFunction(function.name, parameters, body, results)
+
+
+def _constants(
+    build: ProgramBuilder, program: Program
+) -> tuple[kc.HostFunction | None, tuple[Name, ...]]:
+    """The constants, evaluated by a host function of their own."""
+    if not program.constants:
+        return None, ()
+    host = HostBuilder(build, "constants")
+    host.statements_of(program.constants)
+    names: list[Name] = []
+    results: list[Atom] = []
+    for statement in program.constants:
+        for bound in statement.pattern:
+            value = value_of(host, bound.name)
+            source = transfer(host, value)
+            if isinstance(source, Constant):
+                build.constants[bound.name] = source
+                continue
+            names.append(bound.name)
+            results.append(source)
+            build.constants[bound.name] = _seen(host, bound, value)
+            if isinstance(bound.type, ScalarType):
+                build.constant_scalars[bound.name] = bound.type
+    body = free_memory(kc.HostBlock(tuple(host.statements)), tuple(results))
+    function = kc.HostFunction(
+        build.names.fresh("constants"), (), body, tuple(results)
+    )
+    return function, tuple(names)
+
+
+def _seen(host: HostBuilder, bound: core.Param, value: HostValue) -> HostValue:
+    """A constant as functions see it: under its own name."""
+    if isinstance(value, Array):
+        assert isinstance(bound.type, ArrayType)
+        memory = kc.Memory(bound.name, value.memory.element)
+        shape = bound.type.shape
+        return whole(memory, shape)
+    return bound.name
+
+

@@ -1,0 +1,53 @@
+"""Nests of parallel loops under the GPU schedule.
+
+    for all i < n, j < m: body        one work-item a point, innermost fastest, so that
+                                      neighbours touch neighbouring memory
+
+The number of work-items is limited: each takes further points at the distance of the whole
+grid, which also bounds the scratch memory that threads may need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.ir.sizes import Size, minimum, product
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.nest_cpu import Visit, unravel
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+
+GROUP = 256
+GROUPS_PER_CORE = 64
+
+
+def launch_nest(
+    host: HostBuilder,
+    base: str,
+    shape: tuple[Size, ...],
+    visit: Visit,
+    *,
+    heavy: bool,
+    parallel: bool,
+) -> None:
+    """Launch a kernel that runs `visit` at each point."""
+    del heavy, parallel
+    total = product(shape)
+    if total.as_constant == 0:
+        return
+    total = host.let_size(total, "points")
+    known = total.as_constant
+    if known is not None and known <= GROUP:
+        threads = Size.constant(GROUP)
+    else:
+        most = host.cores() * (GROUP * GROUPS_PER_CORE)
+        groups = (minimum(total, most) + (GROUP - 1)) // GROUP
+        threads = host.let_size(groups * GROUP, "threads")
+    k = host.kernel(base)
+    thread = k.declare("thread", k.identity("get_global_id"))
+    k.thread = (thread, threads)
+    limit, step = k.size_value(total), k.size_value(threads)
+    with k.loop("at", limit, thread, step) as at:
+        visit(k, unravel(k, at, shape))
+    host.launch(k, threads, GROUP)

@@ -1,0 +1,143 @@
+"""`SegMap` at the level of the grid: a nest of parallel loops that writes results.
+
+    segmap grid (i < n, j < m) {.. return {returns x}}     out[i, j] = x
+                        {writes a [n] with [k] = x}        if (0 <= k < n) a[k] = x
+
+Arrays that a point makes are made where they must lie in the result, if they can.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Param
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType, shape_of
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+
+REPEATED = (core.Loop, core.Replicate, core.Iota, core.Concat, core.Manifest,
+            core.Update, kernels.SegMap)  # fmt: skip
+
+
+def lower(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+) -> None:
+    """Allocate the results and launch one kernel."""
+    body, space = operation.body, operation.space
+    outputs = [
+        output_of(host, bound, result, operation.space)
+        for bound, result in zip(pattern, body.result, strict=True)
+    ]
+    simple = is_simple(operation)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        for name, index in zip(space.indices, at, strict=True):
+            k.bind_index(name, index)
+        run_points(k, body, outputs, at)
+
+    nest = import_module(f"minifut.kernel_code.nest_{host.schedule}")
+    nest.launch_nest(
+        host,
+        pattern[0].name.base if pattern else "check",
+        host.sizes(space.sizes),
+        visit,
+        heavy=any(isinstance(n, core.Loop) for n in walk(body)),
+        parallel=simple,
+    )
+    for bound, output in zip(pattern, outputs, strict=True):
+        host.bind(bound, output)
+
+
+def is_simple(operation: kernels.SegMap) -> bool:
+    """Whether points share no memory: scalars only, each written to its own place."""
+    return all(isinstance(r, kernels.Returns) for r in operation.body.result) and not any(
+        isinstance(node, REPEATED)
+        or (
+            isinstance(node, core.Stm)
+            and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
+            and any(isinstance(p.type, ArrayType) for p in node.pattern)
+        )
+        for node in walk(operation.body)
+    )
+
+
+def output_of(
+    host: HostBuilder,
+    bound: Param,
+    result: kernels.KernelResult,
+    space: kernels.SegSpace,
+) -> Array:
+    """The memory of a result."""
+    match result:
+        case kernels.Returns():
+            sizes = set(space.indices)
+            shape = shape_of(bound.type)
+            if any(size.names() & sizes for size in shape):
+                raise NotInKernel("rows of different sizes")
+            element = bound.type
+            assert isinstance(element, ArrayType)
+            return host.allocate(
+                element.element, host.shape(element), bound.name.base
+            )
+        case kernels.WriteReturns(array, _, _):
+            target = host.array(array)
+            if bound.name in host.in_place.updates:
+                return target
+            return host.copied(target)
+    raise NotInKernel(f"{type(result).__name__} at the level of the grid")
+
+
+def run_points(
+    k: KernelBuilder,
+    body: kernels.KernelBody,
+    outputs: list[Array],
+    at: tuple[kc.Expression, ...],
+) -> None:
+    """The body at one point, and its results."""
+    indices = tuple(k.as_size(index) for index in at)
+    rows: list[tuple[core.Atom, Array]] = []
+    for result, output in zip(body.result, outputs, strict=True):
+        if isinstance(result, kernels.Returns) and output.rank > len(at):
+            rows.append((result.value, output.row(indices)))
+    k.aim(body, tuple(rows))
+    k.statements_of(body.statements)
+    for result, output in zip(body.result, outputs, strict=True):
+        match result:
+            case kernels.Returns(value):
+                k.write(output, indices, k.atom(value))
+            case kernels.WriteReturns(_, shape, writes):
+                for where, value in writes:
+                    write_if_inside(k, output, shape, where, value)
+
+
+def write_if_inside(
+    k: KernelBuilder,
+    output: Array,
+    shape: tuple[core.Size, ...],
+    where: tuple[core.Atom, ...],
+    value: core.Atom,
+) -> None:
+    """`output[where] = value`, unless an index is out of bounds."""
+    del shape
+    inside: kc.Expression | None = None
+    places: list[kc.Expression] = []
+    for atom, size in zip(where, output.shape, strict=False):
+        index = k.named(kc.Cast(k.scalar(atom), kc.LONG), "place")
+        places.append(index)
+        test = kc.Binary(
+            "&&", index >= 0, index < k.size_value(size), kc.TRUTH
+        )
+        inside = test if inside is None else kc.Binary("&&", inside, test, kc.TRUTH)
+    assert inside is not None
+    with k.branch(inside):
+        k.write(output, tuple(places), k.atom(value))
+
+
