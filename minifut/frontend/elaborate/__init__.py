@@ -57,11 +57,14 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     work = Work(NameSource())
     work.specialisations = Specialisations()
     outermost = outermost_frame(checked)
-    modules = Modules(work, outermost, checked.files.get)
+    modules = Modules(work, outermost, checked.imports.get)
     main = checked.program
     modules.declarations(main.declarations, outermost.child())
     made = []
+    asked = set(map(id, checked.entries))
     for declaration, env in modules.entries:
+        if id(declaration) not in asked:
+            continue
         if wanted is None or declaration.name in wanted:
             made.append(entry_point(declaration, env, work))
     return core.Program(

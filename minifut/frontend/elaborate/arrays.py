@@ -1,6 +1,6 @@
 """Indexing, slices, updates, literals and ranges.
 
-    xs[i, a:b]    assert i and a:b in bounds, then  xs[i, a:+(b - a)*1]  for each leaf
+xs[i, a:b]    assert i and a:b in bounds, then  xs[i, a:+(b - a)*1]  for each leaf
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from minifut.frontend.elaborate.values import (
     size_of,
 )
 from minifut.ir import core
-from minifut.ir.core import Atom, Constant, DimSlice, Name
+from minifut.ir.core import Atom, Constant, DimSlice
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import I64, ArrayType, ScalarType, row_type
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Slice:
     """`start:stop:step` with its parts evaluated."""
 
-    __slots__ = ("start", "stop", "step")
+    __slots__ = ("start", "step", "stop")
 
     def __init__(
         self, start: Leaf | None, stop: Leaf | None, step: Leaf | None
@@ -132,9 +133,7 @@ def resolve(
     return tuple(slice_), lengths
 
 
-def _resolve_slice(
-    work: Work, part: Slice, size: Size
-) -> tuple[DimSlice, list[Leaf]]:
+def _resolve_slice(work: Work, part: Slice, size: Size) -> tuple[DimSlice, list[Leaf]]:
     """One dimension's slice: start, length, stride, and what must hold."""
     one = constant(1, I64)
     step = part.step
@@ -293,6 +292,7 @@ def rows_like(value: Value, names: Sequence[Name]) -> Value:
     """An element of an array, its leaves being these names."""
     assert isinstance(value, Array)
     new = [
-        scalar(name, type_) for name, type_ in zip(names, row_leaves(value), strict=True)
+        scalar(name, type_)
+        for name, type_ in zip(names, row_leaves(value), strict=True)
     ]
     return values.with_leaves(value.element, iter(new))

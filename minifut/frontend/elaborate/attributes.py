@@ -1,9 +1,9 @@
 """`#[attribute] e`.
 
-    unsafe           nothing in e is checked
-    trace, opaque    every leaf passes through a `Trace`, `Opaque`
-    scratch          only the shape of e is made; the contents are unspecified
-    others           go to the statements that e makes at this level
+unsafe           nothing in e is checked
+trace, opaque    every leaf passes through a `Trace`, `Opaque`
+scratch          only the shape of e is made; the contents are unspecified
+others           go to the statements that e makes at this level
 """
 
 from __future__ import annotations

@@ -21,9 +21,10 @@ from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
 from minifut.frontend.elaborate.values import Expected, Leaf, Value, scalar
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Constant, Name, Param
+from minifut.ir.core import Atom, Body, Constant, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -184,7 +185,9 @@ def _agree(
         static = resolve_type(expected.type, expected.env, work, emit=True)
         known = static_sizes(static)
         if len(known) == len(sizes):
-            sizes = [s if s is not None else k for s, k in zip(sizes, known, strict=True)]
+            sizes = [
+                s if s is not None else k for s, k in zip(sizes, known, strict=True)
+            ]
     unknown = {
         column: work.names.fresh("size")
         for column, size in zip(columns, sizes, strict=True)
@@ -199,9 +202,7 @@ def _bind_results(
     make: Callable[[list[Body]], core.Exp],
     made: list[tuple[Builder, Value]],
     results: list[Value],
-    agreed: tuple[
-        list[Size | None], dict[tuple[Size, ...], Name], list[list[Size]]
-    ],
+    agreed: tuple[list[Size | None], dict[tuple[Size, ...], Name], list[list[Size]]],
 ) -> Value:
     sizes, unknown, per_branch = agreed
     columns = list(zip(*per_branch, strict=True))
@@ -225,7 +226,9 @@ def _bind_results(
     bodies = []
     for place, (build, _) in enumerate(made):
         result = [build.size_atom(column[place]) for column in unknown]
-        result += [row[place] for row, same in zip(atoms, shared, strict=True) if not same]
+        result += [
+            row[place] for row, same in zip(atoms, shared, strict=True) if not same
+        ]
         bodies.append(build.finish(*result))
     if pattern or any(body.statements for body in bodies):
         work.build.location = work.location
@@ -236,7 +239,7 @@ def _bind_results(
 class within:
     """Statements go to a given builder for a while."""
 
-    __slots__ = ("work", "build", "outer")
+    __slots__ = ("build", "outer", "work")
 
     def __init__(self, work: Work, build: Builder) -> None:
         self.work, self.build = work, build

@@ -14,7 +14,7 @@ from minifut.errors import Location
 from minifut.frontend.elaborate.values import Leaf, size_of
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant
-from minifut.ir.sizes import ONE, Size
+from minifut.ir.sizes import ONE, Extreme, Quotient, Size
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
 
@@ -102,7 +102,15 @@ def _at_upper_bound(size: Size, name: Name, bound: Size) -> Size | None:
 
 
 def _is_natural(work: Work, atom: object) -> bool:
-    return atom in work.sizes or atom in work.below
+    match atom:
+        case Quotient(dividend, divisor, _):
+            positive = (divisor.as_constant or 0) > 0
+            return positive and never_negative(work, dividend)
+        case Extreme(operands, greatest):
+            shown = [never_negative(work, operand) for operand in operands]
+            return any(shown) if greatest else all(shown)
+        case _:
+            return atom in work.sizes or atom in work.below
 
 
 def is_below(work: Work, index: Size, bound: Size) -> bool:

@@ -131,9 +131,7 @@ def _parameter(
     _require_known(type_, frame, work, declaration)
     static = resolve_type(type_, frame, work)
     unique = types.has_unique(type_)
-    own = [
-        Param(work.names.fresh(base), leaf, unique) for leaf in leaf_types(static)
-    ]
+    own = [Param(work.names.fresh(base), leaf, unique) for leaf in leaf_types(static)]
     leaves = (scalar(p.name, p.type) for p in own)
     return own, build(static, leaves, work)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.values import Value
-from minifut.ir.core import EntryType
 from minifut.frontend.types import field_key
+from minifut.ir.core import EntryType
 
 
 def name_and_type(
@@ -20,7 +20,8 @@ def name_and_type(
                 written = written or ascription
                 pattern = inner
             case (
-                syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner)
+                syntax.ParensPattern(inner=inner)
+                | syntax.AttributedPattern(inner=inner)
             ):
                 pattern = inner
             case syntax.NamePattern(name=name):

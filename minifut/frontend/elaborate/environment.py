@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minifut.frontend import syntax
+    from minifut.frontend.check.matching import ModuleBindings
     from minifut.names import Name
 
 
@@ -59,6 +60,7 @@ class Functor:
 
     parameter: syntax.ModuleParam
     signature: syntax.ModuleTypeExp | None
+    bindings: ModuleBindings | None
     body: syntax.ModuleExp
     env: Environment
 
@@ -70,7 +72,7 @@ Signature: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
 class Environment:
     """A frame; see the module."""
 
-    __slots__ = ("terms", "names", "signatures", "outer", "captured")
+    __slots__ = ("captured", "names", "outer", "signatures", "terms")
 
     def __init__(self, outer: Environment | None = None) -> None:
         self.terms: dict[str, Term] = {}

@@ -1,7 +1,7 @@
 """`==` on anything that holds no functions.
 
-    (a, b) == (c, d)    a == c and b == d
-    xs == ys            their sizes are equal and then all elements are
+(a, b) == (c, d)    a == c and b == d
+xs == ys            their sizes are equal and then all elements are
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def _equal_leaves(work: Work, one: Leaf, other: Leaf, guard: Leaf) -> Leaf:
 def _equal_arrays(work: Work, one: Leaf, other: Leaf) -> Leaf:
     """Compare elements in a map over all dimensions, and combine them."""
     from minifut.ir.builder import Builder
-    from minifut.ir.core import Atom, Lambda, Name
+    from minifut.ir.core import Atom, Lambda
     from minifut.ir.soacs import Reduce, redomap
+    from minifut.names import Name
 
     assert isinstance(one.type, ArrayType)
     shape = one.type.shape

@@ -85,7 +85,12 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
                 assert old is not None
                 value = evaluate(exp.value, env, work)
                 new = sections.update_steps(
-                    work, env, old, exp.steps, value, exp.location  # type: ignore[arg-type]
+                    work,
+                    env,
+                    old,
+                    exp.steps,
+                    value,
+                    exp.location,  # type: ignore[arg-type]
                 )
                 env, own = (env.extendable() if own else env.child()), True
                 env.bind(exp.name, exp.name_resolved, new)
@@ -103,18 +108,14 @@ def evaluate_leaf(exp: syntax.Exp, env: Environment, work: Work) -> Leaf:
     return value
 
 
-def local_function(
-    exp: syntax.LetFunction, env: Environment, work: Work
-) -> Closure:
+def local_function(exp: syntax.LetFunction, env: Environment, work: Work) -> Closure:
     """`let f p = e`."""
     return Closure(
         exp.name,
         exp.parameters,
         exp.value,
         env.capture(),
-        sizes=tuple(
-            p for p in exp.type_parameters if isinstance(p, syntax.SizeParam)
-        ),
+        sizes=tuple(p for p in exp.type_parameters if isinstance(p, syntax.SizeParam)),
         unsafe=work.unsafe,
     )
 

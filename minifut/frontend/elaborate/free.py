@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
+from typing import Any
 
 from minifut.frontend import syntax
 from minifut.names import Name
 
 
 @cache
-def _child_fields(cls: type) -> tuple[str, ...]:
+def _child_fields(cls: Any) -> tuple[str, ...]:
     skipped = {"location", "type", "exts", "instance"}
     return tuple(f.name for f in fields(cls) if f.name not in skipped)
 

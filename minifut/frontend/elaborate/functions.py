@@ -154,7 +154,32 @@ def _key(value: Value, sizes: Sizes) -> Hashable:
             return _INLINE
 
 
-_PLAIN = frozenset("+ - * / % // %% ** & | ^ << >> >>> < <= > >= == != && ||".split())
+_PLAIN = frozenset(
+    [
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "//",
+        "%%",
+        "**",
+        "&",
+        "|",
+        "^",
+        "<<",
+        ">>",
+        ">>>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "==",
+        "!=",
+        "&&",
+        "||",
+    ]
+)
 
 
 def _static_key(static: Static, sizes: Sizes) -> Hashable:
@@ -212,9 +237,7 @@ def _make(
     bound = replace(closure, instance=None, env=closure.env.child(), arguments=())
     for name, term in instance.items():
         bound.env.names[name] = (
-            inside.get(term, term)
-            if isinstance(term, Size)
-            else _renamed(term, inside)
+            inside.get(term, term) if isinstance(term, Size) else _renamed(term, inside)
         )
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type

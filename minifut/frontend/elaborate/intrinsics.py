@@ -24,9 +24,9 @@ from minifut.frontend.elaborate.values import (
     size_of,
 )
 from minifut.ir import core
-from minifut.ir.core import Name
 from minifut.ir.sizes import Size
 from minifut.ir.types import SCALARS, ArrayType
+from minifut.names import Name
 
 
 def _natural(call: Call, number: Value, what: str) -> Size:
@@ -56,6 +56,11 @@ def _iota(call: Call) -> Value:
 def _replicate(call: Call) -> Value:
     number, value = call.arguments
     return arrays.replicate(call.work, _natural(call, number, "Size"), value)
+
+
+def _reduce(call: Call, commutative: bool) -> Value:
+    function, neutral, array = call.arguments
+    return soacs.reduce(call, function, neutral, array, commutative)
 
 
 def _zip(call: Call) -> Value:
@@ -146,8 +151,8 @@ def _unsupported(name: str) -> Callable[[Call], Value]:
 def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
     table: dict[str, tuple[int, Callable[[Call], Value]]] = {
         "map": (2, soacs.map_),
-        "reduce": (3, lambda c: soacs.reduce(c, *c.arguments)),
-        "reduce_comm": (3, lambda c: soacs.reduce(c, *c.arguments, commutative=True)),
+        "reduce": (3, lambda c: _reduce(c, False)),
+        "reduce_comm": (3, lambda c: _reduce(c, True)),
         "scan": (3, soacs.scan),
         "zip": (2, _zip),
         "unzip": (1, _unzip),

@@ -21,8 +21,9 @@ from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
 from minifut.frontend.elaborate.values import Call, Value
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Body, Lambda, Name, Param, Stm
+from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.sizes import Size
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -86,7 +87,9 @@ def _outer_sizes(
         known = static_sizes(resolve_type(expected.type, expected.env, work, emit=True))
         known = known[1:] if rows else known
         if len(known) == len(found):
-            found = [f if f is not None else k for f, k in zip(found, known, strict=True)]
+            found = [
+                f if f is not None else k for f, k in zip(found, known, strict=True)
+            ]
     if None in found:
         raise CompileError(
             call.location,
@@ -128,7 +131,7 @@ def hoist(work: Work, build: Builder, sizes: list[Size], mark: int) -> None:
             waiting.extend(_needs(made[name]))
     if not wanted:
         return
-    kept = []
+    kept: list[Stm] = []
     for statement in build.statements:
         moves = any(p.name in wanted for p in statement.pattern)
         (work.build.statements if moves else kept).append(statement)

@@ -19,9 +19,10 @@ from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.values import Leaf, Value, scalar
 from minifut.ir import core
-from minifut.ir.core import Atom, Name, Param
+from minifut.ir.core import Atom, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -84,8 +85,8 @@ class _Loop:
         def visit(type_: types.Type | None, value: Value) -> None:
             match type_, value:
                 case types.Array(size, element), values.Array(_, inner):
-                    name = size.name if isinstance(size, types.SizeVar) else None
-                    found.append(name if name in wanted else None)
+                    varies = isinstance(size, types.SizeVar) and size.name in wanted
+                    found.append(size.name if varies else None)  # type: ignore[union-attr]
                     visit(element, inner)
                 case types.Record(fields), values.Record(parts):
                     by_name = dict(fields)

@@ -6,11 +6,11 @@ left out of the module, so that opening it cannot shadow anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
-from minifut.frontend import syntax, types
+from minifut.frontend import syntax
 from minifut.frontend.elaborate.environment import (
     Deferred,
     Environment,
@@ -21,9 +21,11 @@ from minifut.frontend.elaborate.environment import (
     Thunk,
 )
 from minifut.frontend.elaborate.expressions import evaluate, lookup
+from minifut.frontend.elaborate.static_types import TypeFunction
 from minifut.frontend.elaborate.values import Closure, Value
 
 if TYPE_CHECKING:
+    from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
     from minifut.frontend.elaborate.work import Work
     from minifut.names import Name
 
@@ -146,26 +148,29 @@ class Modules:
         self, declaration: syntax.ModuleDeclaration, env: Environment
     ) -> Term:
         """`module m (p: S) : T = e`."""
+        signature, bindings = declaration.signature, declaration.bindings
         if not declaration.parameters:
-            return self.module(declaration.value, env, declaration.signature)
+            return self.module(declaration.value, env, signature, bindings)
         first, *rest = declaration.parameters
         body = declaration.value
-        signature = declaration.signature
         for parameter in reversed(rest):
             body = syntax.ModuleLambda(body.location, parameter, signature, body)
-            signature = None
-        return Functor(first, signature, body, env)
+            body.bindings = bindings
+            signature = bindings = None
+        return Functor(first, signature, bindings, body, env)
 
     def module(
         self,
         exp: syntax.ModuleExp,
         env: Environment,
         signature: syntax.ModuleTypeExp | None = None,
+        bindings: ModuleBindings | None = None,
     ) -> Term:
         """What a module expression stands for."""
         found = self._module(exp, env)
         if signature is not None and isinstance(found, Module):
-            return restrict(found, signature, env)
+            found = restrict(found, signature, env)
+            bind_names(bindings, found.names, found, env)
         return found
 
     def _module(self, exp: syntax.ModuleExp, env: Environment) -> Term:
@@ -179,12 +184,9 @@ class Modules:
             case syntax.ModuleBody(declarations=declarations):
                 return self.declarations(declarations, env.child())[1]
             case syntax.ModuleLambda(parameter=parameter, signature=signature):
-                return Functor(parameter, signature, exp.body, env)
+                return Functor(parameter, signature, exp.bindings, exp.body, env)
             case syntax.ModuleAscription(inner=inner, signature=signature):
-                module = self.module(inner, env, signature)
-                if isinstance(module, Module):
-                    bind_types(exp.bindings, module.names, env)
-                return module
+                return self.module(inner, env, signature, exp.bindings)
             case syntax.ModuleApply(function=function, argument=argument):
                 functor = self._module(function, env)
                 given = self._module(argument, env)
@@ -200,17 +202,18 @@ class Modules:
             raise CompileError(exp.location, "only parametric modules can be applied")
         inner = functor.env.child()
         parameter = functor.parameter
+        bindings: FunctorBindings = exp.bindings
         if isinstance(given, Module):
             inner.names.update(given.names)
+            bind_names(bindings.parameter, inner.names, given, env)
             given = restrict(given, parameter.signature, functor.env)
             inner.names.update(given.names)
-        bind_types(exp.bindings, inner.names, env)
         inner.terms[parameter.name] = given
-        result = self.module(functor.body, inner, functor.signature)
+        result = self.module(functor.body, inner, functor.signature, functor.bindings)
         if isinstance(result, Module):
-            result = Module(
-                result.terms, {**inner.names, **result.names}, result.signatures
-            )
+            names = {**inner.names, **result.names}
+            result = Module(result.terms, names, result.signatures)
+            bind_names(bindings.result, result.names, result, inner)
         return result
 
     def structure(self, exp: syntax.ModuleExp, env: Environment) -> Module:
@@ -227,9 +230,7 @@ class Modules:
             if program is None:
                 raise CompileError(where.location, f"cannot find the file {path}")
             before, self.entries = self.entries, []
-            _, exports = self.declarations(
-                program.declarations, self.outermost.child()
-            )
+            _, exports = self.declarations(program.declarations, self.outermost.child())
             self.entries = before
             self.imported[path] = exports
         return self.imported[path]
@@ -242,14 +243,23 @@ def open_module(module: Module, into: Environment | Module) -> None:
     into.signatures.update(module.signatures)
 
 
-def bind_types(
-    bindings: Mapping[Name, types.Type] | None,
+def bind_names(
+    bindings: ModuleBindings | None,
     names: dict[Name, object],
+    module: Module,
     env: Environment,
 ) -> None:
-    """Let abstract types stand for what the checker found."""
-    for name, term in (bindings or {}).items():
-        names[name] = Thunk(term, env)
+    """Let the names of a module type stand for what they are in the module."""
+    if bindings is None:
+        return
+    home = env.child()
+    home.names = dict(module.names)
+    for name, binding in bindings.types.items():
+        names[name] = Thunk(TypeFunction(binding.parameters, binding.type), home)
+    for name, inner in bindings.values.items():
+        found = home.meaning(inner)
+        if found is not None:
+            names[name] = found
 
 
 # --- signatures ----------------------------------------------------------------------
@@ -275,7 +285,8 @@ def _collect(
             else:
                 _collect(module, found[0], found[1], result)
         case (
-            syntax.ModuleTypeParens(inner=inner) | syntax.ModuleTypeWith(signature=inner)
+            syntax.ModuleTypeParens(inner=inner)
+            | syntax.ModuleTypeWith(signature=inner)
         ):
             _collect(module, inner, env, result)
         case syntax.ModuleTypeBody(specs=specs):

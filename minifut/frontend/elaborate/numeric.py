@@ -28,6 +28,7 @@ from minifut.ir import core
 from minifut.ir.core import Constant
 from minifut.ir.scalars import has_operator, operator
 from minifut.ir.types import BOOL, I32, I64, SCALARS, ScalarType
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -93,6 +94,10 @@ def apply_named(
     result = work.op(name, *operands)
     if size is not None:
         result.size = size
+    elif name == "mod" and type_ == I64 and isinstance(result.atom, Name):
+        divisor = size_of(operands[1])
+        if checks.never_negative(work, divisor):
+            work.below[result.atom] = divisor
     return result
 
 

@@ -1,6 +1,6 @@
 """Binding patterns to values, and what has to hold for a pattern to fit.
 
-    (a, {x, y = #some z})    fits if the tag of y is that of #some; binds a, x, z
+(a, {x, y = #some z})    fits if the tag of y is that of #some; binds a, x, z
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def literal_constant(literal: syntax.Literal, type_: ScalarType) -> Constant:
     number = int(literal.value)
     if not _fits(number, type_):
         raise CompileError(
-            literal.location, f"{number} is out of range for {types.Scalar(type_.name).name}"
+            literal.location,
+            f"{number} is out of range for {types.Scalar(type_.name).name}",
         )
     return Constant(number, type_)
 

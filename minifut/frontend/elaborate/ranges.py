@@ -1,7 +1,7 @@
 """Ranges: a..b...c, a..<b, a..>b.
 
-    a..<b      iota(b - a, a, 1), if a <= b
-    a..b...c   (c - a) / (b - a) + 1 numbers, if c lies in the direction of b
+a..<b      iota(b - a, a, 1), if a <= b
+a..b...c   (c - a) / (b - a) + 1 numbers, if c lies in the direction of b
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def range_(exp: syntax.RangeExp, env: Environment, work: Work) -> Value:
     length = _length(exp, work, start, second, end, step)
     iota = core.Iota(length, start.atom, step.atom, type_)
     leaf = work.leaf(iota, "range")
-    if type_ == I64 and start.atom == Constant(0, I64) and step.atom == Constant(1, I64):
+    if (
+        type_ == I64
+        and start.atom == Constant(0, I64)
+        and step.atom == Constant(1, I64)
+    ):
         work.iotas[leaf.atom] = length  # type: ignore[index]
     return Array(length, leaf)
 

@@ -1,6 +1,6 @@
 """Sections, index lists, functional updates, and size coercions.
 
-    (+ 1)    (.x.y)    (.[i, j])    r with x[i] = e    e :> [n]t
+(+ 1)    (.x.y)    (.[i, j])    r with x[i] = e    e :> [n]t
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ def operator_section(
     return Primitive(str(exp.operator.name), 1, call)
 
 
-def project_section(
-    exp: syntax.ProjectSection, env: Environment, work: Work
-) -> Value:
+def project_section(exp: syntax.ProjectSection, env: Environment, work: Work) -> Value:
     """`(.x.y)`."""
 
     def call(c: Call) -> Value:
@@ -144,9 +142,7 @@ def mixed_section(exp: syntax.UpdateSection, env: Environment, work: Work) -> Va
 # --- coercions ---------------------------------------------------------------------
 
 
-def coercion(
-    exp: syntax.Coercion, value: Value, env: Environment, work: Work
-) -> Value:
+def coercion(exp: syntax.Coercion, value: Value, env: Environment, work: Work) -> Value:
     """`e :> t`: the sizes of t, checked to be those of e."""
     assert exp.type is not None
     own = values.array_sizes(value)
@@ -163,14 +159,16 @@ def coercion(
         ]
         message: list[str | Atom] = ["Value of (core language) shape "]
         message += checks.shape_text(work, tuple(own))
-        message += [" cannot match shape of type `", *_type_text(exp, sizes, work), "`."]
+        message += [
+            " cannot match shape of type `",
+            *_type_text(exp, sizes, work),
+            "`.",
+        ]
         condition = checks.all_of(work, conditions)
         checks.check(work, condition, tuple(message), exp.location)
     return coerce(work, value, sizes)
 
 
-def _type_text(
-    exp: syntax.Coercion, sizes: list[Size], work: Work
-) -> list[str | Atom]:
+def _type_text(exp: syntax.Coercion, sizes: list[Size], work: Work) -> list[str | Atom]:
     """The type as written."""
     return [" ".join(exp.target.location.text().split())]

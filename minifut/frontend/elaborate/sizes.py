@@ -1,6 +1,6 @@
 """Sizes of the checker's terms, and binding names by matching types with values.
 
-    match ([n][m]t) with a value of sizes k, 3    binds n := k, m := 3
+match ([n][m]t) with a value of sizes k, 3    binds n := k, m := 3
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _combine(function: str, sizes: list[Size], work: Work, emit: bool) -> Size |
             return -a
         case "*", [a, b]:
             return a * b
-        case ("/" | "//"), [a, b] if (b.as_constant or 0) > 0:
+        case (("/" | "//"), [a, b]) if (b.as_constant or 0) > 0:
             return a // b
     if not emit:
         return None

@@ -13,9 +13,10 @@ from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import Made, is_trivial, make_lambda
 from minifut.frontend.elaborate.values import Array, Call, Leaf, Value, constant
 from minifut.ir import core, soacs
-from minifut.ir.core import Atom, Body, Lambda, Name, Param
+from minifut.ir.core import Atom, Body, Lambda, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.names import Name
 
 
 def names_of(value: Value) -> list[Name]:
@@ -270,7 +271,9 @@ def transpose(call: Call, value: Value) -> Value:
         order = (1, 0, *range(2, leaf.type.rank))
         return call.work.leaf(core.Rearrange(order, leaf.atom), leaf.atom.base)
 
-    return Array(inner.size, Array(value.size, values.map_leaves(inner.element, change)))
+    return Array(
+        inner.size, Array(value.size, values.map_leaves(inner.element, change))
+    )
 
 
 def concat(call: Call, left: Value, right: Value) -> Value:

@@ -21,6 +21,7 @@ from minifut.frontend.elaborate.environment import Environment, Thunk
 from minifut.frontend.elaborate.values import Leaf, Value
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import SCALARS, U8, ScalarType, Type, array_of, shape_of
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -123,7 +124,7 @@ def _resolve_named(
 class TypeFunction:
     """What an abstract type with parameters stands for."""
 
-    parameters: tuple[tuple[types.Name, str], ...]  # type: ignore[name-defined]
+    parameters: tuple[tuple[Name, str], ...]
     body: types.Type
 
 

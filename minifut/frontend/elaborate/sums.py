@@ -1,7 +1,7 @@
 """Values of sum types: a tag and the slots of all payloads.
 
-    #some x : #none | #some f32     ->    (1u8, x)
-    #none                           ->    (0u8, 0f32)
+#some x : #none | #some f32     ->    (1u8, x)
+#none                           ->    (0u8, 0f32)
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minifut.frontend import syntax
     from minifut.frontend import types as checked_types
     from minifut.frontend.elaborate.environment import Environment
-    from minifut.frontend.elaborate.static_types import Static, StaticSum
+    from minifut.frontend.elaborate.static_types import StaticSum
     from minifut.frontend.elaborate.work import Work
 
 
@@ -94,7 +94,7 @@ PrimitiveCall: TypeAlias = "Callable[[Call], Value]"
 
 @dataclass(slots=True, eq=False)
 class Primitive:
-    """A function that the elaborator itself applies, once `arity` arguments are there."""
+    """A function of the elaborator, applied once `arity` arguments are there."""
 
     name: str
     arity: int

@@ -16,7 +16,7 @@ from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant
-from minifut.ir.scalars import convert, operator
+from minifut.ir.scalars import Operator, convert, operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, ScalarType, Type
 from minifut.names import Name, NameSource
@@ -65,9 +65,11 @@ class Work:
         type_ = operands[0].type
         assert isinstance(type_, ScalarType)
         table = operator(name, type_)
-        return self.leaf(
-            core.ScalarOp(table, tuple(leaf.atom for leaf in operands)), name
-        )
+        atoms = tuple(leaf.atom for leaf in operands)
+        folded = fold_constants(table, atoms)
+        if folded is not None:
+            return scalar(folded, folded.type)
+        return self.leaf(core.ScalarOp(table, atoms), name)
 
     def convert(self, leaf: Leaf, target: ScalarType) -> Leaf:
         """A scalar as another type."""
@@ -75,13 +77,11 @@ class Work:
         assert isinstance(source, ScalarType)
         if source == target:
             return leaf
-        if isinstance(leaf.atom, Constant) and source.is_integer:
-            if target.is_float:
-                return scalar(Constant(float(leaf.atom.value), target), target)
-            if target.is_integer and fits(int(leaf.atom.value), target):
-                return scalar(Constant(int(leaf.atom.value), target), target)
-        exp = core.ScalarOp(convert(source, target), (leaf.atom,))
-        return self.leaf(exp, f"to_{target}")
+        table = convert(source, target)
+        folded = fold_constants(table, (leaf.atom,))
+        if folded is not None:
+            return scalar(folded, target)
+        return self.leaf(core.ScalarOp(table, (leaf.atom,)), f"to_{target}")
 
     def size_leaf(self, size: Size, base: str = "size") -> Leaf:
         """A size as an i64."""
@@ -169,11 +169,16 @@ class Work:
         return None
 
 
-def fits(number: int, type_: ScalarType) -> bool:
-    """Is an integer representable?"""
-    if type_.kind == "int":
-        return -(1 << type_.bits - 1) <= number < 1 << type_.bits - 1
-    return 0 <= number < 1 << type_.bits
+def fold_constants(table: Operator, atoms: tuple[Atom, ...]) -> Constant | None:
+    """The value of an operator on known integers and booleans."""
+    if table.result.is_float and table.name != "convert":
+        return None
+    constants = [atom for atom in atoms if isinstance(atom, Constant)]
+    if len(constants) < len(atoms) or any(c.type.is_float for c in constants):
+        return None
+    from minifut.ir.scalar_meaning import fold
+
+    return fold(table, *constants)
 
 
 def track(name: str, operands: tuple[Leaf, ...]) -> Size | None:
@@ -196,8 +201,3 @@ def track(name: str, operands: tuple[Leaf, ...]) -> Size | None:
             return None
     degree = max((len(monomial) for monomial, _ in result.terms), default=0)
     return result if degree <= 4 and len(result.terms) <= LARGEST_TRACKED_SIZE else None
-
-
-def atom_leaf(atom: Atom, type_: Type) -> Leaf:
-    """An atom with a type known from elsewhere."""
-    return scalar(atom, type_)
