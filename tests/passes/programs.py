@@ -48,9 +48,7 @@ class Example:
         return [_value(random, type_, sizes) for _, type_ in self.arguments]
 
 
-def _value(
-    random: np.random.Generator, type_: str, sizes: dict[str, int]
-) -> object:
+def _value(random: np.random.Generator, type_: str, sizes: dict[str, int]) -> object:
     *dimensions, element = type_.replace("*", "").replace("[", "").split("]")
     shape = [sizes[d] if d in sizes else int(d) for d in dimensions]
     dtype = {"f32": np.float32, "i64": np.int64, "i32": np.int32, "bool": bool}[element]
