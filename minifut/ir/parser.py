@@ -19,7 +19,7 @@ from minifut.names import NameSource
 from minifut.resources import grammar_text
 
 STARTS = ("program", "function", "statements", "body", "lambda", "_exp", "_type",
-          "size", "_atom", "kernel_body")  # fmt: skip
+          "size", "_atom", "kernel_body", "parameters")  # fmt: skip
 
 
 def parse_program(text: str) -> core.Program:
@@ -30,7 +30,7 @@ def parse_program(text: str) -> core.Program:
 
 def parse(text: str, start: str = "program") -> Any:
     """A program, or another construct: "statements" (a tuple), "body", "lambda",
-    "exp", "type", "size", "atom", "function" or "kernel_body"."""
+    "exp", "type", "size", "atom", "function", "kernel_body" or "parameters"."""
     from lark.exceptions import LarkError, UnexpectedInput
 
     rule = start if start in STARTS else f"_{start}"

@@ -1,9 +1,9 @@
 """The verifier: scope, unique names, types, sizes and dialect of a whole program.
 
 Names must be visible where they are used and bound once in the program. Two sizes are
-the same if their normal forms are, after names bound to arithmetic of sizes are replaced
-by what they stand for: with `let m: i64 = size(n + 1)`, `[m]f32` is `[n + 1]f32`. Sizes
-that are equal for another reason need a `Reshape`.
+the same if their normal forms are, after names bound to arithmetic of sizes are
+replaced by what they stand for: with `let m: i64 = size(n + 1)`, `[m]f32` is
+`[n + 1]f32`. Sizes that are equal for another reason need a `Reshape`.
 
 A fault is an `InternalError` with the printed statement and the ten lines around it.
 The rules for each expression are in `ir.verify_rules`.

@@ -1,0 +1,208 @@
+"""The examples in the docstrings of rules, and what it means that they hold.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = ...
+    after:
+        let ys: [n]i32 = ...
+    declines: the reason
+        given (...)
+        let ...
+
+The rule is applied to the last statement of `before` (those above it are its site). The
+result must equal `after` up to bound names, and both must compute the same in the
+interpreter on random inputs. Under `declines:` the rule must refuse with a reason that
+contains the given text. The parameters of `given` that occur in types are sizes; they
+come first. Several examples may follow each other.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minifut.ir import core
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.core import Body, Param, Stm
+from minifut.ir.parser import names_after, parse
+from minifut.ir.printer import show
+from minifut.ir.scope import Scope, add_parameters, scope_of
+from minifut.ir.traverse import size_names
+from minifut.ir.types import ScalarType
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, Rule, Site
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """`after` is None where the rule must refuse with `reason`."""
+
+    given: tuple[Param, ...]
+    before: tuple[Stm, ...]
+    after: tuple[Stm, ...] | None = None
+    reason: str = ""
+
+
+def examples_of(documentation: str) -> list[Example]:
+    """The examples of a docstring, in order."""
+    found: list[Example] = []
+    opened: tuple[tuple[Param, ...], tuple[Stm, ...]] | None = None
+    for head, text in _blocks(documentation):
+        if head == "after:":
+            if opened is None:
+                raise ValueError("an after: without its before:")
+            found.append(Example(*opened, parse(text, "statements")))
+        elif head == "before:":
+            opened = _given(text)
+        else:
+            reason = head.removeprefix("declines:").strip()
+            found.append(Example(*_given(text), reason=reason))
+    return found
+
+
+def _blocks(documentation: str) -> list[tuple[str, str]]:
+    """Heads with the indented text below each."""
+    first, _, rest = documentation.partition("\n")
+    blocks: list[tuple[str, list[str]]] = []
+    inside = False
+    for line in [first, *textwrap.dedent(rest).split("\n")]:
+        if line in ("before:", "after:") or line.startswith("declines:"):
+            blocks.append((line, []))
+            inside = True
+        elif line and not line.startswith(" "):
+            inside = False
+        elif inside:
+            blocks[-1][1].append(line)
+    return [(head, "\n".join(lines)) for head, lines in blocks]
+
+
+def _given(text: str) -> tuple[tuple[Param, ...], tuple[Stm, ...]]:
+    """The parameters and the statements of a block."""
+    text = text.strip()
+    given: tuple[Param, ...] = ()
+    if text.startswith("given"):
+        end = _closing(text)
+        given = parse(text[len("given") : end], "parameters")
+        text = text[end:]
+    return given, parse(text, "statements")
+
+
+def _closing(text: str) -> int:
+    """The position after the parenthesis that closes the first one."""
+    depth = 0
+    for position, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and depth == 0:
+            return position + 1
+    return len(text)
+
+
+def outcome_of(rule: Rule, example: Example) -> tuple[Stm, ...] | Declined | None:
+    """All statements after the rule was applied to the last one, or its refusal."""
+    scope: Scope = scope_of(*example.before)
+    add_parameters(scope, example.given)
+    *above, last = example.before
+    names = names_after(*example.given, *example.before)
+    definitions = {p.name: s for s in above for p in s.pattern}
+    outcome = rule(last, Site(names, scope, definitions))
+    return (*above, *outcome) if isinstance(outcome, tuple) else outcome
+
+
+def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
+    """What is wrong with an example; None if it holds."""
+    outcome = outcome_of(rule, example)
+    if example.after is None:
+        if isinstance(outcome, Declined) and example.reason in outcome.reason:
+            return None
+        return f"should decline with {example.reason!r}, but gave {_told(outcome)}"
+    if not isinstance(outcome, tuple):
+        return f"should fire, but gave {_told(outcome)}"
+    results = tuple(p.name for p in example.before[-1].pattern)
+    found, wanted = Body(outcome, results), Body(example.after, results)
+    if not alpha_equal(found, wanted):
+        return f"gave\n{show(found)}\ninstead of\n{show(wanted)}"
+    for round_ in range(3):
+        arguments = random_arguments(example.given, seed + round_)
+        left = _run(example, Body(example.before, results), arguments)
+        right = _run(example, found, arguments)
+        if not _close(left, right):
+            return f"changes the result for {arguments}: {left} becomes {right}"
+    return None
+
+
+def _told(outcome: object) -> str:
+    if isinstance(outcome, Declined):
+        return f"the refusal {outcome.reason!r}"
+    return "None (not its kind of statement)" if outcome is None else "a replacement"
+
+
+# --- running both sides --------------------------------------------------------------
+
+
+def _sizes(given: tuple[Param, ...]) -> list[Name]:
+    used = {name for parameter in given for name in size_names(parameter.type)}
+    sizes = [parameter.name for parameter in given if parameter.name in used]
+    if sizes != [parameter.name for parameter in given[: len(sizes)]]:
+        raise ValueError("in `given`, sizes come first")
+    return sizes
+
+
+def random_arguments(given: tuple[Param, ...], seed: int) -> list[Any]:
+    """Small random values for the parameters that are not sizes."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    values = {name: int(random.integers(1, 6)) for name in _sizes(given)}
+    arguments: list[Any] = []
+    for parameter in given[len(values) :]:
+        type_ = parameter.type
+        if isinstance(type_, ScalarType):
+            arguments.append(_random(type_, (), random)[()])
+        else:
+            shape = tuple(size.evaluate(values) for size in type_.shape)
+            arguments.append(_random(type_.element, shape, random))
+    return arguments
+
+
+def _random(type_: ScalarType, shape: tuple[int, ...], random: Any) -> np.ndarray:
+    from minifut.ir.scalar_meaning import dtype_of
+
+    dtype = dtype_of(type_)
+    if type_.is_float:
+        made = random.normal(size=shape)
+    elif type_.kind == "int":
+        made = random.integers(-9, 10, shape)
+    else:
+        made = random.integers(0, 2 if type_.kind == "bool" else 10, shape)
+    import numpy as np
+
+    return np.asarray(made).astype(dtype)
+
+
+def _run(example: Example, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
+    from minifut.ir.interpret import run
+
+    name = Name("main", 0)
+    results = tuple(
+        Param(Name("result", -1 - i), p.type)
+        for i, p in enumerate(example.before[-1].pattern)
+    )
+    function = core.Function(name, example.given, results, body)
+    leaf = core.EntryType("", "", "array", 1)
+    leaves = (leaf,) * len(arguments)
+    sizes = len(_sizes(example.given))
+    entry = core.Entry("main", name, sizes, leaves, (leaf,) * len(results))
+    return run(core.Program((entry,), (), (function,)), "main", arguments)
+
+
+def _close(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    import numpy as np
+
+    return len(left) == len(right) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-4, equal_nan=True)
+        for a, b in zip(left, right, strict=True)
+    )

@@ -1,0 +1,99 @@
+"""Rules: named pure functions from one statement to what replaces it.
+
+    @rule("fuse_map_into_map", label="F1", paper="...")
+    def fuse_map_into_map(statement: Stm, site: Site) -> Outcome:
+        ...
+
+A rule gives the statements that stand in place of the one it got (they bind the same
+names), `Declined` with the reason if the statement has the right form but a condition
+fails, and None if the statement is simply not of its kind. It never walks and never
+repeats: that is what `rewrite.strategy` is for. Its docstring shows a `before:` and an
+`after:` in printed IR and is executed (`rewrite.examples`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from minifut.errors import InternalError
+from minifut.ir.builder import Builder
+from minifut.ir.core import Stm
+from minifut.ir.kernels import Level
+from minifut.ir.node import value
+from minifut.ir.scope import Scope
+from minifut.names import Name, NameSource
+
+
+@value
+class Declined:
+    """The rule looked at the statement and refuses, for this reason."""
+
+    reason: str
+
+
+Outcome: TypeAlias = tuple[Stm, ...] | Declined | None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a statement stands: fresh names, the types of all names, the statements
+    that bind visible names, and the levels of the kernels around it."""
+
+    names: NameSource
+    scope: Scope
+    definitions: Mapping[Name, Stm]
+    levels: tuple[Level, ...] = ()
+
+    def builder(self, statement: Stm) -> Builder:
+        """A builder whose statements carry the location and attributes of this one."""
+        return Builder(self.names, self.scope, statement.location, statement.attributes)
+
+
+Rewrite: TypeAlias = Callable[[Stm, Site], Outcome]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """`label` is the paper's own name for it (G2, Gr, ...), `inverse` the name of the
+    rule that undoes it."""
+
+    name: str
+    function: Rewrite
+    label: str = ""
+    paper: str = ""
+    inverse: str | None = None
+
+    def __call__(self, statement: Stm, site: Site) -> Outcome:
+        return self.function(statement, site)
+
+    @property
+    def documentation(self) -> str:
+        """The docstring of the function."""
+        return self.function.__doc__ or ""
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return self.documentation.strip().split("\n")[0]
+
+
+REGISTRY: dict[str, Rule] = {}
+"""All rules of the modules imported so far, by name"""
+
+
+def rule(
+    name: str, label: str = "", paper: str = "", inverse: str | None = None
+) -> Callable[[Rewrite], Rule]:
+    """Makes a function a rule and enters it into the registry."""
+
+    def enter(function: Rewrite) -> Rule:
+        known = REGISTRY.get(name)
+        if known is not None and known.function.__module__ != function.__module__:
+            raise InternalError("rewrite.rule", f"two rules are called {name}")
+        made = Rule(name, function, label, paper, inverse)
+        REGISTRY[name] = made
+        return made
+
+    return enter

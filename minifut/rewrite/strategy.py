@@ -1,0 +1,191 @@
+"""Strategies: where and how often rules are tried.
+
+    rewrite(program, until_fixpoint(bottom_up(fuse, simplify)), names, trace)
+
+`once` stops after the first success; `top_down` tries each statement, then what is
+inside it (or inside its replacement); `bottom_up` the inside first; each statement is
+tried once per walk, rules in the order given, the first that fires wins.
+`until_fixpoint` repeats a strategy until it changes nothing; `sequence` chains. A
+strategy returns the same object if no rule fired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from minifut.errors import InternalError
+from minifut.ir.core import Body, Program, Stm
+from minifut.ir.kernels import KernelBody, Level
+from minifut.ir.node import replace
+from minifut.ir.scope import Scope, scope_of
+from minifut.ir.traverse import map_children
+from minifut.names import Name, NameSource
+from minifut.rewrite.rule import Declined, Rule, Site
+from minifut.rewrite.trace import Step, Trace
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Rewriting:
+    """What a strategy carries through the program."""
+
+    names: NameSource
+    scope: Scope
+    trace: Trace = field(default_factory=Trace)
+    definitions: dict[Name, Stm] = field(default_factory=dict)
+    levels: tuple[Level, ...] = ()
+    done: bool = False
+
+    def try_rules(self, rules: tuple[Rule, ...], statement: Stm) -> tuple[Stm, ...]:
+        """What replaces the statement: itself if no rule fires."""
+        site = Site(self.names, self.scope, self.definitions, self.levels)
+        for rule in rules:
+            outcome = rule(statement, site)
+            if outcome is None:
+                continue
+            if isinstance(outcome, Declined):
+                if self.trace.refusals:
+                    step = Step(rule, statement, reason=outcome.reason)
+                    self.trace.steps.append(step)
+                continue
+            placed = tuple(_placed(new, statement) for new in outcome)
+            self.scope.update(scope_of(*placed))
+            self.trace.steps.append(Step(rule, statement, placed))
+            return placed
+        return (statement,)
+
+
+def _placed(new: Stm, old: Stm) -> Stm:
+    """A new statement stands where the old one stood, unless it says where."""
+    return new if new.location is not None else replace(new, location=old.location)
+
+
+Strategy: TypeAlias = Callable[[Any, Rewriting], Any]
+
+
+def rewrite(
+    node: T, strategy: Strategy, names: NameSource, trace: Trace | None = None,
+    scope: Scope | None = None,
+) -> T:  # fmt: skip
+    """The program (or body) after the strategy. `scope` adds the types of names
+    that are bound outside the node."""
+    rewriting = Rewriting(names, (scope or {}) | scope_of(node), trace or Trace())
+    return strategy(node, rewriting)  # type: ignore[no-any-return]
+
+
+def top_down(*rules: Rule) -> Strategy:
+    """Each statement first, then what is inside."""
+    return _walking(rules, before=True, stop=False)
+
+
+def bottom_up(*rules: Rule) -> Strategy:
+    """What is inside first, then each statement."""
+    return _walking(rules, before=False, stop=False)
+
+
+def once(*rules: Rule) -> Strategy:
+    """The first statement, from the top, at which a rule fires."""
+    return _walking(rules, before=True, stop=True)
+
+
+def sequence(*strategies: Strategy) -> Strategy:
+    """One after the other."""
+
+    def run(node: Any, rewriting: Rewriting) -> Any:
+        for strategy in strategies:
+            node = strategy(node, rewriting)
+        return node
+
+    return run
+
+
+def until_fixpoint(strategy: Strategy, limit: int = 100) -> Strategy:
+    """Again and again until nothing changes. More than `limit` rounds are a fault."""
+
+    def run(node: Any, rewriting: Rewriting) -> Any:
+        for _ in range(limit):
+            after = strategy(node, rewriting)
+            if after is node:
+                return node
+            node = after
+        last = ", ".join(rewriting.trace.fired()[-5:])
+        raise InternalError(
+            "rewrite.strategy", f"no end after {limit} rounds; the last rules: {last}"
+        )
+
+    return run
+
+
+def _walking(rules: tuple[Rule, ...], before: bool, stop: bool) -> Strategy:
+    def run(node: Any, rewriting: Rewriting) -> Any:
+        rewriting.definitions = {}
+        rewriting.levels = ()
+        rewriting.done = False
+        return _Walk(rules, before, stop, rewriting).node(node)
+
+    return run
+
+
+@dataclass(slots=True)
+class _Walk:
+    rules: tuple[Rule, ...]
+    before: bool
+    stop: bool
+    state: Rewriting
+
+    def node(self, node: Any) -> Any:
+        if self.state.done:
+            return node
+        match node:
+            case Body() | KernelBody():
+                return replace(node, statements=self.statements(node.statements))
+            case Program():
+                constants = self.statements(node.constants)
+                functions = tuple(self.node(function) for function in node.functions)
+                same = all(
+                    a is b for a, b in zip(functions, node.functions, strict=True)
+                )
+                kept = node.functions if same else functions
+                return replace(node, constants=constants, functions=kept)
+        level = getattr(node, "level", None)
+        if level is None:
+            return map_children(node, self.node)
+        outer = self.state.levels
+        self.state.levels = (*outer, level)
+        after = map_children(node, self.node)
+        self.state.levels = outer
+        return after
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        after: list[Stm] = []
+        for statement in statements:
+            for new in self.statement(statement):
+                after.append(new)
+                for parameter in new.pattern:
+                    self.state.definitions[parameter.name] = new
+        same = len(after) == len(statements) and all(
+            a is b for a, b in zip(after, statements, strict=True)
+        )
+        return statements if same else tuple(after)
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        if self.state.done:
+            return (statement,)
+        if not self.before:
+            return self.attempt(self.inside(statement))
+        return tuple(self.inside(new) for new in self.attempt(statement))
+
+    def attempt(self, statement: Stm) -> tuple[Stm, ...]:
+        after = self.state.try_rules(self.rules, statement)
+        fired = len(after) != 1 or after[0] is not statement
+        if self.stop and fired:
+            self.state.done = True
+        return after
+
+    def inside(self, statement: Stm) -> Stm:
+        if self.state.done:
+            return statement
+        return replace(statement, exp=self.node(statement.exp))
