@@ -141,9 +141,9 @@ def check_program(
 
     depth = sys.getrecursionlimit()
     sys.setrecursionlimit(max(depth, _DEPTH))
+    context = Context(NameSource())
     try:
         program = parse_program(source)
-        context = Context(NameSource())
         prelude = Prelude(context)
         files = _Files(context, prelude, read_import or _read_file)
         files.open.append(posixpath.normpath(source.name))
@@ -154,6 +154,11 @@ def check_program(
         )
         checker.is_main = True
         checker.body(program.declarations)
+    except CompileError as fault:
+        for warning in context.warnings:
+            if "Defaulting" in warning:
+                fault.message += f"\nNote: {warning.splitlines()[0]}"
+        raise
     except RecursionError:
         raise CompileError(
             None,

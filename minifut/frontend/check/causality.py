@@ -60,7 +60,12 @@ class _Causality:
             case syntax.Var():
                 self.need(quote(str(node.name)), node, known)
                 return frozenset()
-            case syntax.OperatorSection() | syntax.UpdateSection():
+            case (
+                syntax.OperatorSection()
+                | syntax.UpdateSection()
+                | syntax.ProjectSection()
+                | syntax.IndexSection()
+            ):
                 self.need("operator section", node, known)
             case syntax.ArrayExp(_, ()):
                 self.need("empty array", node, known)

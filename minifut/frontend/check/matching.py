@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from minifut.errors import CompileError
 from minifut.frontend.check.environment import (
     Functor,
     Signature,
     Structure,
     TypeBinding,
+    abstract_type,
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK
@@ -35,7 +37,12 @@ from minifut.frontend.types import (
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.environment import Context, Module, Scope
+    from minifut.frontend.check.environment import (
+        Context,
+        Module,
+        Parameters,
+        Scope,
+    )
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.frontend.types import Size
     from minifut.names import Name
@@ -130,7 +137,23 @@ class _Matcher:
                     "module type requires non-lifted type."
                 )
             found[name] = binding
+            wanted = self._parameters(signature.module, place)
+            if [k == "size" for _, k in wanted] != [
+                k == "size" for _, k in binding.parameters
+            ]:
+                spec = abstract_type(name, wanted, lifted)
+                raise self.fail(
+                    f"Module defines\n  {shown}\nbut module type requires\n"
+                    f"  {show_binding('.'.join(place), spec)}"
+                )
         return found
+
+    def _parameters(self, module: Module, place: tuple[str, ...]) -> Parameters:
+        for part in place[:-1]:
+            assert isinstance(module, Structure)
+            module = module.modules[part]
+        assert isinstance(module, Structure)
+        return module.types[place[-1]].parameters
 
     def module(
         self,
@@ -268,9 +291,11 @@ class _Matcher:
         scheme = self.context.values[found]
         try:
             self._unify(parameters, type_, scheme)
-        except Mismatch as fault:
+        except (Mismatch, CompileError) as fault:
             shown = ".".join((*path, written))
-            details = fault.details()
+            details = (
+                fault.details() if isinstance(fault, Mismatch) else fault.message
+            )
             raise self.fail(
                 "Module type specifies\n  "
                 f"{show_value(shown, Scheme(parameters, type_))}\n"

@@ -92,14 +92,16 @@ def describe(thing: object, finish: Callable[[Type], Type]) -> str:
     """A type, or the demand that stands for one not yet known."""
     names = getattr(thing, "names", None)
     if names is not None:
-        return f"one of {', '.join(names)}"
+        return f"type that must be one of {', '.join(names)}"
     fields = getattr(thing, "fields", None)
     if isinstance(fields, dict):
-        return show(types.record({n: finish(t) for n, t in fields.items()}))
+        known = {n: finish(t) for n, t in fields.items()}
+        return f"type that must be a record with fields {show(types.record(known))}"
     constructors = getattr(thing, "constructors", None)
     if isinstance(constructors, dict):
         whole = {c: tuple(finish(t) for t in ts) for c, ts in constructors.items()}
-        return show(types.Sum(tuple(sorted(whole.items()))))
+        shown = show(types.Sum(tuple(sorted(whole.items()))))
+        return f"type that must be a sum type with constructors {shown}"
     if isinstance(thing, types.Type):
         return show(thing, finish)
     return "a type that is not known yet"

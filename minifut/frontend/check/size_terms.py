@@ -99,15 +99,7 @@ def size_term(
 
 
 def arithmetic(symbol: str, left: Size, right: Size) -> Size:
-    """An operation on sizes; on two constants its result."""
-    if isinstance(left, SizeConst) and isinstance(right, SizeConst):
-        a, b = left.value, right.value
-        if symbol == "+":
-            return SizeConst(a + b)
-        if symbol == "-":
-            return SizeConst(a - b)
-        if symbol == "*":
-            return SizeConst(a * b)
+    """An operation on sizes. Nothing is computed: [2 * 3]t is to match [n * m]t."""
     return SizeApply(symbol, (left, right))
 
 

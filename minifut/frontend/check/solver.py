@@ -168,7 +168,7 @@ class Solver:
                 )
             else:
                 unshared = sorted(ones.keys() ^ others.keys())
-                note = f"Unshared fields: {', '.join(unshared)}."
+                note = f"There are unshared fields: {', '.join(unshared)}."
             raise Mismatch(left, right, path, note)
         for name, type_ in ones.items():
             self.unify(type_, others[name], (*path, f"field '{name}'"))
@@ -201,7 +201,15 @@ class Solver:
         type_ = plain(type_)
         self._occurs(number, type_)
         self.links[number] = type_
-        match self.wanted[number], type_:
+        try:
+            self._satisfy(self.wanted[number], type_, path)
+        except Mismatch:
+            self.links[number] = None
+            raise
+
+    def _satisfy(self, wanted: Wanted, type_: Type, path: tuple[str, ...]) -> None:
+        """A type must be what is demanded of the meta it is put in for."""
+        match wanted, type_:
             case Free(lifted), _:
                 self._lower(lifted, type_)
             case OneOf(names), Scalar(name) if name in names:
@@ -216,7 +224,7 @@ class Solver:
                     found = dict(others)[name]
                     self.unify(expected, found, (*path, f"field '{name}'"))
             case HasFields(fields), _:
-                note = f"It must be a record with fields {show(record(fields))}."
+                note = "Cannot unify record type with fields"
                 raise Mismatch(record(fields), type_, path, note)
             case HasConstructors(ones), Sum(others) if ones.keys() <= dict(
                 others
@@ -226,7 +234,7 @@ class Solver:
                 known = Sum(tuple(sorted(ones.items())))
                 raise Mismatch(known, type_, path, _unshared(ones, dict(others)))
             case HasConstructors(ones), _:
-                note = f"It must have constructors {show_constructors(ones)}."
+                note = "Cannot unify type with constructors"
                 raise Mismatch(Sum(tuple(sorted(ones.items()))), type_, path, note)
 
     def _join(self, one: int, other: int, path: tuple[str, ...]) -> None:
@@ -253,7 +261,7 @@ class Solver:
             case HasConstructors(xs), HasConstructors(ys):
                 merged = HasConstructors({**xs, **ys})
             case _:
-                raise Mismatch(a, b, path)
+                raise Mismatch(a, b, path, "Cannot unify")
         self.links[other] = Meta(one)
         self.wanted[one] = merged
         self.levels[one] = min(self.levels[one], self.levels[other])

@@ -248,9 +248,11 @@ def unify_update(
         state.solver.unify(part, value)
     except Mismatch as fault:
         fields = ".".join(s for s in steps if isinstance(s, str))
-        what = f" record field {quote(fields)}" if fields else " an array element"
-        text = f"Type mismatch when updating{what}.\n" + two_types(
-            "Existing", state.show(part), "New", state.show(value)
+        what = f"record field {quote(fields)}" if fields else "an array element"
+        new, old = state.show(value), state.show(part)
+        text = (
+            f"Type mismatch when updating {what}: a value of type {new} cannot take "
+            f"the place of one of type {old}."
         )
         raise error(
             location, state.with_details(text, fault), "type-mismatch"

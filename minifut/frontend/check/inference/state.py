@@ -122,9 +122,11 @@ class Inference:
 
     def with_details(self, text: str, fault: Mismatch) -> str:
         details = fault.details()
-        if fault.path:
-            one = describe(fault.left, self.finish)
-            other = describe(fault.right, self.finish)
+        one = describe(fault.left, self.finish)
+        other = describe(fault.right, self.finish)
+        if fault.note.startswith("Cannot unify"):
+            details += f"\n  {one}\nwith\n  {other}"
+        elif fault.path:
             details = f"{details}\nThere {one} meets {other}.".strip()
         return f"{text}\n{details}" if details else text
 
@@ -157,7 +159,8 @@ class Inference:
                 meta = self.one_of(overloads[parameter], location)
             else:
                 meta = self.free(location, kind)
-                self.instantiations.append((location, written, kind, meta))
+                if self.scope.prelude.operator_symbol(name) is None:
+                    self.instantiations.append((location, written, kind, meta))
             mapping[parameter] = meta
         if not mapping:
             return scheme.type, {}

@@ -50,9 +50,32 @@ def most_lifted(*kinds: str) -> str:
 
 def infer_type(state: Inference, node: syntax.TypeExp) -> tuple[Type, Names, str]:
     """A type, its unknown sizes, its liftedness."""
+    _refuse_repeated_names(node)
     type_, whole, here, lifted = evaluate(state, node)
     state.anonymous[node] = (*whole, *here)
     return type_, (*whole, *here), lifted
+
+
+def _refuse_repeated_names(node: syntax.TypeExp) -> None:
+    """The parameters along one chain of arrows have different names."""
+    seen: dict[str, Location] = {}
+    while True:
+        match node:
+            case syntax.TypeParens(_, inner) | syntax.TypeExistential(_, _, inner):
+                node = inner
+            case syntax.TypeArrow(location, parameter, _, result):
+                if parameter is not None:
+                    before = seen.setdefault(parameter, location)
+                    if before is not location:
+                        raise error(
+                            location,
+                            f"Name {quote(parameter)} also bound at "
+                            f"{before.line}:{before.column}.",
+                            "duplicate-definition",
+                        )
+                node = result
+            case _:
+                return
 
 
 def evaluate(state: Inference, node: syntax.TypeExp) -> Evaluated:
@@ -154,7 +177,7 @@ def _array(state: Inference, node: syntax.TypeArray) -> Evaluated:
         raise error(
             node.location,
             f"Cannot create array with elements of {kind} type "
-            f"{quote(state.show(element))} ({why}).",
+            f"{quote(source_text(node.element))} ({why}).",
             "lifted-array-element",
         )
     return Array(size, element), whole, (*anonymous, *here), ""
@@ -314,8 +337,8 @@ def bind_type_parameters(
         if before is not parameter.location:
             raise error(
                 parameter.location,
-                f"Type parameter {quote(parameter.name)} previously defined at "
-                f"{before.line}:{before.column}.",
+                f"Type parameter {quote(parameter.name)} previously defined: also "
+                f"bound at {before.line}:{before.column}.",
                 "duplicate-definition",
             )
         name = state.context.names.fresh(parameter.name)

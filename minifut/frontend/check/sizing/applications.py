@@ -79,7 +79,7 @@ def apply_one(
     result, exts = _with_new_exts(state, location, callee, function)
     result, more = bind_pending(state, location, result)
     exts += more
-    _refuse_unknown_parameters(state, location, exts, given, result)
+    _refuse_unknown_parameters(state, location, callee, argument, exts, result)
     if function.parameter is not None and function.parameter in free_sizes(result):
         result = _with_argument(state, callee, function.parameter, argument, result)
     return plain(result), exts
@@ -164,11 +164,13 @@ def _bound_inside(type_: Type) -> set[Name]:
 def _refuse_unknown_parameters(
     state: Sizing,
     location: Location,
+    callee: str | None,
+    node: syntax.Exp,
     exts: tuple[Name, ...],
-    argument: Type,
     result: Type,
 ) -> None:
     problematic = set(exts)
+    argument = node.type
     if isinstance(argument, (Arrow, Record, Sum)):
         problematic |= _bound_inside(state.normal_type(argument))
     if not problematic:
@@ -177,6 +179,8 @@ def _refuse_unknown_parameters(
     if problematic & (taken - produced):
         raise error(
             location,
+            f"Cannot apply {quote(callee) if callee else 'function'} to "
+            f"{quote(source_text(node))}.\n"
             "Existential size would appear in function parameter of return type:\n"
             f"  {state.show(result)}\n"
             "This is usually because a higher-order function is used with functional "

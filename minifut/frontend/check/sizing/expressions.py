@@ -138,9 +138,8 @@ def _array(state: Sizing, node: syntax.ArrayExp) -> Type:
     assert node.type is not None
     count = SizeConst(len(node.elements))
     if not node.elements:
-        type_ = state.inferred(node.type, node.location)
-        assert isinstance(type_, Array)
-        return Array(count, type_.element)
+        assert isinstance(node.type, Array)
+        return Array(count, state.inferred(node.type.element, node.location))
     first = size(state, node.elements[0])
     for other in node.elements[1:]:
         found = size(state, other)

@@ -41,6 +41,8 @@ from minifut.frontend.types import (
     SizeMeta,
     SizeVar,
     Type,
+    map_type,
+    substitute,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def function_body(
     if declared is not None:
         hits = free_sizes(state.normal_type(declared)) & set(hidden)
         if hits:
-            name = min(h.base for h in hits)  # type: ignore[union-attr]
+            name = min(hits, key=lambda n: n.tag).base  # type: ignore[union-attr]
             raise error(
                 location,
                 f"The return type annotation\n  {state.show(declared)}\nrefers to the "
@@ -295,8 +297,6 @@ def _recursive_scheme(
 ) -> Scheme:
     """The type of a function inside its own body: sizes are its parameters, types are
     fixed; sizes not yet known are new at each call."""
-    from minifut.frontend.types import map_type
-
     fresh = {n: state.context.names.fresh("d") for n in sorted(loose)}
 
     def on_size(size_: Size) -> Size:
@@ -304,9 +304,21 @@ def _recursive_scheme(
             return SizeVar(fresh[size_.id])
         return size_
 
-    type_ = map_type(own, lambda _: None, on_size)
+    type_ = _renamed_parameters(state, map_type(own, lambda _: None, on_size))
     sizes = tuple((n, "size") for n, kind in names if kind == "size")
     return Scheme((*sizes, *((n, "size") for n in fresh.values())), type_)
+
+
+def _renamed_parameters(state: Sizing, type_: Type) -> Type:
+    """The same function type, its parameters not confused with those of the body."""
+    if not isinstance(type_, Arrow):
+        return type_
+    name, result = type_.parameter, type_.result
+    if name is not None:
+        name = state.context.names.like(name)
+        result = substitute(result, {type_.parameter: SizeVar(name)})  # type: ignore[dict-item]
+    result = _renamed_parameters(state, result)
+    return Arrow(name, type_.argument, result, type_.exts)
 
 
 def _unknown_to_one_name(state: Sizing, type_: Type, location: Location) -> Type:

@@ -76,6 +76,8 @@ class _Loop:
         self.state = state
         self.node = node
         self.initial = initial
+        self.first = len(state.metas)
+        """metas from here on are new"""
         self.begin = state.context.names.fresh("loop").tag
         self.start: dict[int, Size] = {}
         self.type = state.freshen(
@@ -99,11 +101,11 @@ class _Loop:
         assert node.pattern.type is not None
         pattern = state.normal_type(node.pattern.type)
         self._refuse_inner(pattern)
-        roots = {state.normal(SizeMeta(number)) for number in self.start}
+        self._follow_links()
 
         def loosened(target: Size) -> Size:
             """A size of the parameter that may yet vary, as one to be found."""
-            if isinstance(target, SizeMeta) and target in roots:
+            if isinstance(target, SizeMeta) and target.id in self.start:
                 return state.fresh(node.location, None, "loop")
             return target
 
@@ -120,7 +122,7 @@ class _Loop:
         )
         variant = self._variant(state.normal_type(self.type), state.normal_type(body))
         for number in variant:
-            if state.metas[number].level < self.levels[number]:
+            if state.metas[number].level < self.levels.get(number, 0):
                 raise error(
                     node.location,
                     "Loop-variant size has escaped into type that occurs outside of "
@@ -134,6 +136,15 @@ class _Loop:
             state, location, "matching loop body to pattern", again, body, headline
         )
         return variant
+
+    def _follow_links(self) -> None:
+        """Know the sizes of the parameter by the metas that now stand for them."""
+        roots: dict[int, Size] = {}
+        for number, begun in self.start.items():
+            root = self.state.normal(SizeMeta(number))
+            if isinstance(root, SizeMeta):
+                roots.setdefault(root.id, begun)
+        self.start = roots
 
     def _loosened_names(self, target: Size) -> Size:
         if isinstance(target, SizeVar) and target.name in self.node.sizes:
@@ -180,7 +191,7 @@ class _Loop:
                     state.normal(self.start[other]), begun
                 ):
                     copies[atom] = other
-                else:
+                elif atom >= self.first:
                     fresh.add(atom)
             return mine
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import error, quote, show
-from minifut.frontend.check.size_terms import arithmetic
 from minifut.frontend.types import (
     Arrow,
     Named,
@@ -157,10 +156,7 @@ class Sizing:
                 info.link = self.normal(info.link)
                 return info.link
             case SizeApply(function, arguments):
-                done = tuple(self.normal(a) for a in arguments)
-                if len(done) == 2 and isinstance(function, str):
-                    return arithmetic(function, *done)
-                return SizeApply(function, done)
+                return SizeApply(function, tuple(self.normal(a) for a in arguments))
             case SizeOpaque(key, expression, substitution) if substitution:
                 done_holes = tuple((n, self.normal(s)) for n, s in substitution)
                 return SizeOpaque(key, expression, done_holes)

@@ -155,14 +155,6 @@ class _Unifier:
                 "are incompatible regarding consuming their arguments."
             )
             raise Mismatch(left, right, path, note)
-        if has_unique(one.result) and not has_unique(other.result):
-            if not isinstance(other.result, Arrow):
-                note = (
-                    f"Return types\n  {self.state.show(left.result)}\nand\n"
-                    f"  {self.state.show(right.result)}\n"
-                    "have incompatible uniqueness."
-                )
-                raise Mismatch(left, right, path, note)
 
     def _absorb_bound(self, ext: Name, meta: SizeMeta, before: Rigid | None) -> None:
         """An unknown size found to be an instantiated one makes that existential."""
@@ -332,7 +324,7 @@ def link(
             raise fault
         entry.level = level
     info.kind, info.link, info.level = "linked", target, level
-    info.purpose = info.purpose or usage.purpose
+    info.purpose = usage.purpose
 
 
 def _without_copies(state: Sizing, size: Size) -> Size:
