@@ -57,9 +57,8 @@ def soac_points(
     writer.line(f"{count} = {writer.size(width)}")
     rows, lanes = row_parameters(function.parameters)
     results = function.body.result
-    if can_run_in_lanes(function.body.statements, rows, lanes) and not (
-        rows & {r for r in results if isinstance(r, Name)}
-    ):
+    scalars = not any(isinstance(type_, ArrayType) for type_ in function.results)
+    if scalars and can_run_in_lanes(function.body.statements, rows, lanes):
         return _soac_lanes(writer, count, arrays, function)
     name = writer.function(function)
     columns = [f"rows_of({writer.name(a)})" for a in arrays]
@@ -107,7 +106,8 @@ def space_points(
     sizes = [writer.size(size) for size in space.sizes]
     writer.line(f"{count} = {' * '.join(sizes) or '1'}")
     names = [writer.name(i) for i in space.indices]
-    if can_run_in_lanes(body.statements, set(), set(space.indices)):
+    arrays = [a for a in atoms if isinstance(writer.types.get(a), ArrayType)]
+    if not arrays and can_run_in_lanes(body.statements, set(), set(space.indices)):
         shape = f"({''.join(f'{s}, ' for s in sizes)})"
         writer.line(f"{unpack(names)} = [i.ravel() for i in np.indices({shape})]")
         lanes = Lanes(writer, {}, count)
