@@ -11,6 +11,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.host_operators import host_text
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
@@ -39,7 +40,18 @@ def _assign(host: HostBuilder, stm: Stm, exp: kc.HostExp) -> None:
 
 def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
     operands = tuple(host.atom(a) for a in exp.operands)
-    _assign(host, stm, core.ScalarOp(exp.operator, operands))
+    if host_text(exp.operator) is not None:
+        _assign(host, stm, core.ScalarOp(exp.operator, operands))
+        return
+    made = host.allocate(exp.operator.result, (), stm.pattern[0].name.base)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        values = tuple(k.scalar(a) for a in exp.operands)
+        type_ = kc.VectorType(exp.operator.result)
+        k.write(made, at, kc.Operation(exp.operator, values, type_))
+
+    host.each(exp.operator.name, (), visit)
+    host.bind(stm.pattern[0], made)
 
 
 def _size(host: HostBuilder, stm: Stm, exp: core.SizeExp) -> None:

@@ -1,0 +1,220 @@
+"""The module that runs a program without the compiler.
+
+    text = module_text(program, schedule="cpu", name="axpy")
+
+It imports `minifut.opencl.runtime` and holds the kernels as OpenCL C, the host functions as
+Python and, as data, the entry points, failures and parameters. Without a schedule it holds
+both, and the kind of the device decides when it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minifut.ir.core import Entry, EntryType, Param, Program
+from minifut.ir.kernels import Parameter
+from minifut.ir.sizes import Size
+from minifut.ir.types import ScalarType, element_of, shape_of
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
+from minifut.names import Name
+from minifut.opencl.print_c import PRELUDE, kernel_text, parameter_types
+from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
+
+
+def module_text(program: Program, *, schedule: str | None, name: str = "program") -> str:
+    """The text of the module for one schedule, or (None) for both."""
+    wanted = ("cpu", "gpu") if schedule is None else (schedule,)
+    parts = [_Part(lower_program(program, s), name) for s in wanted]
+    bodies = [part.text() for part in parts]
+    helpers = helpers_of("\n".join(bodies))
+    lines = [f'"""{name}, compiled by minifut."""\n']
+    lines.append("from minifut.opencl import runtime as rt")
+    if helpers:
+        lines.append(
+            "from minifut.opencl.runtime.host_scalars import " + ", ".join(helpers)
+        )
+    lines.append(f"\nPRELUDE = {_literal(PRELUDE)}\n")
+    text = "\n".join(lines) + "\n" + "\n".join(bodies)
+    if schedule is None:
+        text += "\nprogram = rt.Schedules(cpu=program_cpu, gpu=program_gpu)\n"
+    else:
+        text += f"\nprogram = program_{schedule}\n"
+    return text
+
+
+def _literal(text: str) -> str:
+    """A text as a string over several lines."""
+    return f'"""\\\n{_escaped(text)}"""'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+class _Part:
+    """One schedule of the program."""
+
+    def __init__(self, lowered: LoweredProgram, name: str) -> None:
+        self.lowered = lowered
+        self.name = name
+        parameters = [p.name for p in lowered.parameters]
+        self.printer = HostPrinter(lowered.kernels, parameters, lowered.constant_names)
+        self.failures = list(lowered.failures)
+
+    def text(self) -> str:
+        """Kernels, host functions, entry points, and the program that holds them."""
+        schedule = self.lowered.schedule
+        kernels = "".join(self.kernel(k) for k in self.lowered.kernels)
+        functions = [self.printer.function(f) for f in self.lowered.functions]
+        constants = ""
+        if self.lowered.constants is not None:
+            functions.append(self.printer.function(self.lowered.constants))
+            constants = self.printer.names.text(self.lowered.constants.name)
+        quiet = uses_floats("\n".join(functions))
+        entries, wrappers = [], []
+        for code in self.lowered.entries:
+            wrapper, described = self.entry(code, quiet)
+            wrappers.append(wrapper)
+            entries.append(described)
+        lines = [
+            f"program_{schedule} = rt.Program(",
+            f"    name={self.name!r}, schedule={schedule!r}, prelude=PRELUDE,",
+            f"    kernels=({kernels}\n    ),",
+            f"    failures=({''.join(self.failure(f) for f in self.failures)}\n    ),",
+            f"    parameters=({''.join(map(_parameter, self.lowered.parameters))}\n    ),",
+            f"    entries=({''.join(entries)}\n    ),",
+        ]
+        if constants:
+            lines.append(f"    constants={constants},")
+        return "\n\n".join([*functions, *wrappers, "\n".join([*lines, ")"])]) + "\n"
+
+    def kernel(self, kernel: kc.Kernel) -> str:
+        types = "".join(f'"{t}", ' for t in parameter_types(kernel))
+        local: object = kernel.group_size
+        if kernel.group_size is not None and len(kernel.group_size) == 1:
+            local = kernel.group_size[0]
+        text = _literal(kernel_text(kernel))
+        return f'\n        rt.Kernel("{kernel.name}", ({types}), {text}, {local}),'
+
+    def failure(self, failure: kc.Failure) -> str:
+        parts = "".join(
+            f"{part if isinstance(part, str) else str(part)!r}, "
+            if not isinstance(part, str)
+            else f"{part!r}, "
+            for part in failure.message
+        )
+        places = "".join(f"{place!r}, " for place in failure.backtrace)
+        return f"\n        rt.Failure(({parts}), ({places})),"
+
+    # --- entry points ---------------------------------------------------------------------
+
+    def entry(self, code: EntryCode, quiet: bool) -> tuple[str, str]:
+        """The function that the runtime calls, and the description of the entry."""
+        entry, function = code.entry, code.function
+        names = self.printer.names
+        sizes = [p.name for p in function.parameters[: entry.sizes]]
+        given = [names.text(p.name) for p in function.parameters]
+        wrapper = names.text(Name(f"entry_{entry.name}", -1 - function.name.tag))
+        lines = [f"def {wrapper}({', '.join(['run', *given])}):"]
+        lines += self.size_checks(entry, function.parameters, sizes)
+        results = [names.text(p.name) for p in function.results]
+        call = f"{names.text(function.name)}({', '.join(['run', *given])})"
+        left = "".join(f"{r}, " for r in results)
+        if quiet:
+            lines.append("    with quiet():")
+        indent = "        " if quiet else "    "
+        lines.append(f"{indent}{left}= {call}" if left else f"{indent}{call}")
+        hidden = len(results) - sum(t.leaves for t in entry.results)
+        leaves = "".join(f"{self.leaf(p)}, " for p in function.results[hidden:])
+        lines.append(f"    return ({leaves})")
+        parameters = iter(function.parameters[entry.sizes :])
+        outs = iter(function.results[hidden:])
+        size_texts = "".join(f'"{names.text(s)}", ' for s in sizes)
+        described = (
+            f"\n        rt.Entry({entry.name!r}, {wrapper}, ({size_texts}),"
+            f"\n            ({''.join(self.value(t, parameters, sizes) + ', ' for t in entry.parameters)}),"
+            f"\n            ({''.join(self.value(t, outs, []) + ', ' for t in entry.results)})),"
+        )
+        return "\n".join(lines) + "\n", described
+
+    def leaf(self, result: Param) -> str:
+        """A result as the runtime wants it: a scalar, or a block with its shape."""
+        text = self.printer.names.text(result.name)
+        if isinstance(result.type, ScalarType):
+            return text
+        shape = "".join(f"{self.printer.size(s)}, " for s in shape_of(result.type))
+        return f"({text}, ({shape}))"
+
+    def size_checks(
+        self, entry: Entry, parameters: tuple[Param, ...], sizes: list[Name]
+    ) -> list[str]:
+        """Sizes that the runtime cannot compare: the whole array must be as large."""
+        lines = []
+        for parameter in parameters[entry.sizes :]:
+            shape = shape_of(parameter.type)
+            if all(_dimension(size, sizes) for size in shape):
+                continue
+            total = Size.constant(element_of(parameter.type).bytes)
+            for size in shape:
+                total = total * size
+            name = self.printer.names.text(parameter.name)
+            wanted = "".join(f"[{size}]" for size in shape) + str(element_of(parameter.type))
+            failure = kc.Failure((f"argument {name} does not have the type {wanted}",), ())
+            if failure not in self.failures:
+                self.failures.append(failure)
+            number = self.failures.index(failure) + 1
+            lines.append(f"    if {name}.nbytes != {self.printer.size(total)}:")
+            lines.append(f"        run.fail({number})")
+        return lines
+
+    def value(
+        self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
+    ) -> str:
+        """A parameter or result of an entry point."""
+        parts, texts = self._value(type_, leaves, sizes)
+        del texts
+        return parts
+
+    def _value(
+        self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
+    ) -> tuple[str, list[str]]:
+        parts: list[str] = []
+        texts: list[str] = []
+        for part in type_.parts:
+            inner, inner_leaves = self._value(part, leaves, sizes)
+            parts.append(inner)
+            texts += inner_leaves
+        if not type_.parts:
+            texts = [self._leaf(next(leaves), sizes) for _ in range(type_.leaves)]
+        text = f"rt.Value({type_.name!r}, {type_.text!r}, ({''.join(t + ', ' for t in texts)})"
+        if type_.unique or type_.kind != "array":
+            text += f", {type_.unique}, {type_.kind!r}"
+        if parts:
+            text += f", ({''.join(p + ', ' for p in parts)})"
+        return text + ")", texts
+
+    def _leaf(self, leaf: Param, sizes: list[Name]) -> str:
+        if isinstance(leaf.type, ScalarType):
+            return f'rt.Leaf("{leaf.type}")'
+        dimensions = ""
+        for size in leaf.type.shape:
+            name = size.as_name
+            if size.as_constant is not None:
+                dimensions += f"{size.as_constant}, "
+            elif name is not None and name in sizes:
+                dimensions += f'"{self.printer.names.text(name)}", '
+            else:
+                dimensions += "None, "
+        return f'rt.Leaf("{leaf.type.element}", ({dimensions}))'
+
+
+def _dimension(size: Size, sizes: list[Name]) -> bool:
+    """Whether the runtime checks the dimension by itself."""
+    return size.as_constant is not None or size.as_name in sizes
+
+
+def _parameter(parameter: Parameter) -> str:
+    text = f"{parameter.name!r}, {parameter.kind!r}, {dict(parameter.defaults)!r}"
+    text += f", {parameter.bounds!r}, {parameter.guards!r}"
+    return f"\n        rt.Parameter({text}),"

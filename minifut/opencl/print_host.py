@@ -1,0 +1,234 @@
+"""Host functions of KernelCode as Python text, plain and fast.
+
+    Allocate(ys, n); Launch(k, n, (n, xs, ys)); Drop(xs)
+  →
+    ys = run.allocate(4 * n)
+    kernels[0](n, n, xs.buffer, ys.buffer)
+    del xs
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+
+from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
+from minifut.ir.kernels import AtLeast, GetParameter
+from minifut.ir.sizes import Atom as SizeAtom
+from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.host_operators import host_text
+from minifut.names import Name
+from minifut.opencl.print_c import Names
+
+RESERVED = frozenset(keyword.kwlist) | frozenset(
+    "run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range "
+    "f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder floor_div floor_mod "
+    "allocate None True False".split()
+)
+_HELPER = re.compile(
+    r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
+    r"ceil_div|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
+)
+
+
+class HostPrinter:
+    """Prints host functions; functions share the texts of names."""
+
+    def __init__(
+        self, kernels: list[kc.Kernel], parameters: list[str], constants: tuple[Name, ...]
+    ) -> None:
+        self.names = Names(RESERVED)
+        self.numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
+        self.parameters = {name: number for number, name in enumerate(parameters)}
+        self.constants = constants
+        self.lines: list[str] = []
+        self.depth = 0
+        self.used: set[Name] = set()
+
+    # --- values ---------------------------------------------------------------------------
+
+    def name(self, name: Name) -> str:
+        self.used.add(name)
+        return self.names.text(name)
+
+    def atom(self, atom: Atom) -> str:
+        """A scalar or a memory."""
+        return self.name(atom) if isinstance(atom, Name) else constant_text(atom)
+
+    def size(self, size: Size) -> str:
+        """A size as a Python expression."""
+        if not size.terms:
+            return "0"
+        text = ""
+        for monomial, coefficient in size.terms:
+            factors = [self.size_atom(atom) for atom in monomial]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            term = " * ".join(factors)
+            if text:
+                text += f" {'-' if coefficient < 0 else '+'} {term}"
+            else:
+                text = f"-{term}" if coefficient < 0 else term
+        return text
+
+    def size_atom(self, atom: SizeAtom) -> str:
+        match atom:
+            case Name():
+                return self.name(atom)
+            case Quotient(dividend, divisor, True):
+                return f"ceil_div({self.size(dividend)}, {self.size(divisor)})"
+            case Quotient(dividend, divisor, _):
+                return f"(({self.size(dividend)}) // ({self.size(divisor)}))"
+            case Extreme(operands, greatest):
+                inner = ", ".join(self.size(o) for o in operands)
+                return f"{'max' if greatest else 'min'}({inner})"
+
+    def exp(self, exp: kc.HostExp) -> str:
+        match exp:
+            case ScalarOp(operator, operands):
+                template = host_text(operator)
+                assert template is not None
+                text = template.format(*[self.atom(o) for o in operands])
+                return text
+            case SizeExp(size):
+                return self.size(size)
+            case kc.ReadElement(memory, index):
+                byte = self.size(index * memory.element.bytes)
+                block, type_ = self.name(memory.name), memory.element
+                return f'run.read({block}, {byte}, "{type_}")'
+            case kc.Cores():
+                return "run.device.cores"
+            case GetParameter(parameter):
+                return f"run.parameters[{self.parameters[parameter.name]}]"
+            case AtLeast(size, parameter):
+                number = self.parameters[parameter.name]
+                return f"{self.size(size)} >= run.parameters[{number}]"
+            case Name() | Constant():
+                return self.atom(exp)
+
+    # --- statements -----------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def block(self, block: kc.HostBlock) -> None:
+        self.depth += 1
+        if not block.statements:
+            self.line("pass")
+        for statement in block.statements:
+            self.statement(statement)
+        self.depth -= 1
+
+    def statement(self, statement: kc.HostStatement) -> None:
+        match statement:
+            case kc.HostAssign(name, exp, _):
+                self.line(f"{self.name(name)} = {self.exp(exp)}")
+            case kc.HostMove(targets, sources):
+                left = ", ".join(self.name(t) for t in targets)
+                right = ", ".join(self.atom(s) for s in sources)
+                if left != right:
+                    self.line(f"{left} = {right}")
+            case kc.Allocate(memory, count):
+                size = self.size(count * memory.element.bytes)
+                self.line(f"{self.name(memory.name)} = run.allocate({size})")
+            case kc.Drop(names):
+                self.line(f"del {', '.join(self.name(n) for n in names)}")
+            case kc.Launch():
+                self.launch(statement)
+            case kc.CopyMemory(target, to, source, start, count):
+                unit = target.element.bytes
+                where = f"{self.name(target.name)}, {self.size(to * unit)}"
+                what = f"{self.name(source.name)}, {self.size(start * unit)}"
+                self.line(f"run.copy({where}, {what}, {self.size(count * unit)})")
+            case kc.WriteElement(memory, index, value):
+                byte = self.size(index * memory.element.bytes)
+                where = f'{self.name(memory.name)}, {byte}, "{memory.element}"'
+                self.line(f"run.write({where}, {self.atom(value)})")
+            case kc.HostCall(targets, function, arguments):
+                left = "".join(f"{self.name(t)}, " for t in targets)
+                inner = ", ".join(["run", *[self.atom(a) for a in arguments]])
+                call = f"{self.names.text(function)}({inner})"
+                self.line(f"{left}= {call}" if left else call)
+            case kc.HostTrace(label, value):
+                self.line(f"run.trace({label!r}, {self.atom(value)})")
+            case _:
+                self.control(statement)
+
+    def control(self, statement: kc.HostStatement) -> None:
+        match statement:
+            case kc.HostIf(condition, then, otherwise):
+                self.line(f"if {self.atom(condition)}:")
+                self.block(then)
+                if otherwise.statements:
+                    self.line("else:")
+                    self.block(otherwise)
+            case kc.HostFor(index, bound, body):
+                self.line(f"for {self.name(index)} in range({self.atom(bound)}):")
+                self.block(body)
+            case kc.HostWhile(condition, body):
+                self.line(f"while {self.name(condition)}:")
+                self.block(body)
+            case kc.HostAssert(condition, number, values):
+                self.line(f"if not {self.atom(condition)}:")
+                inner = ", ".join([str(number), *[self.atom(v) for v in values]])
+                self.line(f"    run.fail({inner})")
+
+    def launch(self, launch: kc.Launch) -> None:
+        points = [self.size(size) for size in launch.grid]
+        arguments = [points[0] if len(points) == 1 else f"({', '.join(points)})"]
+        pairs = zip(launch.kernel.parameters, launch.arguments, strict=True)
+        for parameter, argument in pairs:
+            match argument:
+                case kc.Memory(name, _, _):
+                    arguments.append(f"{self.name(name)}.buffer")
+                case Name():
+                    arguments.append(self.name(argument))
+                case Size():
+                    assert isinstance(parameter, kc.LocalParameter)
+                    element = parameter.memory.element
+                    unit = 4 if element.name == "f16" else element.bytes
+                    arguments.append(f"run.local({self.size(argument * unit)})")
+        number = self.numbers[id(launch.kernel)]
+        self.line(f"kernels[{number}]({', '.join(arguments)})")
+
+    # --- functions --------------------------------------------------------------------------
+
+    def function(self, function: kc.HostFunction) -> str:
+        """The text of a function that returns a tuple of scalars and blocks."""
+        name = self.names.text(function.name)
+        parameters = ["run", *[self.names.text(p) for p in function.parameters]]
+        self.lines, self.used, self.depth = [], set(), 0
+        self.block(function.body)
+        body = self.lines if function.body.statements else []
+        results = "".join(f"{self.atom(r)}, " for r in function.results)
+        head = [f"def {name}({', '.join(parameters)}):"]
+        if any("kernels[" in line for line in body):
+            head.append("    kernels = run.kernels")
+        if not self.used.isdisjoint(self.constants):
+            texts = "".join(f"{self.names.text(c)}, " for c in self.constants)
+            head.append(f"    {texts}= run.constants")
+        return "\n".join([*head, *body, f"    return ({results})"]) + "\n"
+
+
+def constant_text(constant: Constant) -> str:
+    """A constant in Python."""
+    value = constant.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if constant.type.is_float:
+        return repr(float(value))
+    return repr(value)
+
+
+def helpers_of(text: str) -> list[str]:
+    """The functions of `runtime.host_scalars` that a text calls."""
+    return sorted(set(_HELPER.findall(text)))
+
+
+def uses_floats(text: str) -> bool:
+    """Whether host code computes with floats, so that NumPy might warn."""
+    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(helpers_of(text))
+
+

@@ -1,0 +1,81 @@
+"""Scalar arithmetic of host functions: Python's ints made to wrap, total division.
+
+Floats are NumPy scalars; whoever calls a host function that computes with them ignores
+NumPy's warnings (`quiet`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+f16, f32, f64 = np.float16, np.float32, np.float64
+fmin, fmax, sqrt = np.fmin, np.fmax, np.sqrt
+
+
+def _signed(bits: int) -> Callable[[int], int]:
+    half, mask = 1 << (bits - 1), (1 << bits) - 1
+
+    def wrap(number: int) -> int:
+        if -half <= number < half:
+            return number
+        return ((number + half) & mask) - half
+
+    return wrap
+
+
+def _unsigned(bits: int) -> Callable[[int], int]:
+    mask = (1 << bits) - 1
+    return lambda number: number & mask
+
+
+wrap_i8, wrap_i16, wrap_i32, wrap_i64 = (_signed(bits) for bits in (8, 16, 32, 64))
+wrap_u8, wrap_u16, wrap_u32, wrap_u64 = (_unsigned(bits) for bits in (8, 16, 32, 64))
+
+
+def floor_div(a: int, b: int) -> int:
+    """Towards minus infinity; 0 for division by 0."""
+    return a // b if b else 0
+
+
+def floor_mod(a: int, b: int) -> int:
+    """With the sign of b; 0 for division by 0."""
+    return a % b if b else 0
+
+
+def quotient(a: int, b: int) -> int:
+    """Towards zero; 0 for division by 0."""
+    if not b:
+        return 0
+    return a // b if (a < 0) == (b < 0) else -(-a // b)
+
+
+def remainder(a: int, b: int) -> int:
+    """With the sign of a; 0 for division by 0."""
+    return a - b * quotient(a, b) if b else 0
+
+
+def sign(a: int) -> int:
+    """-1, 0 or 1."""
+    return (a > 0) - (a < 0)
+
+
+def truncate(a: Any, bits: int, signed: bool) -> int:
+    """A float to an integer: towards zero, saturated; 0 for what is not finite."""
+    if not np.isfinite(a):
+        return 0
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (
+        0, (1 << bits) - 1)  # fmt: skip
+    return min(max(int(a), low), high)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """The quotient rounded up."""
+    return -(-a // b)
+
+
+def quiet() -> Any:
+    """NumPy's warnings about overflow and division by zero are off inside."""
+    return np.errstate(all="ignore")
