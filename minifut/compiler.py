@@ -10,7 +10,7 @@ end only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,11 +72,15 @@ def check(source: Source) -> CheckedProgram:
     return _stage("checking", lambda: check_program(source))
 
 
-def to_core(checked: CheckedProgram) -> CoreProgram:
-    """Elaborate to the core: monomorphic, first order, unzipped."""
+def to_core(
+    checked: CheckedProgram, entries: Sequence[str] | None = None
+) -> CoreProgram:
+    """Elaborate to the core: monomorphic, first order, unzipped; all entry points, or
+    the named ones."""
     from minifut.frontend.elaborate import elaborate_program
 
-    return _stage("elaboration", lambda: elaborate_program(checked))
+    wanted = None if entries is None else list(entries)
+    return _stage("elaboration", lambda: elaborate_program(checked, wanted))
 
 
 def to_kernels(

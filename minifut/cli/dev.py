@@ -27,6 +27,7 @@ T = TypeVar("T")
 @click.command("dev")
 @click.argument("file", type=PROGRAM, required=False)
 @click.option("--list-passes", is_flag=True, help="Name every pass and the pipeline.")
+@click.option("--list-rules", is_flag=True, help="Name every rewrite rule.")
 @click.option("--stop-after", metavar="PASS", help="Run up to this pass.")
 @click.option(
     "--dump-after",
@@ -55,6 +56,7 @@ T = TypeVar("T")
 def command(
     file: Path | None,
     list_passes: bool,
+    list_rules: bool,
     stop_after: str | None,
     dump_after: tuple[str, ...],
     timed: bool,
@@ -69,21 +71,28 @@ def command(
     FILE is a program (.fut), or IR as printed here (any other ending). Without other
     options the IR after the whole pipeline is printed.
     """
-    if list_passes:
-        show_passes()
+    if list_passes or list_rules:
+        if list_passes:
+            show_passes()
+        if list_rules:
+            show_rules()
         return
     if file is None:
-        raise UsageError("dev needs a FILE, or --list-passes")
+        raise UsageError("dev needs a FILE, --list-passes or --list-rules")
     from minifut import compiler
-    from minifut.passes.pipeline import PipelineOptions
 
     clock = Clock(timed)
-    program = keep_entries(read_program(file, clock), entries)
+    program = read_program(file, entries, clock)
     if core:
         show_program(program)
     elif only:
         show_program(run_alone(only, program))
     else:
+        from minifut.passes.pipeline import PipelineOptions
+        from minifut.passes.pipelines import find_pass
+
+        for name in {*dump_after} - {"all"}:
+            find_pass(name)
         options = PipelineOptions(
             stop_after=stop_after,
             dump_after=frozenset(dump_after),
@@ -124,37 +133,55 @@ def show_passes() -> None:
     from minifut.passes.pipelines import ALL_PASSES, DEFAULT
 
     width = max(len(p.name) for p in ALL_PASSES)
-    for step in ALL_PASSES:
+    for step in dict.fromkeys(ALL_PASSES):
         click.echo(f"{step.name:{width}}  {step.summary}")
     click.echo("\npipeline: " + ", ".join(step.name for step in DEFAULT))
 
 
-def read_program(file: Path, clock: Clock) -> Program:
-    """The core of a program, or printed IR."""
+def show_rules() -> None:
+    """Every rule with the pass module that it lives in."""
+    import importlib
+    import pkgutil
+
+    from minifut import passes
+    from minifut.rewrite.rule import REGISTRY
+
+    for module in pkgutil.walk_packages(passes.__path__, "minifut.passes."):
+        importlib.import_module(module.name)
+    width = max((len(name) for name in REGISTRY), default=0)
+    for name, rule in sorted(REGISTRY.items()):
+        label = f" [{rule.label}]" if rule.label else ""
+        click.echo(f"{name:{width}}  {rule.summary}{label}")
+
+
+def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Program:
+    """The core of a program, or printed IR, with these entry points (none: all)."""
     from minifut import compiler
 
     source = compiler.read_source(file)
     if file.suffix == ".fut":
         checked = clock.measure("check", lambda: compiler.check(source))
-        return clock.measure("elaborate", lambda: compiler.to_core(checked))
+        require_names(entries, [entry.name for entry in checked.entries])
+        return clock.measure(
+            "elaborate", lambda: compiler.to_core(checked, entries or None)
+        )
+    from dataclasses import replace
+
     from minifut.ir.parser import parse_program
 
-    return parse_program(source.text)
+    program = parse_program(source.text)
+    require_names(entries, [entry.name for entry in program.entries])
+    kept = tuple(e for e in program.entries if not entries or e.name in entries)
+    return replace(program, entries=kept)
 
 
-def keep_entries(program: Program, names: tuple[str, ...]) -> Program:
-    """The program with these entry points only; all, if none are named."""
-    if not names:
-        return program
-    from minifut.ir.core import Program as CoreProgram
+def require_names(wanted: tuple[str, ...], known: list[str]) -> None:
+    """Refuse entry points that do not exist."""
     from minifut.program import unknown
 
-    known = {entry.name: entry for entry in program.entries}
-    for name in names:
+    for name in wanted:
         if name not in known:
             raise UsageError(unknown("entry point", name, known))
-    kept = tuple(known[name] for name in names)
-    return CoreProgram(kept, program.constants, program.functions)
 
 
 def run_alone(names: tuple[str, ...], program: Program) -> Program:
