@@ -1,3 +1,216 @@
-"""Segmented reductions under the CPU schedule."""
+"""Segmented reductions under the CPU schedule.
 
-# being written by the runtime engineer
+    segred grid (i < n, j < m) {add, 0f32} { return xs[i, j] }
+
+A work-group of one work-item runs through units (chunks of segments) one by one:
+
+    for unit in units of the group:
+        if the chunk has 64 elements or more:                      "lanes"
+            acc[0:64] = 0
+            for j in chunk by 64:  for l < 64:  acc[l] = acc[l] + xs[i, j + l]
+            combine acc[0:64] in halves
+        for the rest:              s = s + xs[i, j]
+        result[i] = s, or partial[unit] = s if the segment has several chunks
+
+The inner loop over 64 independent lanes is what the device's compiler turns into vector
+instructions, map part included, for any tuple of scalars; it takes elements in turn, so
+the operator must commute. Others go element by element.
+
+Where neighbouring segments lie side by side in memory (column sums) the lanes are
+segments, each with its own running value: that keeps the order, so any operator will
+do. A second kernel combines the partial results of each segment in order.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import SegRed
+from minifut.ir.sizes import ONE, ZERO, Size, product
+from minifut.ir.types import element_of
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lower_host import HostBuilder
+from minifut.kernel_code.lower_kernel import KernelBuilder
+from minifut.kernel_code.operators import State
+from minifut.kernel_code.reduction_cpu import (
+    Reduction,
+    combine_lane,
+    lane_memories,
+    mapped_array,
+    runs_over_columns,
+    store_neutral,
+)
+from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
+    """Kernels and launches for a reduction; binds its results."""
+    reduction = Reduction.of(host, operation)
+    count = len(reduction.types)
+    sizes = host.sizes(operation.space.sizes)
+    rows = host.let_size(product(sizes[:-1]), "rows")
+    results = [
+        host.allocate(element_of(t), (*sizes[:-1], *host.shape(t)), p.name.base)
+        for p, t in zip(pattern[:count], reduction.types, strict=True)
+    ]
+    by_columns = reduction.light and runs_over_columns(host, operation)
+    reduction.outs = [
+        mapped_array(host, sizes, t, p, by_columns)
+        for p, t in zip(pattern[count:], operation.types[count:], strict=True)
+    ]
+    whole = [flat(r, len(sizes) - 1, rows) for r in results]
+    if by_columns:
+        by_column(host, reduction, whole, sizes, rows)
+    else:
+        by_row(host, reduction, whole, sizes, rows)
+    for bound, array in zip(pattern, (*results, *reduction.outs), strict=True):
+        host.bind(bound, array)
+
+
+# --- rows -----------------------------------------------------------------------------
+
+
+def by_row(
+    host: HostBuilder,
+    reduction: Reduction,
+    results: list[Array],
+    sizes: tuple[Size, ...],
+    rows: Size,
+) -> None:
+    """Each unit is a chunk of one row."""
+    units = cut(host, sizes[:-1], sizes[-1], reduction.smallest)
+    partials = reduce_units(host, reduction, units, results)
+    chunked = [per_chunk(p, rows, units) for p in partials]
+    combine_chunks(host, reduction, units, chunked, results, rows)
+
+
+def per_chunk(partial: Array, rows: Size, units: Units) -> Array:
+    """An array over units as one over rows and chunks."""
+    return Array(
+        partial.memory,
+        (rows, units.chunks, *partial.shape[1:]),
+        ZERO,
+        (units.chunks * partial.strides[0], *partial.strides),
+    )
+
+
+def reduce_units(
+    host: HostBuilder,
+    reduction: Reduction,
+    units: Units,
+    results: list[Array] | None,
+    always: bool = True,
+) -> list[Array]:
+    """Reduce each unit; the arrays of partial results, one per unit.
+
+    Segments of a single chunk go to `results` if given. Unless `always`, nothing is
+    done when there is a single chunk.
+    """
+    spare = units.several if results is not None or not always else ONE
+    partials = [
+        host.allocate(element_of(t), (units.count * spare, *host.shape(t)), "partial")
+        for t in reduction.types
+    ]
+    k = host.kernel("reduce")
+    with each_unit(k, units, (*units.segments, units.chunks)) as (unit, at, _):
+        segment, chunk = at.indices[:-1], at.indices[-1]
+        state = State(k, reduction.operators)
+        state.reset()
+        first, last = bounds(k, units, chunk)
+        start: kc.Expression = first
+        if reduction.lanes:
+            start = k.declare("start", first)
+            with k.branch(last - first >= reduction.lanes):
+                reduce_lanes(k, reduction, state, segment, (first, last), start)
+        with k.loop("i", last, start) as index:
+            values = reduction.visit(k, segment, index)
+            state.combine(values, reassociate=True)
+        if results is None:
+            state.save(partials, (unit,))
+        else:
+            with k.branch(k.size_value(units.chunks).equals(1)):
+                state.save(results, (unit,))
+            with k.otherwise():
+                state.save(partials, (unit,))
+    host.launch(k, units.groups if always else units.groups * units.several, 1)
+    return partials
+
+
+def reduce_lanes(
+    k: KernelBuilder,
+    reduction: Reduction,
+    state: State,
+    segment: list[kc.Variable],
+    ends: tuple[kc.Expression, kc.Expression],
+    start: kc.Variable,
+) -> None:
+    """Reduce the elements that fill all lanes; `start` becomes the first left over."""
+    lanes = reduction.lanes
+    memories = lane_memories(k, reduction.types, lanes)
+    first, last = ends
+    k.assign(start, last - (last - first) % lanes)
+    with k.loop("l", lanes) as lane:
+        store_neutral(k, reduction.operators, memories, lane)
+    with k.loop("i", start, first, lanes) as index, k.loop("l", lanes) as lane:
+        values = reduction.visit(k, segment, index + lane)
+        combine_lane(k, reduction.operators, memories, lane, values)
+    half = k.declare("half", kc.Literal(lanes // 2, kc.LONG))
+    with k.while_loop(half > 0):
+        with k.loop("l", half) as lane:
+            values = [k.declare("right", k.load(m, lane + half)) for m in memories]
+            combine_lane(k, reduction.operators, memories, lane, values)
+        k.assign(half, half // 2)
+    for place, memory in zip(state.all_places, memories, strict=True):
+        assert isinstance(place, kc.Variable)
+        k.assign(place, k.load(memory, 0))
+
+
+def by_column(
+    host: HostBuilder,
+    reduction: Reduction,
+    results: list[Array],
+    sizes: tuple[Size, ...],
+    rows: Size,
+) -> None:
+    """Each unit is a chunk of a block of columns."""
+    width = block_width(reduction.types)
+    units, blocks = cut_columns(host, reduction, sizes, width)
+    partials = reduce_columns(host, reduction, units, (*sizes[:-2], blocks), results)
+    chunked = [p.rearrange((1, 0)) for p in partials]
+    combine_chunks(host, reduction, units, chunked, results, rows)
+
+
+# --- the second step ------------------------------------------------------------------
+
+
+def combine_chunks(
+    host: HostBuilder,
+    reduction: Reduction,
+    units: Units,
+    partials: list[Array],
+    results: list[Array],
+    rows: Size,
+) -> None:
+    """The partial results of each segment, `partials[row][chunk]`, in order."""
+    over = cut(host, (), rows, Size.constant(16))
+    k = host.kernel("combine")
+    with each_unit(k, over, (over.chunks,)) as (_, at, _):
+        state = State(k, reduction.operators)
+        first, last = bounds(k, over, at.indices[0])
+        with k.loop("row", last, first) as row:
+            state.reset()
+            with k.loop("chunk", k.size_value(units.chunks)) as chunk:
+                values = [
+                    k.read(p, (row, chunk))
+                    if p.rank == 2
+                    else p.row((Size.of(row.name), Size.of(chunk.name)))
+                    for p in partials
+                ]
+                values = [
+                    k.named(v, "value") if isinstance(v, kc.Expression) else v
+                    for v in values
+                ]
+                state.combine(values)
+            state.save(results, (row,))
+    host.launch(k, over.groups * units.several, 1)

@@ -1,7 +1,7 @@
 """The runtime: what a generated module needs to run, without the compiler.
 
-It imports numpy, pyopencl, `minifut.errors` and `minifut.cache`, nothing else. A generated
-module describes a program by data and one host function per entry point:
+It imports numpy, pyopencl, `minifut.errors` and `minifut.cache`, nothing else. A
+generated module describes a program by data and one host function per entry point:
 
     from minifut.opencl import runtime as rt
 
@@ -24,41 +24,42 @@ module describes a program by data and one host function per entry point:
     instance = program.load(device=None, parameters={"main_tile": 32})
     ys = instance.main(xs, 2.0)                 # NumPy in, NumPy out
 
-Host functions. `run` is a `Run` (run.py). Arrays are `Block`s, row-major from byte 0; sizes,
-integers and bools are Python ints and bools, floats NumPy or Python floats.
+Host functions. `run` is a `Run` (run.py). Arrays are `Block`s, row-major from byte 0;
+sizes, integers and bools are Python ints and bools, floats NumPy or Python floats.
 
-* `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups of the
-  kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`, scalars as
-  they are, `rt.local(nbytes)` for local memory. A tuple of points makes it 2-d or 3-d.
+* `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups of
+  the kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`,
+  scalars as they are, `run.local(nbytes)` for local memory. A tuple of points makes it
+  2-d or 3-d; `.sized(points, local, *arguments)` chooses the group size.
 * `run.allocate(nbytes)`: a block; when the last reference dies it goes back to the pool
-  (so `del` early). Zero bytes are fine. All commands run in order, so a block may be
-  let go as soon as its last use is enqueued.
-* `run.copy(to, to_byte, source, source_byte, nbytes)`, `run.fill(block, byte, nbytes, bytes)`,
-  `run.upload(numpy_array)` -> block.
-* `run.read(block, byte, "i64")` waits, raises a failure if one is recorded, gives a scalar;
-  `run.write(block, byte, "i64", value)` enqueues a scalar store.
-* `run.fail(number, *values)` raises failure `number` (from 1) unless the device failed earlier;
-  `run.check()` waits and raises what is recorded.
+  (so `del` early). Zero bytes are fine. All commands run in order, so a block may be let
+  go as soon as its last use is enqueued.
+* `run.copy(to, to_byte, source, source_byte, nbytes)`, `run.fill(block, byte, nbytes,
+  pattern)`, `run.upload(numpy_array)` -> block.
+* `run.read(block, byte, "i64")` waits, raises a failure if one is recorded, gives a
+  scalar; `run.write(block, byte, "i64", value)` enqueues a scalar store.
+* `run.fail(number, *values)` raises failure `number` (from 1) unless the device failed
+  earlier; `run.check()` waits and raises what is recorded.
 * `run.parameters[i]`: the value of tunable parameter i; `run.device.kind` ("cpu", "gpu"),
   `.cores`, `.local_memory`, `.group_size` (most work-items), `.name`.
-* `run.trace(label, value)` prints to stderr. `program.constants(run)`, if given, runs once
-  per load; what it returns is `run.constants`.
+* `run.trace(label, value)` prints to stderr. `program.constants(run)`, if given, runs
+  once per load; what it returns is `run.constants`.
 
 Kernels. Each takes `global int *failure` as its **first** parameter, which the launcher
-passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's name ("bool" is a
-`uchar`). A kernel looks at `failure[0]` first and returns if it is not 0. To fail with
-number k it does `if (atomic_cmpxchg(failure, 0, k) == 0) { values[0] = ..; }` where
-`values = (global long *)failure + 1` (15 of them; floats as the bits of a double), and ends
-safely: `FAILURE_TEXT` is the C text of `minifut_fail0..4(failure, k, a, b, c, d)`. Arrays are
-aligned to their element only (a user's NumPy array is used in place on CPU devices): use
-`vload16`/`vstore16`, never a cast to a vector pointer. Kernels must not write to blocks that
-came as arguments unless the parameter is unique (those are copied on the way in).
-A kernel's text may use the macro of a parameter: list it in `Kernel.macros` as
-(macro, parameter index); it is then built with `-D macro=value`.
+passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's name ("bool"
+is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and returns if it is
+not 0. To fail with number k and values (longs; floats as the bits of a double) it calls
+`minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of `FAILURE_TEXT`, which
+stands before the program's prelude, and ends safely. Arrays are aligned to their element
+only (a user's NumPy array is used in place on CPU devices): use `vload16`, `vstore16`,
+never a cast to a vector pointer. Kernels must not write to blocks that came as arguments
+unless the parameter is unique (those are copied on the way in). A kernel's text may use
+the macro of a parameter: list it in `Kernel.macros` as (macro, parameter index); it is
+then built with `-D macro=value`.
 
-Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 30 us, of which the launch
-and its wait are 20; each further launch 4 us. It stays so if host functions do no lookups
-by name and no allocation that could be avoided.
+Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 45 us, of which the
+launch and its wait are 35; each further launch takes 4 us. It stays so if host functions
+do no lookups by name and no allocation that could be avoided.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 
 __all__ = [
-    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance", "Kernel",
-    "Leaf", "Opaque", "Parameter", "Program", "Run", "Session", "Value", "list_devices",
-    "open_device", "open_session",
+    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance",
+    "Kernel", "Leaf", "Opaque", "Parameter", "Program", "Run", "Session", "Value",
+    "list_devices", "open_device", "open_session",
 ]  # fmt: skip

@@ -1,11 +1,11 @@
 """Arrays across the border: arguments in, results out, with as few copies as are safe.
 
-In:  a contiguous NumPy array is used in place where the device shares memory, else copied
-     to a block; a pyopencl array is used in place. What a program consumes (`*[]t`) is
-     always copied, so the caller's array never changes.
-Out: where memory is shared the NumPy array *is* the block, which returns to the pool when
-     the array is forgotten; arguments handed back, constants and repeated results are
-     copied, so that no two arrays of the user overlap.
+In:  a contiguous NumPy array is used in place where the device shares memory, else
+     copied to a block; a pyopencl array is used in place. What a program consumes
+     (`*[]t`) is always copied, so the caller's array never changes.
+Out: where memory is shared the NumPy array *is* the block, which returns to the pool
+     when the array is forgotten; arguments handed back, constants and repeated results
+     are copied, so that no two arrays of the user overlap.
 """
 
 from __future__ import annotations
@@ -121,5 +121,5 @@ def device_result(
         return cl_array.empty(session.queue, shape, dtype)
     mine = owned(session, block, nbytes, seen)
     result = cl_array.Array(session.queue, shape, dtype, data=mine.buffer)
-    result.minifut_block = mine
+    result.minifut_block = mine  # type: ignore[attr-defined]
     return result

@@ -28,8 +28,8 @@ class Kernel:
     """One kernel: its name in `text`, the types of its parameters after `failure`, and
     the number of work-items per group (a tuple in 2-d and 3-d; None: given at launch).
 
-    `text` None: the kernel stands in the program's prelude. `macros`: pairs of a macro's
-    name and the index of the tunable parameter that is its value.
+    `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
+    macro's name and the index of the tunable parameter that is its value.
     """
 
     name: str
@@ -77,8 +77,8 @@ class Leaf:
 class Value:
     """A parameter or result as the user sees it; see `ir.core.EntryType`.
 
-    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` are all
-    the leaves that stand for it, those of its `parts` in order.
+    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` are
+    all the leaves that stand for it, those of its `parts` in order.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Which device runs the program: chosen deliberately, the same one every time.
 
-    open_device(None)        $MINIFUT_DEVICE, else the first GPU, else PoCL, else another CPU
+    open_device(None)        $MINIFUT_DEVICE, else a GPU, else PoCL, else another CPU
     open_device("pocl")      the best device whose description contains the words
     open_device("#1")        by its number in `minifut devices`
 

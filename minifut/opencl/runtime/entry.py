@@ -29,7 +29,7 @@ Sizes = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value whose insides only the program knows; give it back to the same program."""
+    """A value whose insides only its program knows; it can be given back to that."""
 
     text: str
     leaves: tuple[Any, ...]
@@ -51,7 +51,7 @@ class Converter:
             for p in entry.parameters
         ]
 
-    # --- in --------------------------------------------------------------------------
+    # --- in ---------------------------------------------------------------------------
 
     def leaves_of(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The core arguments, sizes first."""
@@ -70,7 +70,9 @@ class Converter:
             if plain is None:
                 self._open(parameter, given, parameter.name, sizes, leaves)
             else:
-                leaves.append(self._leaf(parameter, plain, given, parameter.name, sizes))
+                leaves.append(
+                    self._leaf(parameter, plain, given, parameter.name, sizes)
+                )
         found = []
         for name in entry.sizes:
             if name not in sizes:
@@ -83,8 +85,8 @@ class Converter:
     ) -> None:
         match value.kind:
             case "tuple":
-                parts = given if isinstance(given, tuple | list) else None
-                if parts is None or len(parts) != len(value.parts):
+                parts = given if isinstance(given, tuple | list) else ()
+                if len(parts) != len(value.parts):
                     self._wrong(value, path, given, f"a tuple of {len(value.parts)}")
                 for i, (part, inner) in enumerate(zip(value.parts, parts, strict=True)):
                     self._open(part, inner, f"{path}.{i}", sizes, leaves)
@@ -191,9 +193,9 @@ class Converter:
         for dimension, wanted in enumerate(leaf.shape):
             came = shape[dimension]
             if wanted.__class__ is str:
-                known = sizes.get(wanted)  # type: ignore[arg-type]
+                known = sizes.get(wanted)
                 if known is None:
-                    sizes[wanted] = (came, path)  # type: ignore[index]
+                    sizes[wanted] = (came, path)
                 elif known[0] != came:
                     raise UsageError(
                         f"{self.entry.name}: argument {path}: dimension {dimension} "
@@ -218,10 +220,10 @@ class Converter:
                     return number
                 self._wrong(value, path, given, f"from {info.min} to {info.max}")
         elif kind == "f":
-            if isinstance(given, float | int | np.integer | np.floating):
-                if not isinstance(given, bool):
-                    with np.errstate(over="ignore"):
-                        return dtype.type(given)
+            number_like = isinstance(given, float | int | np.integer | np.floating)
+            if number_like and not isinstance(given, bool):
+                with np.errstate(over="ignore"):
+                    return dtype.type(given)
         elif isinstance(given, bool | np.bool_):
             return bool(given)
         self._wrong(value, path, given, value.text)
@@ -232,7 +234,7 @@ class Converter:
             f"{describe(given)}"
         )
 
-    # --- out -------------------------------------------------------------------------
+    # --- out --------------------------------------------------------------------------
 
     def results_of(self, leaves: tuple[Any, ...], on_device: bool) -> tuple[Any, ...]:
         """What the user gets, its contents there after the next wait."""

@@ -1,7 +1,7 @@
 """Failures on the device: one cell that kernels write and the host reads.
 
-The cell is 16 longs: an int that is 0 or the number of the failure, then up to 15 values
-for its message. The first work-item to fail wins by compare-and-swap and leaves; later
+The cell is 16 longs: an int that is 0 or the number of the failure, then up to 15
+values for its message. The first work-item to fail wins by compare-and-swap and leaves; later
 kernels see the number and return at once. The host looks when it waits anyway, finds
 message and place by the number, clears the cell, and goes on.
 """
@@ -35,7 +35,7 @@ def _fail_function(count: int) -> str:
 
 
 FAILURE_TEXT = "".join(_fail_function(count) for count in range(9))
-"""OpenCL C: `minifut_fail<k>(failure, number, a, b, ..)` records a failure with k longs"""
+"""OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs"""
 
 
 def decode(bits: int, type_: str) -> Any:
@@ -75,7 +75,5 @@ def device_error(failures: Sequence[Failure], cell: np.ndarray) -> ProgramError:
         return ProgramError(f"the device recorded an unknown failure ({number})")
     failure = failures[number - 1]
     holes = [part for part in failure.message if part in DTYPES]
-    values = [
-        decode(int(bits), t) for bits, t in zip(cell[1:], holes, strict=False)
-    ]
+    values = [decode(int(bits), t) for bits, t in zip(cell[1:], holes, strict=False)]
     return failure_error(failure, values)

@@ -3,8 +3,8 @@
 Each kernel is an OpenCL program of its own, so that nothing is compiled that never
 runs and a tunable number rebuilds only the kernels whose text uses it. What the driver
 made of it is kept in minifut's cache, under a key of text, options, device and driver:
-loading it takes 2 ms, compiling 50-700. PoCL compiles again for each group size, which is
-why binaries are stored when the process ends and not when they are built.
+loading it takes 2 ms, compiling 50-700. PoCL compiles again for each group size, which
+is why binaries are stored when the process ends and not when they are built.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
     try:
         program.build(options, cache_dir=False)
     except cl.Error as error:
-        raise InternalError("opencl", f"kernel {name}: {error}", _numbered(text))
+        message = f"kernel {name}: {error}"
+        raise InternalError("opencl", message, _numbered(text)) from None
     if not device.is_simulator:
         _built.append((program, key, 0))
     return program

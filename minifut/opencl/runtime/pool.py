@@ -1,7 +1,7 @@
 """Device memory that is used again: a free list by size class.
 
-A fresh 64 MB buffer costs more than the kernel that fills it (its pages are mapped one by
-one), so blocks that nobody holds any more are kept and handed out again. Classes are
+A fresh 64 MB buffer costs more than the kernel that fills it (its pages are mapped one
+by one), so blocks that nobody holds any more are kept and handed out again. Classes are
 eighths of powers of two: at most 12.5 % is wasted.
 
     block = pool.allocate(nbytes)      # a Block; it returns by itself when forgotten

@@ -1,8 +1,8 @@
 """A program as generated modules describe it, and one loaded on a device.
 
-    instance = program.load(device="pocl", parameters={"main_tile": 32})
-    ys = instance.main(xs)                       # NumPy arrays in and out
-    ys = instance.main(xs, device=True)          # pyopencl arrays out
+instance = program.load(device="pocl", parameters={"main_tile": 32})
+ys = instance.main(xs)                       # NumPy arrays in and out
+ys = instance.main(xs, device=True)          # pyopencl arrays out
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ class Instance:
         kind = self.session.device.kind
         values = parameter_values(program.parameters, kind, wanted)
         old = self.run.parameters
-        changed = {i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b}
+        changed = {
+            i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
+        }
         self.run.kernels = tuple(
             self._launcher(kernel, values)
             if any(index in changed for _, index in kernel.macros)

@@ -52,7 +52,7 @@ class Session:
         buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
         return cell, buffer
 
-    # --- waiting -------------------------------------------------------------------
+    # --- waiting ----------------------------------------------------------------------
 
     def wait(self) -> None:
         """Return when all commands are done."""
@@ -89,7 +89,7 @@ class Session:
                 self.queue, self.cell, self.failure, is_blocking=False
             )
         self.wait()
-        return self._number[0] != 0
+        return bool(self._number[0])
 
     def clear_failure(self) -> None:
         """Make the cell ready for the next run."""
@@ -97,7 +97,7 @@ class Session:
         if not self.shares_memory:
             self.cl.enqueue_copy(self.queue, self.failure, self.cell)
 
-    # --- interruptions -----------------------------------------------------------------
+    # --- interruptions ----------------------------------------------------------------
 
     def abandon(self, *held: Any) -> None:
         """Stop waiting for running kernels, which may still use what is `held`.
@@ -121,7 +121,7 @@ class Session:
         if self._number[0]:
             self.clear_failure()
 
-    # --- data ------------------------------------------------------------------------
+    # --- data -------------------------------------------------------------------------
 
     def borrow(self, array: np.ndarray) -> Block:
         """A NumPy array as a block in place (devices that share memory only)."""

@@ -51,9 +51,7 @@ class Run:
             value = part.view(dtype)[0]
         else:
             into = np.empty(1, dtype)
-            session.cl.enqueue_copy(
-                session.queue, into, block.buffer, src_offset=byte
-            )
+            session.cl.enqueue_copy(session.queue, into, block.buffer, src_offset=byte)
             value = into[0]
         return value if dtype.kind == "f" else value.item()
 
