@@ -203,7 +203,7 @@ class Builder:
             return atom
         return self.let(core.ScalarOp(convert(source, target), (atom,)), "converted")
 
-    def size_atom(self, size: SizeLike, base: str = "size") -> Atom:
+    def size_atom(self, size: SizeLike, base: str = "extent") -> Atom:
         """A size as an i64 atom: a constant, a name, or a new `SizeExp`."""
         size = as_size(size)
         number, name = size.as_constant, size.as_name

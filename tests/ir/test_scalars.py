@@ -25,7 +25,7 @@ from minifut.ir.types import F16, F32, F64, I8, I32, I64, INTEGERS, U8, ScalarTy
 
 def wrapped(number: int, type_: ScalarType) -> int:
     number %= 2**type_.bits
-    least, greatest = integer_range(type_)
+    greatest = integer_range(type_)[1]
     return number if number <= greatest else number - 2**type_.bits
 
 
