@@ -99,6 +99,13 @@ class PreludeTerms(dict[str, Term]):
             self[name] = found
         return found
 
+    def __contains__(self, name: object) -> bool:
+        from minifut.frontend.check.builtins import OPERATORS
+        from minifut.frontend.check.prelude import index
+        from minifut.ir.types import SCALARS
+
+        return ("value", name) in index() or name in OPERATORS or name in SCALARS
+
     def make(self, name: str) -> Term | None:
         """An intrinsic, or a definition of the prelude's files."""
         from minifut.frontend.elaborate.intrinsics import intrinsic

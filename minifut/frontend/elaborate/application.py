@@ -69,8 +69,13 @@ def call_closure(
         if result is not None:
             return result
         start = work.mark()
+        definition = closure.definition
+        outermost = definition not in shared.active
+        shared.active.add(definition)
         result = enter(work, closure, arguments, location)
-        shared.note_cost(closure.definition, work.mark() - start)
+        if outermost:
+            shared.active.discard(definition)
+        shared.note_cost(definition, work.mark() - start)
         return result
     return enter(work, closure, arguments, location)
 
@@ -81,13 +86,7 @@ def enter(
     """Interpret the body of a function."""
     from minifut.frontend.elaborate.expressions import evaluate
 
-    frame = closure.env.child()
-    force = bind_instance(closure, frame)
-    for size in closure.sizes:
-        assert size.name_resolved is not None
-        frame.terms[size.name] = SizeParameter(size.name_resolved, frame)
-    for pattern, argument in zip(closure.parameters, arguments, strict=True):
-        patterns.bind(pattern, argument, frame, work, force)
+    frame = bind_arguments(work, closure, arguments)
     unsafe, work.unsafe = work.unsafe, closure.unsafe
     before = work.calls
     if closure.name:
@@ -96,6 +95,20 @@ def enter(
         return evaluate(closure.body, frame, work)
     finally:
         work.unsafe, work.calls, work.location = unsafe, before, location
+
+
+def bind_arguments(
+    work: Work, closure: Closure, arguments: tuple[Value, ...]
+) -> Environment:
+    """The frame in which the body of a function is interpreted."""
+    frame = closure.env.child()
+    force = bind_instance(closure, frame)
+    for size in closure.sizes:
+        assert size.name_resolved is not None
+        frame.terms[size.name] = SizeParameter(size.name_resolved, frame)
+    for pattern, argument in zip(closure.parameters, arguments, strict=True):
+        patterns.bind(pattern, argument, frame, work, force)
+    return frame
 
 
 def bind_instance(closure: Closure, frame: Environment) -> frozenset[Name]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.frontend.elaborate.values import Value
+from minifut.frontend.elaborate.values import Closure, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minifut.frontend import syntax
     from minifut.frontend.check.matching import ModuleBindings
+    from minifut.frontend.types import Size, Type
     from minifut.names import Name
 
 
@@ -28,6 +29,14 @@ class Thunk:
 
     term: object
     env: Environment
+
+
+@dataclass(slots=True, frozen=True)
+class TypeFunction:
+    """What an abstract type, perhaps with parameters, stands for."""
+
+    parameters: tuple[tuple[Name, str], ...]
+    body: Type
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +52,18 @@ class SizeParameter:
 
     name: Name
     env: Environment
+
+
+@dataclass(slots=True, eq=False)
+class Sealed:
+    """A polymorphic function seen through a specification (perhaps of another such
+    view, `inner`): what its parameters are in terms of those of the specification."""
+
+    value: Closure
+    spec: Type
+    mapping: dict[Name, Type | Size]
+    env: Environment
+    inner: Sealed | None
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +86,7 @@ class Functor:
     env: Environment
 
 
-Term: TypeAlias = "Value | Module | Functor | Deferred | SizeParameter"
+Term: TypeAlias = "Value | Module | Functor | Deferred | SizeParameter | Sealed"
 Signature: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
 
 
@@ -106,6 +127,16 @@ class Environment:
                 return found
             frame = frame.outer
         return None
+
+    def knows(self, name: str) -> bool:
+        """Does the name mean anything already? Then code that has been met may refer to
+        it, and it must not be bound anew in the same frame."""
+        frame: Environment | None = self
+        while frame is not None:
+            if name in frame.terms:
+                return True
+            frame = frame.outer
+        return False
 
     def meaning(self, name: Name) -> object | None:
         """What a unique name stands for: a size, a value, a static type, a thunk."""

@@ -29,9 +29,12 @@ from minifut.frontend.elaborate.environment import (
     Environment,
     Functor,
     Module,
+    Sealed,
     SizeParameter,
     Term,
+    Thunk,
 )
+from minifut.frontend.elaborate.sealed import unseal
 from minifut.frontend.elaborate.sizes import match_type, resolve_size
 from minifut.frontend.elaborate.static_types import (
     StaticArray,
@@ -49,10 +52,11 @@ from minifut.frontend.elaborate.values import (
     constant,
     scalar,
 )
-from minifut.frontend.types import SizeVar
+from minifut.frontend.types import Named, SizeVar
 from minifut.ir import core
 from minifut.ir.sizes import ZERO
 from minifut.ir.types import BOOL, U8
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -151,14 +155,32 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
     if isinstance(found, Deferred):
         found = found.evaluate()
         work.location = exp.location
+    if isinstance(found, Sealed):
+        closure, instance, home = unseal(found, exp.instance, env.capture())
+        found = replace(closure, instance=(instance, home))
+        if not found.parameters:
+            return call_closure(work, found, (), exp.location)
+        return found
     if isinstance(found, Closure) and not found.arguments:
         if exp.instance:
             found = replace(found, instance=(exp.instance, env.capture()))
+        elif found.instance is None and found.definition is not None:
+            found = _same_instance(found, env)
         if not found.parameters:
             return call_closure(work, found, (), exp.location)
         return found
     assert not isinstance(found, (Module, Functor))
     return found
+
+
+def _same_instance(closure: Closure, env: Environment) -> Closure:
+    """A recursive use: the parameters are what they are in the calling body."""
+    assert closure.definition is not None
+    names = closure.definition.scheme_parameters
+    known: dict[Name, object] = {
+        name: Named(name) for name in names if isinstance(env.meaning(name), Thunk)
+    }
+    return replace(closure, instance=(known, env.capture())) if known else closure
 
 
 def _qualified_parens(exp: syntax.QualParens, env: Environment, work: Work) -> Value:

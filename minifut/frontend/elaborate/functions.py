@@ -22,16 +22,20 @@ from typing import TYPE_CHECKING
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
     Static,
     StaticArray,
     StaticRecord,
     StaticSum,
+    build,
+    has_unknown,
+    leaf_types,
     resolve_type,
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value, scalar
-from minifut.frontend.types import is_size
+from minifut.frontend.types import Arrow, is_size
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.sizes import Size
@@ -39,6 +43,7 @@ from minifut.ir.types import I64, ScalarType, shape_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
+    from minifut.frontend.elaborate.environment import Environment
     from minifut.frontend.elaborate.work import Work
 
 SMALL = 2000
@@ -49,11 +54,14 @@ FIRST_CALLS = 4
 
 @dataclass(slots=True, eq=False)
 class Shared:
-    """A function that has been made: what its sizes are called, and its result."""
+    """A function that is being made, or has been: what its sizes are called, and what
+    its results look like."""
 
-    function: Function
+    name: Name
     sizes: list[Name]
-    result: Value
+    results: tuple[Param, ...] = ()
+    result: Value | None = None
+    function: Function | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -84,10 +92,13 @@ class Specialisations:
     def __init__(self) -> None:
         self.made: dict[Hashable, Shared] = {}
         self.histories: dict[syntax.ValueDeclaration, History] = {}
+        self.active: set[syntax.ValueDeclaration] = set()
+        """definitions whose bodies are being interpreted"""
 
     def functions(self) -> tuple[Function, ...]:
         """All of them, each after those it calls."""
-        return tuple(shared.function for shared in self.made.values())
+        made = (shared.function for shared in self.made.values())
+        return tuple(function for function in made if function is not None)
 
     def call(
         self,
@@ -100,8 +111,9 @@ class Specialisations:
         assert closure.definition is not None
         history = self.histories.setdefault(closure.definition, History())
         history.calls += 1
+        recursive = closure.definition in self.active
         expensive = history.cost >= SMALL and history.calls > FIRST_CALLS
-        if not expensive or not history.is_sharable:
+        if not recursive and not (expensive and history.is_sharable):
             return None
         sizes = Sizes()
         keys = [_key(argument, sizes) for argument in arguments]
@@ -111,15 +123,21 @@ class Specialisations:
             for term in instance.values()
         ]
         if _INLINE in keys:
+            if recursive:
+                work.location = location
+                raise work.unsupported("recursion with functions as arguments is")
             return None
-        key = (closure.definition, id(closure.env), work.unsafe, *keys)
+        key = (closure.definition, id(closure.env), *keys)
         shared = self.made.get(key)
         if shared is None:
-            shared = _make(work, closure, arguments, instance, sizes, location)
-            if shared is None:
-                history.is_sharable = False
-                return None
+            names = [work.names.fresh("n") for _ in sizes.numbers]
+            shared = Shared(work.names.fresh(closure.definition.name), names)
             self.made[key] = shared
+            _make(work, shared, closure, arguments, instance, sizes, recursive)
+            if shared.function is None:
+                history.is_sharable = False
+                del self.made[key]
+                return None
         return _apply(work, shared, arguments, list(sizes.numbers), location)
 
     def note_cost(self, definition: syntax.ValueDeclaration, cost: int) -> None:
@@ -219,17 +237,19 @@ def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
 
 def _make(
     work: Work,
+    shared: Shared,
     closure: Closure,
     arguments: tuple[Value, ...],
     instance: dict[Name, Static | Size],
     sizes: Sizes,
-    location: Location,
-) -> Shared | None:
-    """The function for this way of calling; None if it gives a function."""
-    from minifut.frontend.elaborate.application import enter
+    recursive: bool,
+) -> None:
+    """The function for this way of calling; none if it gives a function."""
+    from minifut.frontend.elaborate.application import bind_arguments
     from minifut.frontend.elaborate.entries import result_parameters
+    from minifut.frontend.elaborate.expressions import evaluate
 
-    names = [work.names.fresh("n") for _ in sizes.numbers]
+    names = shared.sizes
     work.sizes.update(names)
     inside = {s: Size.of(n) for s, n in zip(sizes.numbers, names, strict=True)}
     parameters = [Param(name, I64) for name in names]
@@ -237,24 +257,81 @@ def _make(
     bound = replace(closure, instance=None, env=closure.env.child(), arguments=())
     for name, term in instance.items():
         bound.env.names[name] = (
-            inside.get(term, term) if isinstance(term, Size) else _renamed(term, inside)
+            inside.get(term, term)
+            if isinstance(term, Size)
+            else _renamed(term, inside)
         )
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
     mark = work.mark()
-    calls, work.calls = work.calls, ()
-    with work.nested() as build:
-        result = enter(work, bound, tuple(own), location)
+    with work.apart(closure.unsafe) as inner:
+        frame = bind_arguments(work, bound, tuple(own))
+        if recursive:
+            shared.results, shared.result = _announced(work, closure, frame, mark)
+        result = evaluate(closure.body, frame, work)
         if values.has_function(result):
-            work.calls = calls
-            return None
-        results, atoms = result_parameters(work, result, mark)
-        body = build.finish(*atoms)
-    work.calls = calls
+            return
+        if recursive:
+            atoms = _as_announced(work, shared, result)
+        else:
+            shared.results, atoms = result_parameters(work, result, mark)
+            shared.result = result
+        body = inner.finish(*atoms)
+    shared.function = Function(shared.name, tuple(parameters), shared.results, body)
+
+
+def _announced(
+    work: Work, closure: Closure, frame: Environment, mark: int
+) -> tuple[tuple[Param, ...], Value]:
+    """The results of a recursive function, by its type: what is needed at a call
+    before there is a body."""
     assert closure.definition is not None
-    name = work.names.fresh(closure.definition.name)
-    function = Function(name, tuple(parameters), results, body)
-    return Shared(function, names, result)
+    type_ = closure.definition.type
+    for _ in closure.parameters:
+        assert isinstance(type_, Arrow)
+        type_ = type_.result
+    assert type_ is not None
+    static = resolve_type(type_, frame, work)
+    if has_unknown(static):
+        raise work.unsupported("recursion that gives functions is")
+    unknown: list[Param] = []
+
+    def known(part: Static) -> Static:
+        match part:
+            case StaticArray(size, element):
+                if size is None or work.is_inner(size, mark):
+                    name = work.names.fresh("size")
+                    unknown.append(Param(name, I64))
+                    size = Size.of(name)
+                return StaticArray(size, known(element))
+            case StaticRecord(fields):
+                return StaticRecord(tuple((n, known(t)) for n, t in fields))
+            case _:
+                return part
+
+    static = known(static)
+    own = [Param(work.names.fresh("result"), type_) for type_ in leaf_types(static)]
+    value = build(static, (scalar(p.name, p.type) for p in own), work)
+    return (*unknown, *own), value
+
+
+def _as_announced(work: Work, shared: Shared, result: Value) -> list[core.Atom]:
+    """The body's results in the form that was announced."""
+    assert shared.result is not None
+    unknown = {p.name for p in shared.results}
+    found: dict[Name, Size] = {}
+    wanted = []
+    pairs = zip(
+        values.array_sizes(shared.result), values.array_sizes(result), strict=True
+    )
+    for announced, own in pairs:
+        name = announced.as_name
+        if name is not None and name in unknown:
+            wanted.append(found.setdefault(name, own))
+        else:
+            wanted.append(announced)
+    atoms: list[core.Atom] = [work.build.size_atom(size) for size in found.values()]
+    return [*atoms, *values.atoms(coerce(work, result, wanted))]
 
 
 def _parameter(
@@ -312,7 +389,8 @@ def _apply(
             if leaf.type == I64 and leaf.size is not None and leaf.size in sizes:
                 continue
             given.append(leaf.atom)
-    results = shared.function.results
+    results = shared.results
+    assert shared.result is not None
     outside = dict(zip(shared.sizes, sizes, strict=True))
     count = len(values.leaves(shared.result))
     unknown = results[: len(results) - count]
@@ -330,7 +408,7 @@ def _apply(
         pattern.append(Param(name, type_))
         new.append(scalar(name, type_))
     work.build.location = location
-    work.build.bind(tuple(pattern), core.Apply(shared.function.name, tuple(given)))
+    work.build.bind(tuple(pattern), core.Apply(shared.name, tuple(given)))
     named = values.with_leaves(shared.result, iter(new))
     return _sizes_from_leaves(named)
 

@@ -82,20 +82,20 @@ class _Loop:
         found: list[Name | None] = []
         wanted = set(self.exp.sizes)
 
-        def visit(type_: types.Type | None, value: Value) -> None:
+        def visit(type_: types.Type | None, value: Value, depth: int) -> None:
             match type_, value:
                 case types.Array(size, element), values.Array(_, inner):
                     varies = isinstance(size, types.SizeVar) and size.name in wanted
                     found.append(size.name if varies else None)  # type: ignore[union-attr]
-                    visit(element, inner)
+                    visit(element, inner, depth + 1)
                 case types.Record(fields), values.Record(parts):
                     by_name = dict(fields)
                     for name, part in parts.items():
-                        visit(by_name.get(name), part)
+                        visit(by_name.get(name), part, depth)
                 case _:
-                    found.extend([None] * len(values.array_sizes(value)))
+                    found.extend([None] * len(values.array_sizes(value, depth)))
 
-        visit(self.exp.pattern.type, self.initial)
+        visit(self.exp.pattern.type, self.initial, 0)
         return found
 
     def fresh_sizes(self) -> tuple[dict[Name, Name], list[Size]]:

@@ -19,9 +19,10 @@ from minifut.frontend.elaborate.environment import (
     Signature,
     Term,
     Thunk,
+    TypeFunction,
 )
 from minifut.frontend.elaborate.expressions import evaluate, lookup
-from minifut.frontend.elaborate.static_types import TypeFunction
+from minifut.frontend.elaborate.sealed import seal
 from minifut.frontend.elaborate.values import Closure, Value
 
 if TYPE_CHECKING:
@@ -62,12 +63,14 @@ class Modules:
         """One of them; what it exports is added."""
         match declaration:
             case syntax.ValueDeclaration(name=name):
-                env = env.child() if name in env.terms else env
-                value = self.value(declaration, env)
+                before = env
+                env = env.child() if env.knows(name) else env
+                home = env if declaration.parameters else before
+                value = self.value(declaration, home)
                 self._bind(name, declaration.name_resolved, value, env, exports)
             case syntax.ModuleDeclaration(name=name):
                 module = self.module_declaration(declaration, env)
-                env = env.child() if name in env.terms else env
+                env = env.child() if env.knows(name) else env
                 env.terms[name] = exports.terms[name] = module
                 self._share_names(module, env, exports)
             case syntax.ModuleTypeDeclaration(name=name, value=value_):
@@ -303,6 +306,10 @@ def _collect_spec(
         case syntax.ValueSpec(name=name):
             value = module.terms.get(name)
             if value is not None:
+                if spec.type.type is not None:
+                    home = Environment()
+                    home.names = result.names
+                    value = seal(value, spec.type.type, home)
                 result.terms[name] = value
                 if spec.name_resolved is not None:
                     result.names[spec.name_resolved] = value

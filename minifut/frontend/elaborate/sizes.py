@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import types
 from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.environment import Deferred, Environment, Thunk
+from minifut.frontend.elaborate.environment import (
+    Deferred,
+    Environment,
+    Thunk,
+    TypeFunction,
+)
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64
@@ -134,6 +139,13 @@ def match_type(
             for name, part in fields:
                 if name in parts:
                     match_type(part, parts[name], env, force)
+        case types.Named(name, arguments), _:
+            found = env.meaning(name)
+            if isinstance(found, Thunk) and isinstance(found.term, TypeFunction):
+                names = [name for name, _ in found.term.parameters]
+                mapping = dict(zip(names, arguments, strict=True))
+                inside = types.substitute(found.term.body, mapping)
+                match_type(inside, value, env, force)
         case types.Sum(constructors), values.Sum():
             _match_sum(constructors, value, env, force)
 

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from minifut.errors import CompileError
 from minifut.frontend import types
 from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.environment import Environment, Thunk
+from minifut.frontend.elaborate.environment import Environment, Thunk, TypeFunction
 from minifut.frontend.elaborate.values import Leaf, Value
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import SCALARS, U8, ScalarType, Type, array_of, shape_of
-from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -118,14 +117,6 @@ def _resolve_named(
             return found
         case _:
             return UNKNOWN
-
-
-@dataclass(slots=True, frozen=True)
-class TypeFunction:
-    """What an abstract type with parameters stands for."""
-
-    parameters: tuple[tuple[Name, str], ...]
-    body: types.Type
 
 
 def static_of(value: Value) -> Static:

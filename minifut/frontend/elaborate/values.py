@@ -201,9 +201,10 @@ def with_atoms(value: Value, new: Iterator[Atom]) -> Value:
     return map_leaves(value, lambda leaf: scalar(next(new), leaf.type))
 
 
-def array_sizes(value: Value) -> list[Size]:
+def array_sizes(value: Value, depth: int = 0) -> list[Size]:
     """The sizes that a structure has of its own: those of its `Array` nodes and those
-    that slots of sums add, in the order that `resized` takes them."""
+    that slots of sums add, in the order that `resized` takes them. `depth` is how many
+    arrays are around it."""
     found: list[Size] = []
 
     def visit(part: Value, depth: int) -> None:
@@ -218,7 +219,7 @@ def array_sizes(value: Value) -> list[Size]:
                 for leaf in own:
                     found.extend(shape_of(leaf.type)[depth:])
 
-    visit(value, 0)
+    visit(value, depth)
     return found
 
 

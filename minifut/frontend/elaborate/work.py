@@ -118,14 +118,15 @@ class Work:
             self.build, self.calls, self.unsafe, self.attributes, self.location = saved
 
     @contextmanager
-    def call_at(self, location: Location) -> Iterator[None]:
-        """Remember a call for backtraces."""
-        before = self.calls
-        self.calls = (str(location), *before)
+    def apart(self, unsafe: bool) -> Iterator[Builder]:
+        """Statements go to the body of another function for a while."""
+        saved = self.calls, self.unsafe, self.location
+        self.calls, self.unsafe = (), unsafe
         try:
-            yield
+            with self.nested() as build:
+                yield build
         finally:
-            self.calls = before
+            self.calls, self.unsafe, self.location = saved
 
     @contextmanager
     def without_checks(self) -> Iterator[None]:
