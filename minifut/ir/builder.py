@@ -88,9 +88,12 @@ class Builder:
         return self.bind(pattern, exp)
 
     def let_pattern(
-        self, exp: core.Exp, base: str, make: Callable[[tuple[Name, ...]], Sequence[Type]],
+        self,
+        exp: core.Exp,
+        base: str,
+        make: Callable[[tuple[Name, ...]], Sequence[Type]],
         count: int,
-    ) -> tuple[Name, ...]:  # fmt: skip
+    ) -> tuple[Name, ...]:
         """Bind `count` results with types that may mention them: `make` gets the new
         names and returns the types."""
         names = tuple(self.names.fresh(base) for _ in range(count))

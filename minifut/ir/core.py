@@ -128,8 +128,8 @@ class DimSlice:
 class Index:
     """`array[slice]`: an atom per dimension fixes it, a `DimSlice` keeps it.
 
-    Fewer entries than dimensions: the remaining ones are kept whole. All fixed: a scalar.
-    A slice is a view; no copy is implied.
+    Fewer entries than dimensions: the remaining ones are kept whole. All fixed: a
+    scalar. A slice is a view; no copy is implied.
     """
 
     array: Name
@@ -138,7 +138,7 @@ class Index:
 
 @node
 class Update:
-    """`array with [slice] = value`; value is a scalar or an array of the slice's shape."""
+    """`array with [slice] = value`; the value is a scalar or has the slice's shape."""
 
     array: Name
     slice: tuple[Atom | DimSlice, ...]
@@ -253,14 +253,14 @@ class ForLoop:
 
 @node
 class WhileLoop:
-    """Runs as long as `condition`, the name of a bool parameter of the loop, is true."""
+    """Runs as long as `condition`, a bool parameter of the loop, is true."""
 
     condition: Name
 
 
 @node
 class Loop:
-    """Parameters start as `initial` and become the results of `body` each time round."""
+    """Parameters start as `initial` and become the body's results each time round."""
 
     binds: ClassVar = {"parameters": ("form", "body"), "form": ("body",)}
     parameters: tuple[Param, ...]
@@ -326,10 +326,10 @@ class Function:
 class EntryType:
     """How one parameter or result of an entry point looks from outside.
 
-    `text` is the Futhark type without sizes (`[][]f32`, or an opaque type's name), `kind` is
-    "array" (scalars included), "tuple", "record" or "opaque"; `leaves` is how many
-    core parameters or results stand for it, `parts` the components of records and tuples,
-    `name` the parameter's or field's name.
+    `text` is the Futhark type without sizes (`[][]f32`, or an opaque type's name),
+    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` is how
+    many core parameters or results stand for it, `parts` the components of records and
+    tuples, `name` the parameter's or field's name.
     """
 
     name: str
@@ -345,8 +345,8 @@ class Entry:
     """An entry point: the function of the same `function` name, seen from outside.
 
     Size parameters come first among the core function's parameters: `sizes` of them,
-    each found from the shapes of the arrays that follow; where several arrays mention the
-    same size, the runtime checks that they agree and names the culprit.
+    each found from the shapes of the arrays that follow; where several arrays mention
+    the same size, the runtime checks that they agree and names the culprit.
     """
 
     name: str
@@ -373,4 +373,4 @@ CORE_EXPRESSIONS = (
 )  # fmt: skip
 
 Exp: TypeAlias = object
-"""an expression of the core or of a dialect; which ones are allowed the `Dialect` says"""
+"""an expression of the core or of a dialect; the `Dialect` says which are allowed"""

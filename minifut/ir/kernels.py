@@ -6,9 +6,9 @@ of a `SegRed` or `SegScan` is the one reduced or scanned; the outer ones are seg
     segmap grid (i < n, j < m) { ... return {returns x} }        : [n][m]t
     segred grid (i < n, j < m) {add, 0} { ... returns x }        : [n]t
 
-Levels: `grid` is the whole device, `group` one work-group, `thread` one work-item (where
-on a CPU device `thread` is a loop inside a work-group of one). SOACs remain only inside
-thread bodies, as sequential code, until lowering.
+Levels: `grid` is the whole device, `group` one work-group, `thread` one work-item
+(where on a CPU device `thread` is a loop inside a work-group of one). SOACs remain only
+inside thread bodies, as sequential code, until lowering.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Returns:
 
 @node
 class WriteReturns:
-    """Each point writes values at indices of `array`, out-of-bounds ones not at all; the
-    result is the whole updated array."""
+    """Each point writes values at indices of `array`, out-of-bounds ones not at all;
+    the result is the whole updated array."""
 
     array: Name
     shape: tuple[Size, ...]
@@ -123,8 +123,8 @@ class SegMap:
 
 @node
 class SegRed:
-    """The body returns first the operands of the operators, then mapped values. Results:
-    per segment the reduced values, then arrays over the whole space."""
+    """The body returns first the operands of the operators, then mapped values.
+    Results: per segment the reduced values, then arrays over the whole space."""
 
     binds: ClassVar = {"space": ("body",)}
     level: Level
@@ -149,8 +149,8 @@ class SegScan:
 
 @node
 class SegHistOp:
-    """As `soacs.HistOp`; destinations have the segment dimensions in front, `vector` are
-    the dimensions combined elementwise."""
+    """As `soacs.HistOp`; destinations have the segment dimensions in front, `vector`
+    are the dimensions combined elementwise."""
 
     shape: tuple[Size, ...]
     destinations: tuple[Name, ...]
@@ -178,9 +178,10 @@ class SegHist:
 class Parameter:
     """A number that shapes performance, set when the program runs.
 
-    `name` is stable and readable (function and nest); `kind` is "threshold", "tile_size",
-    "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults` gives the number per
-    kind of device ("cpu", "gpu"); `guards` tells which versions it guards.
+    `name` is stable and readable (function and nest); `kind` is "threshold",
+    "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`
+    gives the number per kind of device ("cpu", "gpu"); `guards` tells which versions it
+    guards.
     """
 
     name: str

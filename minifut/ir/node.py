@@ -4,10 +4,10 @@ A *node* is a place in a program: slots, identity equality, never changed after 
 made (under `MINIFUT_FREEZE=1` an attempt raises). A *value* is a fact: frozen and
 compared by structure (types, sizes, names, constants, operators).
 
-What a node's children are is read once per class from its field annotations; the
-binding structure from one declaration, `binds`. Everything that walks a program
-(`ir.traverse`, `ir.scope`, `ir.rename`) is derived from these two, so that a new operation
-never means a new visitor.
+What a node's children are is read once per class from its field annotations
+(`ir.fields`); what it binds from the declarations `introduces` and `binds`. Everything
+that walks a program (`ir.traverse`, `ir.alpha`, `ir.scope`) is derived from these, so
+that a new operation never means a new visitor.
 """
 
 from __future__ import annotations

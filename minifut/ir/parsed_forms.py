@@ -259,7 +259,7 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "space": _space,
     "point": tuple,
     "operator": lambda p: kernels.SegBinOp(*p),
-    "commutative_operator": lambda p: kernels.SegBinOp(p[0], p[1], p[2], commutative=True),
+    "commutative_operator": lambda p: kernels.SegBinOp(p[0], p[1], p[2], True),
     "seg_bins": lambda p: kernels.SegHistOp(p[0], p[1], p[2], p[3], p[4]),
     "kernel_body": lambda p: kernels.KernelBody(p[0], tuple(p[1:])),
     "returns": lambda p: kernels.Returns(p[0]),

@@ -1,7 +1,7 @@
 """Which type a name has.
 
-Names are unique in a program, so one flat dictionary serves: a pass collects the types of
-all that is bound around its place, and `Builder` adds what it makes.
+Names are unique in a program, so one flat dictionary serves: a pass collects the types
+of all that is bound around its place, and `Builder` adds what it makes.
 """
 
 from __future__ import annotations

@@ -253,12 +253,12 @@ def _extreme(sizes: tuple[Size, ...], greatest: bool) -> Size:
     flat: list[Size] = []
     best: int | None = None
     for size in sizes:
-        inner = (size,)
+        inner: tuple[Size, ...] = (size,)
         if len(size.terms) == 1 and size.terms[0][1] == 1:
             atoms = size.terms[0][0]
-            if len(atoms) == 1 and isinstance(atoms[0], Extreme):
-                if atoms[0].greatest == greatest:
-                    inner = atoms[0].operands
+            only = atoms[0] if len(atoms) == 1 else None
+            if isinstance(only, Extreme) and only.greatest == greatest:
+                inner = only.operands
         for operand in inner:
             number = operand.as_constant
             if number is None:

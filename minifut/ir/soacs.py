@@ -5,8 +5,8 @@ One form carries scan, reduce and map at once, because fusion brings them togeth
     (scanned.., reduced.., mapped..) = screma(width, arrays, scans, reduces, lambda)
 
 The lambda gets one element (row) of each array and returns the operands of the scans,
-then those of the reduces, then the elements of the mapped results. `map_`, `redomap` and
-`scanomap` are the constructors with the usual names.
+then those of the reduces, then the elements of the mapped results. `map_`, `redomap`
+and `scanomap` are the constructors with the usual names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from minifut.names import Name
 
 @node
 class Scan:
-    """An associative operator with its neutral element, applied as an inclusive scan."""
+    """An associative operator with its neutral element, as an inclusive scan."""
 
     operator: Lambda
     neutral: tuple[Atom, ...]
@@ -96,8 +96,8 @@ class Scatter:
     """Writes values into copies of the destinations; indices out of bounds are ignored,
     and of several writes to one place one wins.
 
-    The lambda returns all indices (destination by destination, value by value, `rank` i64
-    each), then all values in the same order. Results: the new arrays.
+    The lambda returns all indices (destination by destination, value by value, `rank`
+    i64 each), then all values in the same order. Results: the new arrays.
     """
 
     width: Size
@@ -120,7 +120,8 @@ class HistOp:
 @node
 class Hist:
     """`reduce_by_index`: the lambda returns for each operator its bin (len(shape) i64
-    each), operators in order, then all values in order. Bins out of bounds are ignored."""
+    each), operators in order, then all values in order. Bins out of bounds are ignored.
+    """
 
     width: Size
     arrays: tuple[Name, ...]
