@@ -1,3 +1,209 @@
-"""Memory-bound primitives against a plain copy of the same bytes."""
+"""Memory-bound primitives against a plain copy of the same bytes.
 
-# being written by the runtime engineer
+    python benchmarks/memory_bound.py [--exponent 24] [--rounds 15] [--schedule cpu]
+
+Each program is called from Python on NumPy arrays as any user would. In every round
+each program runs once, and so do plain copies (OpenCL, one element or one chunk per
+work-item, and threads with NumPy) of large buffers that are used again and again. A ratio
+is the bandwidth of the program (bytes that it must read and write) over that of the
+best copy, medians of all rounds: 1.0 is a program that does nothing but move its data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import minifut
+
+COPY_TEXT = """
+kernel void each(global const uint *x, global uint *y, long n) {
+  long i = get_global_id(0); if (i < n) y[i] = x[i]; }
+kernel void chunk(global const uint *x, global uint *y, long n) {
+  long c = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  long a = get_group_id(0) * c, b = min(a + c, n);
+  for (long i = a; i < b; i++) y[i] = x[i]; }
+"""
+
+
+@dataclass
+class Case:
+    """A program, its arguments, the bytes it must move and the ratio to reach."""
+
+    name: str
+    text: str
+    arguments: tuple[Any, ...]
+    nbytes: int
+    wanted: float
+    check: Callable[..., Any]
+    run: Callable[[], Any] = lambda: None
+
+
+def cases(exponent: int) -> list[Case]:
+    """The programs on 2^exponent elements."""
+    n = 1 << exponent
+    rng = np.random.default_rng(1)
+    x = rng.random(n, np.float32)
+    y = rng.random(n, np.float32)
+    side = 1 << (exponent // 2)
+    square = x[: side * side].reshape(side, side)
+    flat, long, short = x.nbytes, x.reshape(16, -1), x.reshape(-1, 16)
+    rows = "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss"
+    columns = "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) (transpose xss)"
+    ints = rng.integers(-99, 99, n).astype(np.int32)
+    segment_sum = """
+def redop (x: (i32, i32, i32, i32)) (y: (i32, i32, i32, i32)) : (i32, i32, i32, i32) =
+  (i32.max x.0 (i32.max y.0 (x.2 + y.1)), i32.max x.1 (x.3 + y.1),
+   i32.max y.2 (x.2 + y.3), x.3 + y.3)
+entry main (xs: []i32) : i32 =
+  let f x = (i32.max x 0, i32.max x 0, i32.max x 0, x)
+  in (reduce redop (0, 0, 0, 0) (map f xs)).0
+"""
+    return [
+        Case("map saxpy", "entry main (a: f32) (xs: []f32) (ys: []f32) = "
+             "map2 (\\x y -> a * x + y) xs ys", (np.float32(2), x, y), 3 * flat, 0.9,
+             lambda a, x, y: a * x + y),
+        Case("map x + 1", "entry main (xs: []f32) = map (+ 1) xs", (x,), 2 * flat, 0.9,
+             lambda x: x + 1),
+        Case("sum", "entry main (xs: []f32) = f32.sum xs", (x,), flat, 0.9,
+             lambda x: x.sum(dtype=np.float64)),
+        Case("dot", "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
+             "f32.sum (map2 (*) xs ys)", (x, y), 2 * flat, 0.9,
+             lambda x, y: np.dot(x.astype(float), y)),
+        Case("sum (x - y)^2", "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
+             "f32.sum (map2 (\\x y -> (x - y) * (x - y)) xs ys)", (x, y), 2 * flat, 0.9,
+             lambda x, y: ((x.astype(float) - y) ** 2).sum()),
+        Case("max", "entry main (xs: []f32) = f32.maximum xs", (x,), flat, 0.9,
+             lambda x: x.max()),
+        Case("sum i32", "entry main (xs: []i32) = i32.sum xs", (ints,), flat, 0.9,
+             lambda x: x.sum(dtype=np.int32)),
+        Case(f"row sums [{side}][{side}]", rows, (square,), square.nbytes, 0.9,
+             lambda x: x.sum(1)),
+        Case("row sums [16][..]", rows, (long,), flat, 0.9, lambda x: x.sum(1)),
+        Case("row sums [..][16]", rows, (short,), flat + flat // 16, 0.75,
+             lambda x: x.sum(1)),
+        Case(f"column sums [{side}][{side}]", columns, (square,), square.nbytes, 0.75,
+             lambda x: x.sum(0)),
+        Case("column sums [..][16]", columns, (short,), flat, 0.75, lambda x: x.sum(0)),
+        Case("scan", "entry main (xs: []f32) = scan (+) 0 xs", (x,), 2 * flat, 0.6,
+             lambda x: np.cumsum(x, dtype=np.float64)),
+        Case("scan i32 max", "entry main (xs: []i32) = scan i32.max i32.lowest xs",
+             (ints,), 2 * flat, 0.6, np.maximum.accumulate),
+        Case("scan rows", "entry main [n][m] (xss: [n][m]f32) = map (scan (+) 0) xss",
+             (square,), 2 * square.nbytes, 0.6, lambda x: np.cumsum(x, 1)),
+        Case("maximum segment sum", segment_sum, (ints,), flat, 0.0, None),
+    ]  # fmt: skip
+
+
+def copies(session: Any, exponent: int) -> tuple[dict[str, Callable[[], Any]], int]:
+    """Ways to copy, and the bytes that each moves."""
+    cl, queue = session.cl, session.queue
+    n = 1 << exponent
+    source, target = session.pool.allocate(4 * n), session.pool.allocate(4 * n)
+    cl.enqueue_fill_buffer(queue, source.buffer, b"\1", 0, 4 * n)
+    cl.enqueue_fill_buffer(queue, target.buffer, b"\2", 0, 4 * n).wait()
+    program = cl.Program(session.context, COPY_TEXT).build()
+    each, chunk = cl.Kernel(program, "each"), cl.Kernel(program, "chunk")
+    for kernel in (each, chunk):
+        kernel.set_scalar_arg_dtypes([None, None, np.int64])
+
+    def start(kernel: Any, points: int, local: int) -> Callable[[], Any]:
+        def run() -> None:
+            kernel(queue, (points,), (local,), source.buffer, target.buffer, n)
+            queue.finish()
+
+        return run
+
+    a, b = np.ones(n, np.uint32), np.zeros(n, np.uint32)
+    cores = session.device.cores
+
+    def threaded() -> None:
+        parts = [slice(i * n // cores, (i + 1) * n // cores) for i in range(cores)]
+        threads = [
+            threading.Thread(target=lambda s=s: np.copyto(b[s], a[s])) for s in parts
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    ways: dict[str, Callable[[], Any]] = {
+        f"copy, an element per work-item, groups of {g}": start(each, n, g)
+        for g in (256, min(4096, session.device.group_size))
+    }
+    for groups in (cores, 16 * cores):
+        ways[f"copy, {groups} chunks"] = start(chunk, groups, 1)
+    ways["copy, NumPy in threads"] = threaded
+    return ways, 8 * n
+
+
+def medians(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Seconds of each, all in turn in every round."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, run in ways.items():
+            begun = time.perf_counter()
+            result = run()
+            seconds = time.perf_counter() - begun
+            del result
+            if number:
+                times[name].append(seconds)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def verify(case: Case, result: Any) -> None:
+    """The result must be right, to the precision of a sum of f32."""
+    if case.check is None:
+        return
+    expected = case.check(*case.arguments)
+    if not np.allclose(result, expected, rtol=1e-3):
+        sys.exit(f"{case.name}: wrong result")
+
+
+def main() -> None:
+    """Measure, print a table, and fail if a ratio is missed and that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--exponent", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--schedule", choices=("cpu", "gpu"))
+    parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--strict", action="store_true", help="exit 1 on a miss")
+    options = parser.parse_args()
+    from minifut.opencl.runtime import open_session
+
+    session = open_session()
+    ways, copied = copies(session, options.exponent)
+    chosen = [c for c in cases(options.exponent) if options.only in c.name]
+    for case in chosen:
+        program = minifut.compile(case.text, schedule=options.schedule)
+        verify(case, program.main(*case.arguments))
+        ways[case.name] = lambda c=case, p=program: p.main(*c.arguments)
+    seconds = medians(ways, options.rounds)
+    best = min(seconds[name] for name in seconds if name.startswith("copy,"))
+    bandwidth = copied / best
+    print(f"{session.device}, 2^{options.exponent} elements, best copy "
+          f"{bandwidth / 1e9:.1f} GB/s")  # fmt: skip
+    missed = 0
+    for name, value in seconds.items():
+        if name.startswith("copy,"):
+            print(f"  {name:46} {value * 1e3:8.2f} ms")
+    for case in chosen:
+        ratio = case.nbytes / seconds[case.name] / bandwidth
+        missed += ratio < case.wanted
+        mark = f"wanted {case.wanted:.2f}" if ratio < case.wanted else ""
+        print(f"  {case.name:46} {seconds[case.name] * 1e3:8.2f} ms  "
+              f"ratio {ratio:5.2f}  {mark}")  # fmt: skip
+    if missed and options.strict:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -27,39 +27,39 @@ generated module describes a program by data and one host function per entry poi
 Host functions. `run` is a `Run` (run.py). Arrays are `Block`s, row-major from byte 0;
 sizes, integers and bools are Python ints and bools, floats NumPy or Python floats.
 
-* `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups of
-  the kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`,
+* `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups
+  of the kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`,
   scalars as they are, `run.local(nbytes)` for local memory. A tuple of points makes it
   2-d or 3-d; `.sized(points, local, *arguments)` chooses the group size.
-* `run.allocate(nbytes)`: a block; when the last reference dies it goes back to the pool
-  (so `del` early). Zero bytes are fine. All commands run in order, so a block may be let
-  go as soon as its last use is enqueued.
+* `run.allocate(nbytes)`: a block; when the last reference dies it goes back to the
+  pool (so `del` early). Zero bytes are fine. All commands run in order, so a block may
+  be let go as soon as its last use is enqueued.
 * `run.copy(to, to_byte, source, source_byte, nbytes)`, `run.fill(block, byte, nbytes,
   pattern)`, `run.upload(numpy_array)` -> block.
 * `run.read(block, byte, "i64")` waits, raises a failure if one is recorded, gives a
   scalar; `run.write(block, byte, "i64", value)` enqueues a scalar store.
 * `run.fail(number, *values)` raises failure `number` (from 1) unless the device failed
   earlier; `run.check()` waits and raises what is recorded.
-* `run.parameters[i]`: the value of tunable parameter i; `run.device.kind` ("cpu", "gpu"),
-  `.cores`, `.local_memory`, `.group_size` (most work-items), `.name`.
+* `run.parameters[i]`: the value of tunable parameter i; `run.device.kind` ("cpu",
+  "gpu"), `.cores`, `.local_memory`, `.group_size` (most work-items), `.name`.
 * `run.trace(label, value)` prints to stderr. `program.constants(run)`, if given, runs
   once per load; what it returns is `run.constants`.
 
-Kernels. Each takes `global int *failure` as its **first** parameter, which the launcher
-passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's name ("bool"
-is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and returns if it is
-not 0. To fail with number k and values (longs; floats as the bits of a double) it calls
-`minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of `FAILURE_TEXT`, which
-stands before the program's prelude, and ends safely. Arrays are aligned to their element
-only (a user's NumPy array is used in place on CPU devices): use `vload16`, `vstore16`,
-never a cast to a vector pointer. Kernels must not write to blocks that came as arguments
-unless the parameter is unique (those are copied on the way in). A kernel's text may use
-the macro of a parameter: list it in `Kernel.macros` as (macro, parameter index); it is
-then built with `-D macro=value`.
+Kernels. Each takes `global int *failure` as its **first** parameter, which the
+launcher passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's
+name ("bool" is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and
+returns if it is not 0. To fail with number k and values (longs; floats as the bits of
+a double) it calls `minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of
+`FAILURE_TEXT`, which stands before the program's prelude, and ends safely. Arrays are
+aligned to their element only (a user's NumPy array is used in place on CPU devices):
+use `vload16`, `vstore16`, never a cast to a vector pointer. Kernels must not write to
+blocks that came as arguments unless the parameter is unique (those are copied on the
+way in). A kernel's text may use the macro of a parameter: list it in `Kernel.macros`
+as (macro, parameter index); it is then built with `-D macro=value`.
 
-Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 45 us, of which the
-launch and its wait are 35; each further launch takes 4 us. It stays so if host functions
-do no lookups by name and no allocation that could be avoided.
+Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 45 us, of which
+the launch and its wait are 35; each further launch takes 4 us. It stays so if host
+functions do no lookups by name and no allocation that could be avoided.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ from minifut.opencl.runtime.device import Device, list_devices, open_device
 from minifut.opencl.runtime.entry import Opaque
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.pool import Block
-from minifut.opencl.runtime.program import Instance, Program
+from minifut.opencl.runtime.program import Instance, Program, Schedules
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 
 __all__ = [
     "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance",
-    "Kernel", "Leaf", "Opaque", "Parameter", "Program", "Run", "Session", "Value",
-    "list_devices", "open_device", "open_session",
+    "Kernel", "Leaf", "Opaque", "Parameter", "Program", "Run", "Schedules", "Session",
+    "Value", "list_devices", "open_device", "open_session",
 ]  # fmt: skip

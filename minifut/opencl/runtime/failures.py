@@ -1,9 +1,9 @@
 """Failures on the device: one cell that kernels write and the host reads.
 
 The cell is 16 longs: an int that is 0 or the number of the failure, then up to 15
-values for its message. The first work-item to fail wins by compare-and-swap and leaves; later
-kernels see the number and return at once. The host looks when it waits anyway, finds
-message and place by the number, clears the cell, and goes on.
+values for its message. The first work-item to fail wins by compare-and-swap and leaves;
+later kernels see the number and return at once. The host looks when it waits anyway,
+finds message and place by the number, clears the cell, and goes on.
 """
 
 from __future__ import annotations

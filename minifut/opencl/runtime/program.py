@@ -49,6 +49,40 @@ class Program:
         return Instance(self, session, parameters or {})
 
 
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """One program lowered in both ways; the kind of the device decides on loading."""
+
+    cpu: Program
+    gpu: Program
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The entry points, the same in both."""
+        return self.cpu.entries
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """The tunable parameters of either."""
+        known = {p.name: p for p in (*self.cpu.parameters, *self.gpu.parameters)}
+        return tuple(known.values())
+
+    def load(
+        self,
+        device: str | None = None,
+        parameters: Mapping[str, int] | None = None,
+        max_memory: int | None = None,
+        session: Session | None = None,
+    ) -> Instance:
+        """The program on a device, in the schedule that fits it."""
+        if session is None:
+            session = open_session(device, max_memory)
+        program = self.gpu if session.device.kind == "gpu" else self.cpu
+        known = {p.name for p in self.parameters} - {p.name for p in program.parameters}
+        wanted = {n: v for n, v in (parameters or {}).items() if n not in known}
+        return program.load(parameters=wanted, session=session)
+
+
 class Instance:
     """A loaded program: each entry point is a method of its name."""
 
