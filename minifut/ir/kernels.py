@@ -78,7 +78,12 @@ class TileReturns:
 @node
 class RegTileReturns:
     """Each thread returns a register tile: per dimension total size, block tile size
-    and register tile size. Parts beyond the total are not written."""
+    and register tile size. Parts beyond the total are not written.
+
+    `tile` is what the group holds: [block]..[register].. with all block sizes first, so
+    that thread (i, j) has the tile `tile[i, j]`; in a dimension, register r of thread i
+    is element i * register size + r of the group's stretch.
+    """
 
     dimensions: tuple[tuple[Size, Size, Size], ...]
     tile: Name

@@ -299,9 +299,14 @@ def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> No
             for indices, written in writes:
                 value = _slice(v, array, indices)
                 _is(v, written, value, "a written value")
-        case kernels.TileReturns(_, tile) | kernels.RegTileReturns(_, tile):
-            found = element_of(v.array(tile))
-            v.same(element_of(type_), found, "the tile's element")
+        case kernels.TileReturns(dimensions, tile):
+            shape = tuple(size for _, size in dimensions)
+            _is(v, tile, array_of(element_of(type_), shape), "the tile")
+        case kernels.RegTileReturns(dimensions, tile):
+            blocks = tuple(block for _, block, _ in dimensions)
+            registers = tuple(register for _, _, register in dimensions)
+            wanted = array_of(element_of(type_), blocks + registers)
+            _is(v, tile, wanted, "the register tiles")
 
 
 def _at_least(v: Verifier, exp: kernels.AtLeast) -> None:

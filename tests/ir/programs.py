@@ -67,7 +67,8 @@ fun main (n: i64, xs: [n]f32, is: [n]i64, hs: [3]f32) -> () {
   }
   let (wr: [n]f32, ti: [n]f32, re: [n]f32) = segmap grid (i_1 < ceil_div(n, 16)) -> (f32, f32, f32) {
     let tile_1: [16]f32 = segmap group (l_1 < 16) -> (f32) { return returns 1.0f32 }
-    return writes xs [n] with ((i_1) = 1.0f32, (0i64) = 2.0f32), tile tile_1 of (n by 16), regtile tile_1 of (n by 8 by 2)
+    let tile_2: [8][2]f32 = reshape([8][2], tile_1)
+    return writes xs [n] with ((i_1) = 1.0f32, (0i64) = 2.0f32), tile tile_1 of (n by 16), regtile tile_2 of (n by 8 by 2)
   }
   let gr: f32 = segred grid (i_2 < n) operator commutative(\\(x_1: f32, x_2: f32) -> (f32) {x_1}, (0.0f32), []) -> (f32) { return returns 1.0f32 }
   let gs: [n][n]f32 = segscan grid (i_3 < n, j_1 < n) operator(\\(x_3: f32, x_4: f32) -> (f32) {x_4}, (0.0f32), []) -> (f32) { return returns 1.0f32 }

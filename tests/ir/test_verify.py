@@ -90,6 +90,9 @@ WRONG_KERNELS = [
     ("segmap grid (i < n) -> (f32) { let w: [n]f32 = segmap grid (j < n) -> (f32) "
      "{ return returns 1.0f32 } return returns 1.0f32 }", "grid inside grid"),
     ("segmap grid (i < n) -> (f32) { return writes xs [m] with () }", "another shape"),
+    ("segmap grid (i < n) -> (f32) { return tile xs of (n by 16) }", "the tile: "),
+    ("segmap grid (i < n) -> (f32) { return regtile xs of (n by 4 by 2) }",
+     "the register tiles: "),
 ]  # fmt: skip
 
 
