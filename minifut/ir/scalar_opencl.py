@@ -168,7 +168,10 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
             return Spelling(f"({own})(~{{0}})", "(~{0})")
         case "abs":
             return Spelling(f"({own})abs({{0}})", f"as_{own}{{v}}(abs({{0}}))")
-        case "min" | "max" | "mul_hi":
+        case "min" | "max":
+            # Comparisons vectorise; the built-in functions of PoCL do not.
+            return Spelling(_CHOICE[name], f"{name}({{0}}, {{1}})")
+        case "mul_hi":
             return Spelling(f"{name}({{0}}, {{1}})", f"{name}({{0}}, {{1}})")
         case "sgn":
             return Spelling(f"({own})(({{0}} > 0) - ({{0}} < 0))")
@@ -185,6 +188,9 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
     return Spelling(f"{name}_{type_}({places})", None, (f"{name}_{type_}",))
 
 
+_CHOICE = {"min": "({1} < {0} ? {1} : {0})", "max": "({0} < {1} ? {1} : {0})"}
+
+
 def _wrapped(text: str, own: str, unsigned: str) -> str:
     """A scalar sum or product that wraps. Narrow types are computed as int."""
     if own in ("char", "short", "uchar", "ushort"):
@@ -198,10 +204,10 @@ def _wrapped(text: str, own: str, unsigned: str) -> str:
     return f"({own})({text})"
 
 
-_RENAMED = {"abs": "fabs", "min": "fmin", "max": "fmax", "rem": "fmod",
-            "round": "rint", "gamma": "tgamma"}  # fmt: skip
-_BINARY = {"pow", "min", "max", "rem", "atan2", "atan2pi", "hypot", "copysign",
-           "nextafter", "ldexp"}  # fmt: skip
+_RENAMED = {"abs": "fabs", "rem": "fmod", "round": "rint", "gamma": "tgamma"}
+_BINARY = {
+    "pow", "rem", "atan2", "atan2pi", "hypot", "copysign", "nextafter", "ldexp",
+}  # fmt: skip
 
 
 def _float(name: str, type_: ScalarType) -> Spelling:
@@ -219,6 +225,10 @@ def _float(name: str, type_: ScalarType) -> Spelling:
         case "from_bits":
             own = C_NAMES[type_.name]
             return Spelling(f"as_{own}({{0}})", f"as_{own}{{v}}({{0}})")
+        case "min" | "max":
+            ordered = "{1} < {0}" if name == "min" else "{0} < {1}"
+            choice = f"({ordered} || {{0}} != {{0}} ? {{1}} : {{0}})"
+            return Spelling(choice, f"f{name}({{0}}, {{1}})")
         case "isnan" | "isinf":
             return Spelling(f"({name}({{0}}) != 0)")
         case "sgn":
