@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.check.causality import check_causality
 from minifut.frontend.check.environment import parameters_of
@@ -67,15 +68,35 @@ def check_definition(
     if node.name in ("&&", "||"):
         text = f"The {node.name} operator may not be redefined."
         raise error(node.location, text, "reserved-name")
+    if not node.parameters:
+        return _check(context, scope, node, False)
+    mark = scope.mark()
+    try:
+        return _check(context, scope, node, True)
+    except CompileError:
+        scope.restore(mark)
+        # Before functions could be recursive, their name meant what it meant outside.
+        if scope.term(node.name) is None:
+            raise
+        try:
+            return _check(context, scope, node, False)
+        except CompileError:
+            pass
+        raise
+
+
+def _check(
+    context: Context, scope: Scope, node: syntax.ValueDeclaration, recursive: bool
+) -> Name:
     inference = Inference(context, scope)
     name = context.names.fresh(node.name)
-    own = _infer(inference, node, name)
+    own = _infer(inference, node, name if recursive else None)
     generalised = solve(inference, own)
     state = Sizing(context, inference)
     done = size_definition(
         state,
         node.name,
-        name if node.parameters else None,
+        name if recursive else None,
         generalised,
         node.type_parameters,
         node.parameters,
@@ -102,13 +123,15 @@ def check_definition(
     return name
 
 
-def _infer(inference: Inference, node: syntax.ValueDeclaration, name: Name) -> Type:
-    """The first pass; the type of the whole."""
+def _infer(
+    inference: Inference, node: syntax.ValueDeclaration, name: Name | None
+) -> Type:
+    """The first pass; the type of the whole. It may call itself by `name`."""
     scope = inference.scope
     mark = scope.mark()
     refuse_repeated(node.parameters, node.type_parameters)
     own = None
-    if node.parameters:
+    if name is not None:
         own = inference.free(node.location)
         scope.bind_value(node.name, name)
         inference.types[name] = Scheme((), own)

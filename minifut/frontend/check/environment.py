@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from minifut.frontend.check.consumption import ConsumptionChecker
 from minifut.frontend.types import (
     Array,
     Arrow,
@@ -167,6 +168,7 @@ class Context:
     overloads: dict[Name, tuple[str, ...]] = field(default_factory=dict)
     """type parameters of built-in operators: which scalar types they range over"""
     warnings: list[str] = field(default_factory=list)
+    consumption: ConsumptionChecker = field(default_factory=ConsumptionChecker)
 
     def warn(self, location: Location, message: str) -> None:
         """Note something dubious."""

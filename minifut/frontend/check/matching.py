@@ -103,8 +103,25 @@ class _Matcher:
     ) -> None:
         found = self._abstract_types(module, signature)
         whole = {**mapping, **found}
+        self._collect_values(module, signature.module, whole)
         self.bindings.types.update(found)
         self.module(module, signature.module, whole, path, set(found))
+
+    def _collect_values(
+        self, module: Module, wanted: Module, sizes: dict[Name, Replacement]
+    ) -> None:
+        """Sizes may mention values of any part of the signature."""
+        if not isinstance(module, Structure) or not isinstance(wanted, Structure):
+            return
+        for written, name in wanted.values.items():
+            found = module.value(written)
+            if found is not None:
+                self.bindings.values[name] = found
+                sizes[name] = SizeVar(found)
+        for written, inner in wanted.modules.items():
+            sub = module.modules.get(written)
+            if sub is not None:
+                self._collect_values(sub, inner, sizes)
 
     def _abstract_types(
         self, module: Module, signature: Signature
@@ -213,23 +230,18 @@ class _Matcher:
                 text = f"Module does not define a type named {quote(written)}."
                 raise self.fail(text)
             self._type(written, spec, binding, mapping, path, abstract)
-        sizes: dict[Name, Replacement] = {}
         for written, name in wanted.values.items():
-            found = module.value(written)
+            found = self.bindings.values.get(name)
             if found is None:
                 text = f"Module does not define a value named {quote(written)}."
                 raise self.fail(text)
-            self.bindings.values[name] = found
-            sizes[name] = SizeVar(found)
-        whole = {**mapping, **sizes}
-        for written, name in wanted.values.items():
-            self._value(written, name, self.bindings.values[name], whole, path)
+            self._value(written, name, found, mapping, path)
         for written, inner in wanted.modules.items():
             sub = module.modules.get(written)
             if sub is None:
                 text = f"Module does not define a module named {quote(written)}."
                 raise self.fail(text)
-            self.module(sub, inner, whole, (*path, written), abstract)
+            self.module(sub, inner, mapping, (*path, written), abstract)
 
     def _type(
         self,

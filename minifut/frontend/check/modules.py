@@ -106,6 +106,7 @@ class Checker:
         if self.is_main and not self.depth and node.name == "main":
             node.is_entry = True
         name = check_definition(self.context, self.scope, node)
+        self.context.consumption.check_definition(node)
         if node.is_entry:
             self.entries.append(node)
         return name

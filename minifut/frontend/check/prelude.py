@@ -232,6 +232,10 @@ class Prelude:
         symbol = self.intrinsics.get(name)
         return symbol if symbol in builtins.OPERATORS else None
 
+    def owns(self, name: Name) -> bool:
+        """Is a value one of the prelude?"""
+        return name in self.intrinsics or name in self.definitions
+
     def listing(self) -> dict[str, None]:
         """The names of values, for hints."""
         names = [name for space, name in index() if space == "value"]

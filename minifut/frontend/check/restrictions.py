@@ -252,7 +252,7 @@ def _loop(node: syntax.Loop) -> None:
 
 def _literal(node: syntax.Literal, value: int | float | None = None) -> None:
     shown = node.value if value is None else value
-    if not isinstance(node.type, Scalar) or fits(shown, node.type.name):
+    if node.suffix or not isinstance(node.type, Scalar) or fits(shown, node.type.name):
         return
     raise error(
         node.location,
@@ -277,7 +277,7 @@ def fits(value: int | float | bool, type_: str) -> bool:
 
 
 def _negated(node: syntax.Negate) -> bool:
-    """A negated literal is looked at as a whole."""
+    """A negated literal is looked at as a whole; one with a suffix wraps around."""
     inner = node.operand
     if not isinstance(inner, syntax.Literal) or isinstance(inner.value, bool):
         return False

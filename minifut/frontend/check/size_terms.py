@@ -1,11 +1,11 @@
 """From an expression to a size term.
 
     n          SizeVar n          n + 1     SizeApply "+" (n, 1)
-    f (n-1)    SizeOpaque "f($0)" with the hole n - 1 kept apart
+    f (n-1)    SizeOpaque "$0 ($1-1)" with holes f and n
 
 What the terms cannot express becomes `SizeOpaque`: its key is the text of the
-expression with holes for the variables bound in the definition; `substitution` says
-what each of them stands for. Two opaque sizes are equal when keys and holes are.
+expression with holes for the values in it that are not of the prelude; `substitution`
+says what each of them stands for. Two opaque sizes are equal when keys and holes are.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def size_term(
         match node:
             case syntax.Parens(_, inner) | syntax.Attributed(_, _, inner):
                 return term(inner)
-            case syntax.Ascription(_, value, _):
+            case syntax.Ascription(_, value, _) | syntax.Assert(_, _, value):
                 return term(value)
             case syntax.Literal(_, value, _) if isinstance(value, int):
                 return SizeConst(value)

@@ -2,7 +2,7 @@
 
 A size is *witnessed* when it is, as a bare name, the size of an array that is not part
 of a function: then a value of the type tells it. Positions are "immediate", "parameter"
-and "result" (of a function inside the type).
+and "result" (of a function inside the type) and "argument" (of an abstract type).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def dimensions(
                 if is_size(argument):
                     yield argument, position, bound  # type: ignore[misc]
                 else:
-                    yield from dimensions(argument, "parameter", bound)  # type: ignore[arg-type]
+                    yield from dimensions(argument, "argument", bound)  # type: ignore[arg-type]
         case Arrow(parameter, argument, result, exts):
             more = bound | set(exts)
             if parameter is not None:
@@ -111,7 +111,7 @@ def produced_and_taken(type_: Type) -> tuple[set[Name | int], set[Name | int]]:
     produced: set[Name | int] = set()
     taken: set[Name | int] = set()
     for size, position, bound in dimensions(type_):
-        if position == "result":
+        if position in ("result", "argument"):
             continue
         names = free_in_size(size) - bound
         if position == "immediate":

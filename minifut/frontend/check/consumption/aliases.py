@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.frontend import types
-from minifut.frontend.types import Arrow, Array, Named, Record, Sum
+from minifut.frontend.types import Array, Arrow, Named, Record, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

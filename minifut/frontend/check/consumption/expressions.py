@@ -104,10 +104,11 @@ def variable(state: State, exp: syntax.Var) -> Tree:
     name = exp.name_resolved
     entry = state.table.get(name) if name is not None else None
     if entry is not None:
-        state.observe(exp.location, all_aliases(entry.tree))
-        if isinstance(entry.tree, Closure) and isinstance(exp.type, Arrow):
-            return Closure(entry.tree.aliases, entry.tree.type)
-        return entry.tree
+        tree = entry.tree
+        for field in exp.fields:
+            tree = tree.get(field) if isinstance(tree, Parts) else tree
+        state.observe(exp.location, all_aliases(tree))
+        return tree
     type_ = exp.type
     if name is not None and name in state.inferred:
         inferred = state.inferred[name]

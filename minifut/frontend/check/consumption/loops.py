@@ -13,13 +13,14 @@ from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
+    Alias,
     Leaf,
+    Parts,
     all_aliases,
     combine,
     leave_scope,
     tree_of,
 )
-from minifut.frontend.check.consumption.aliases import Alias, Parts
 from minifut.frontend.check.consumption.patterns import (
     leaf_ascribed,
     leaf_diets,
@@ -172,12 +173,9 @@ def _check_initial(
     from minifut.frontend.check.consumption.expressions import check_expression
 
     with state.contained() as inside:
-        if exp.initial is not None:
-            initial = check_expression(state, exp.initial)
-            place = exp.initial.location
-        else:
-            initial = _implicit_initial(state, exp)
-            place = exp.location
+        assert exp.initial is not None
+        initial = check_expression(state, exp.initial)
+        place = exp.initial.location
         taken: Aliases = NONE
         for leaf, tree in leaves(exp.pattern, initial):
             if leaf.name_resolved in consumed:
@@ -193,49 +191,6 @@ def _check_initial(
         if taken:
             state.consume(place, taken)
     return initial, inside
-
-
-def _implicit_initial(state: State, exp: syntax.Loop) -> Tree:
-    """`loop x for ...`: the outer variables of the same names."""
-    return _pattern_tree(state, exp.pattern)
-
-
-def _pattern_tree(state: State, pattern: syntax.Pattern) -> Tree:
-    match pattern:
-        case syntax.NamePattern(name=name):
-            entry = _outer(state, name, pattern.name_resolved)
-            if entry is None:
-                return tree_of(pattern.type) if pattern.type else Leaf()
-            state.observe(pattern.location, all_aliases(entry))
-            return entry
-        case (
-            syntax.ParensPattern(inner=inner)
-            | syntax.AscribedPattern(inner=inner)
-            | syntax.AttributedPattern(inner=inner)
-        ):
-            return _pattern_tree(state, inner)
-        case syntax.TuplePattern(elements=elements):
-            return Parts(
-                tuple((str(i), _pattern_tree(state, e)) for i, e in enumerate(elements))
-            )
-        case syntax.RecordPattern(fields=fields):
-            return Parts(tuple((f, _pattern_tree(state, p)) for f, p in fields))
-        case _:
-            return Leaf()
-
-
-def _outer(state: State, base: str, inner: Name | None) -> Tree | None:
-    """The variable of that name in scope outside: the youngest bound before."""
-    best: Name | None = None
-    for name in state.table:
-        if (
-            name.base == base
-            and name != inner
-            and name.tag < (inner.tag if inner else 0)
-        ):
-            if best is None or name.tag > best.tag:
-                best = name
-    return state.table[best].tree if best is not None else None
 
 
 def _check_free_uses(

@@ -204,7 +204,8 @@ def infer_size(state: Inference, expression: syntax.Exp) -> Size:
 def to_size(state: Inference, expression: syntax.Exp) -> Size:
     """The size term of an expression whose names are resolved."""
     operators = state.scope.prelude.operator_symbol
-    return size_term(expression, operators, state.types.__contains__)
+    prelude = state.scope.prelude
+    return size_term(expression, operators, lambda name: not prelude.owns(name))
 
 
 def _unique(state: Inference, node: syntax.TypeUnique) -> Evaluated:

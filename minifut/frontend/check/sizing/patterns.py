@@ -142,6 +142,22 @@ def bind_let_sizes(
     return metas
 
 
+def _types_in(pattern: syntax.Pattern) -> list[Type]:
+    """The types written in a pattern, or found for what binds no name."""
+    match pattern:
+        case syntax.AscribedPattern():
+            assert pattern.type is not None
+            return [pattern.type]
+        case syntax.ParensPattern(_, inner) | syntax.AttributedPattern(_, _, inner):
+            return _types_in(inner)
+        case syntax.TuplePattern(_, parts) | syntax.ConstructorPattern(_, _, parts):
+            return [t for p in parts for t in _types_in(p)]
+        case syntax.RecordPattern(_, fields):
+            return [t for _, p in fields for t in _types_in(p)]
+        case _:
+            return []
+
+
 def refuse_useless_sizes(
     state: Sizing, sizes: tuple[syntax.SizeParam, ...], pattern: syntax.Pattern
 ) -> None:
@@ -150,9 +166,8 @@ def refuse_useless_sizes(
         return
     assert pattern.type is not None
     uses: dict[Name | int, bool] = {}
-    for node in (pattern, *names_of(pattern)):
-        assert node.type is not None
-        for name, explicit in must_be_explicit(node.type).items():
+    for type_ in _types_in(pattern):
+        for name, explicit in must_be_explicit(type_).items():
             uses[name] = uses.get(name, True) and explicit
     used = free_sizes(pattern.type) | uses.keys()
     for size in sizes:
