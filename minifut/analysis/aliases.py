@@ -7,8 +7,8 @@
 
 A parameter of a loop gets a root of its own, as if it started as a copy, unless the
 body gives it something from outside the loop, or one array for two parameters: then it
-may never be written. `links` tells which parameters may change places, so that writing to
-one means writing to all of them.
+may never be written. `links` tells which parameters may change places, so that writing
+to one means writing to all of them.
 """
 
 from __future__ import annotations

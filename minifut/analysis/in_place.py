@@ -1,6 +1,6 @@
 """Which updates may write into the array they update, and what must be copied for it.
 
-    let ys = xs with [i] = v        in place, if nothing reads xs (or a view of it) later
+    let ys = xs with [i] = v      in place, if nothing reads xs (or a view of it) later
 
 `Update`, scatters and histograms give new arrays; they may reuse the memory of the old
 one when that memory belongs to this activation of this body and no name that may share

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ADD = "\\(a{0}: f32, b{0}: f32) -> (f32) {{ let c{0}: f32 = add_f32(a{0}, b{0}) return c{0} }}"
+ADD = (
+    "\\(a{0}: f32, b{0}: f32) -> (f32) {{ let c{0}: f32 = add_f32(a{0}, b{0}) "
+    "return c{0} }}"
+)
 ADD_INT = (
     "\\(a{0}: i64, b{0}: i64) -> (i64) {{ let c{0}: i64 = add_i64(a{0}, b{0}) "
     "return c{0} }}"
@@ -75,7 +78,8 @@ EXAMPLES: dict[str, Example] = {
         f"""
   let ps: [n]f32 = map(n, (xs, ys), \\(x: f32, y: f32) -> (f32) {{
     let p: f32 = mul_f32(x, y) return p }})
-  let r: f32 = redomap(n, (ps), reduce({ADD.format(0)}, (0f32)), \\(q: f32) -> (f32) {{q}})
+  let r: f32 = redomap(n, (ps), reduce({ADD.format(0)}, (0f32)),
+    \\(q: f32) -> (f32) {{q}})
   return r""",
     ),
     "matmul": Example(

@@ -4,8 +4,8 @@ r"""Reductions and scans of arrays by an elementwise operator: move the map outs
     after:   nest (k < m) { redomap(n, xss, {op, ne}, \xs -> (f xs)[k]) }
 
 so that a scalar reduction is left, which the other rules know. For a scan the result
-has the dimensions swapped and is rearranged back. Conditions: the operator is just a map
-over its parameters; the function's operand results are rows, views, or made by one
+has the dimensions swapped and is rearranged back. Conditions: the operator is just a
+map over its parameters; the function's operand results are rows, views, or made by one
 map at the end of its body, so that one element can be computed alone.
 
 Source: "interchange reduce/scan with map" (irwim, iswim) of the Futhark compiler.

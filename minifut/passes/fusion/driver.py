@@ -1,9 +1,9 @@
 """Where fusion rules are tried: in each body, innermost first, consumers in order.
 
 Fusing moves the producer down to its consumer. So nothing between them may need its
-results, and nothing between may update an array that it reads (the update could no longer
-be done in place). Vertical fusion comes first, since it removes arrays; then neighbours
-are joined.
+results, and nothing between may update an array that it reads (the update could no
+longer be done in place). Vertical fusion comes first, since it removes arrays; then
+neighbours are joined.
 """
 
 from __future__ import annotations

@@ -5,12 +5,14 @@ r"""Fuse a map into the SOAC that consumes its result.
     after:   let s  = redomap(n, xs, op, \x -> g (f x))
 
 The consumer may be a map, redomap, scanomap, scatter or histogram. Results of the map
-that are needed elsewhere become further mapped results of the fused SOAC, so that no work
-is done twice; scatters and histograms have none, and take only maps that nobody else
-needs. Checks stay in order: those of the map come first.
+that are needed elsewhere become further mapped results of the fused SOAC, so that no
+work is done twice; scatters and histograms have none, and take only maps that nobody
+else needs. Checks stay in order: those of the map come first.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from minifut.ir.core import Atom, Body, Lambda, Stm
 from minifut.ir.node import replace
@@ -22,10 +24,11 @@ from minifut.names import Name
 def fuse_map_into_consumer(producer: Stm, consumer: Stm, kept: set[Name]) -> Stm | str:
     """The fused statement, or why not. `kept` are the producer's results that others
     need as well."""
-    first, second = producer.exp, consumer.exp
+    first: Any = producer.exp
+    second: Any = consumer.exp
     if not isinstance(first, Screma) or not first.is_map:
         return "the producer is not a map"
-    if first.width != second.width:  # type: ignore[attr-defined]
+    if first.width != second.width:
         return "the widths are not known to be equal"
     if kept and not isinstance(second, Screma):
         return "the result is needed elsewhere, and this consumer has no mapped results"
@@ -34,7 +37,7 @@ def fuse_map_into_consumer(producer: Stm, consumer: Stm, kept: set[Name]) -> Stm
         return "the consumer needs the array as a whole"
     exp = replace(
         second,
-        arrays=first.arrays + _others(second.arrays, made),  # type: ignore[attr-defined]
+        arrays=first.arrays + _others(second.arrays, made),
         function=_composed(producer, consumer, kept),
     )
     extra = tuple(bound for bound in producer.pattern if bound.name in kept)

@@ -6,22 +6,51 @@ if c then {true} else {false}  →  c       assert(true, ..)        →  nothing
 
 from __future__ import annotations
 
-from minifut.ir.core import Assert, Atom, Body, Constant, Exp, If, Match
-from minifut.passes.simplify.site import Instead, Pattern, Site
+from minifut.ir import core
+from minifut.ir.core import Assert, Atom, Body, Constant, If, Match
+from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
+from minifut.rewrite.rule import Declined
+
+TAKE_KNOWN_BRANCH_REFUSED = Declined("the condition is not known")
 
 
-def take_known_branch(site: Site, pattern: Pattern, exp: If) -> Exp | Instead | None:
-    """A branch on a constant."""
+@simplification(core.If)
+def take_known_branch(site: Site, pattern: Pattern, exp: If) -> Answer:
+    """A branch on a constant.
+
+    before:
+        given (x: i32, y: i32)
+        let z: i32 = if true then {x} else {y}
+    after:
+        let z: i32 = x
+    declines: the condition is not known
+        given (c: bool, x: i32, y: i32)
+        let z: i32 = if c then {x} else {y}
+    """
     if not isinstance(exp.condition, Constant):
-        return None
+        return TAKE_KNOWN_BRANCH_REFUSED
     body = exp.then if exp.condition.value else exp.otherwise
     return Instead(body.statements, body.result)
 
 
-def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Instead | None:
-    """Branches that compute nothing and give the same, or just the condition."""
+MERGE_EQUAL_BRANCHES_REFUSED = Declined("the branches differ")
+
+
+@simplification(core.If)
+def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Answer:
+    """Branches that compute nothing and give the same, or just the condition.
+
+    before:
+        given (c: bool, x: i32)
+        let z: i32 = if c then {x} else {x}
+    after:
+        let z: i32 = x
+    declines: the branches differ
+        given (c: bool, x: i32, y: i32)
+        let z: i32 = if c then {x} else {y}
+    """
     if exp.then.statements or exp.otherwise.statements:
-        return None
+        return MERGE_EQUAL_BRANCHES_REFUSED
     atoms: list[Atom] = []
     for then, otherwise in zip(exp.then.result, exp.otherwise.result, strict=True):
         if then == otherwise:
@@ -29,7 +58,7 @@ def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Instead | Non
         elif _is_bool(then, True) and _is_bool(otherwise, False):
             atoms.append(exp.condition)
         else:
-            return None
+            return MERGE_EQUAL_BRANCHES_REFUSED
     return Instead((), tuple(atoms))
 
 
@@ -37,11 +66,25 @@ def _is_bool(atom: Atom, truth: bool) -> bool:
     return isinstance(atom, Constant) and atom.value is truth
 
 
-def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Instead | None:
-    """A match on constants."""
+TAKE_KNOWN_CASE_REFUSED = Declined("not all that is matched is known")
+
+
+@simplification(core.Match)
+def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Answer:
+    """A match on constants.
+
+    before:
+        given (x: i32, y: i32)
+        let z: i32 = match (1i8) case (0i8) {x} case (1i8) {y} default {x}
+    after:
+        let z: i32 = y
+    declines: not all that is matched is known
+        given (k: i8, x: i32, y: i32)
+        let z: i32 = match (k) case (0i8) {x} default {y}
+    """
     values = [a for a in exp.scrutinees if isinstance(a, Constant)]
     if len(values) != len(exp.scrutinees):
-        return None
+        return TAKE_KNOWN_CASE_REFUSED
     body: Body = exp.default
     for case in reversed(exp.cases):
         pairs = zip(case.values, values, strict=True)
@@ -50,6 +93,18 @@ def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Instead | None:
     return Instead(body.statements, body.result)
 
 
-def drop_true_check(site: Site, pattern: Pattern, exp: Assert) -> Instead | None:
-    """A check of the constant true."""
-    return Instead((), ()) if _is_bool(exp.condition, True) else None
+DROP_TRUE_CHECK_REFUSED = Declined("the condition is not known")
+
+
+@simplification(core.Assert)
+def drop_true_check(site: Site, pattern: Pattern, exp: Assert) -> Answer:
+    """A check of the constant true.
+
+    before:
+        let () = assert(true, ["cannot be"], [])
+    after:
+    declines: the condition is not known
+        given (c: bool)
+        let () = assert(c, ["may be"], [])
+    """
+    return Instead((), ()) if _is_bool(exp.condition, True) else DROP_TRUE_CHECK_REFUSED

@@ -6,26 +6,54 @@ eq_i32(x, x)    →  true       not_bool(not_bool(c))  →  c
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom, Constant, Copy, Exp, ScalarOp, SizeExp
+from minifut.ir import core
+from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp
 from minifut.ir.scalar_identities import Identities, Number, identities
 from minifut.ir.types import I64
-from minifut.passes.simplify.site import Pattern, Site
+from minifut.passes.simplify.site import Answer, Pattern, Site, simplification
+from minifut.rewrite.rule import Declined
+
+FOLD_CONSTANTS_REFUSED = Declined("not all operands are constants")
 
 
-def fold_constants(site: Site, pattern: Pattern, exp: ScalarOp) -> Exp | None:
-    """An operator whose operands are all known."""
+@simplification(core.ScalarOp)
+def fold_constants(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+    """An operator whose operands are all known.
+
+    before:
+        let x: i32 = add_i32(2i32, 3i32)
+    after:
+        let x: i32 = 5i32
+    declines: not all operands are constants
+        given (y: i32)
+        let x: i32 = add_i32(2i32, y)
+    """
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
-        return None
+        return FOLD_CONSTANTS_REFUSED
     from minifut.ir.scalar_meaning import fold
 
     return Copy(fold(exp.operator, *constants))
 
 
-def apply_identities(site: Site, pattern: Pattern, exp: ScalarOp) -> Exp | None:
-    """An operator with a neutral or absorbing operand, or with equal operands."""
+APPLY_IDENTITIES_REFUSED = Declined("no identity of the operator fits")
+
+
+@simplification(core.ScalarOp)
+def apply_identities(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+    """An operator with a neutral or absorbing operand, or with equal operands.
+
+    before:
+        given (y: i32)
+        let x: i32 = mul_i32(y, 1i32)
+    after:
+        let x: i32 = y
+    declines: no identity of the operator fits
+        given (y: i32)
+        let x: i32 = mul_i32(y, 2i32)
+    """
     if len(exp.operands) != 2:
-        return None
+        return APPLY_IDENTITIES_REFUSED
     known = identities(exp.operator)
     left, right = exp.operands
     found = _one_sided(known, left, right)
@@ -40,7 +68,7 @@ def apply_identities(site: Site, pattern: Pattern, exp: ScalarOp) -> Exp | None:
         return Copy(left)
     if left == right and known.equal_operands is not None:
         return Copy(Constant(known.equal_operands, result))
-    return None
+    return APPLY_IDENTITIES_REFUSED
 
 
 def _one_sided(known: Identities, left: Atom, right: Atom) -> Atom | None:
@@ -55,10 +83,26 @@ def _is(constant: Constant, number: Number | None) -> bool:
     return number is not None and constant.value == number
 
 
-def undo_twice(site: Site, pattern: Pattern, exp: ScalarOp) -> Exp | None:
-    """A negation or complement of one; a conversion of a type to itself."""
+UNDO_TWICE_REFUSED = Declined("the operand is not made by the same operator")
+
+
+@simplification(core.ScalarOp)
+def undo_twice(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+    """A negation or complement of one; a conversion of a type to itself.
+
+    before:
+        given (c: bool)
+        let d: bool = not_bool(c)
+        let e: bool = not_bool(d)
+    after:
+        let d: bool = not_bool(c)
+        let e: bool = c
+    declines: the operand is not made by the same operator
+        given (c: bool)
+        let e: bool = not_bool(c)
+    """
     if len(exp.operands) != 1:
-        return None
+        return UNDO_TWICE_REFUSED
     operator, operand = exp.operator, exp.operands[0]
     if operator.name == "convert" and operator.operands[0] == operator.result:
         return Copy(operand)
@@ -69,12 +113,26 @@ def undo_twice(site: Site, pattern: Pattern, exp: ScalarOp) -> Exp | None:
         and inner.operator == operator
     ):
         return Copy(inner.operands[0])
-    return None
+    return UNDO_TWICE_REFUSED
 
 
-def read_size(site: Site, pattern: Pattern, exp: SizeExp) -> Exp | None:
-    """A size that is a name or a number."""
+READ_SIZE_REFUSED = Declined("the size has to be computed")
+
+
+@simplification(core.SizeExp)
+def read_size(site: Site, pattern: Pattern, exp: SizeExp) -> Answer:
+    """A size that is a name or a number.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let k: i64 = size(n)
+    after:
+        let k: i64 = n
+    declines: the size has to be computed
+        given (n: i64, xs: [n]i32)
+        let k: i64 = size(n + 1)
+    """
     number, name = exp.size.as_constant, exp.size.as_name
     if number is not None:
         return Copy(Constant(number, I64))
-    return None if name is None else Copy(name)
+    return READ_SIZE_REFUSED if name is None else Copy(name)

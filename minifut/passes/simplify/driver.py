@@ -37,7 +37,7 @@ from minifut.passes.simplify.constant_folding import (
 from minifut.passes.simplify.dead_code import remove_dead_code
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_empty_loop, drop_invariant_parameters
-from minifut.passes.simplify.site import Instead, Pattern, Rule, Site
+from minifut.passes.simplify.site import Instead, Pattern, Simplification, Site
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.views import (
     index_of_iota,
@@ -49,11 +49,12 @@ from minifut.passes.simplify.views import (
     rearrange_again,
     reshape_again,
 )
+from minifut.rewrite.rule import Declined
 
 ROUNDS = 5
 REPEATS = 20
 
-RULES: dict[type, tuple[Rule, ...]] = {
+RULES: dict[type, tuple[Simplification, ...]] = {
     core.ScalarOp: (fold_constants, apply_identities, undo_twice),
     core.SizeExp: (read_size,),
     core.If: (take_known_branch, merge_equal_branches),
@@ -170,7 +171,7 @@ class _Sweep(Replacer):
         site = Site(build, self.definitions)
         for rule in rules:
             answer = rule(site, pattern, exp)
-            if answer is not None:
+            if answer is not None and not isinstance(answer, Declined):
                 build.attributes = ()
                 for emitted in build.statements:
                     if len(emitted.pattern) == 1:

@@ -4,9 +4,9 @@ r"""What is the same each time round moves out of loops and lambdas.
                                                 map (\x -> x * s) xs
 
 Only what is total moves: scalar operators, sizes, `iota`, rearranged and reshaped
-arrays, and SOACs with no check inside. Reads stay, since the body may never run. A check
-that comes first in a lambda moves too, made harmless for an empty width: the new check
-is `width <= 0 || condition`. Nothing moves out of branches.
+arrays, and SOACs with no check inside. Reads stay, since the body may never run. A
+check that comes first in a lambda moves too, made harmless for an empty width: the new
+check is `width <= 0 || condition`. Nothing moves out of branches.
 """
 
 from __future__ import annotations

@@ -5,24 +5,71 @@ loop (a = x, b = y) for i < n do {a, f b}   →   loop (b = y) for i < n do {f b
 
 from __future__ import annotations
 
+from minifut.ir import core
 from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import size_names, substitute
 from minifut.names import Name
-from minifut.passes.simplify.site import Instead, Pattern, Site
+from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
+from minifut.rewrite.rule import Declined
+
+DROP_EMPTY_LOOP_REFUSED = Declined("the loop may run")
 
 
-def drop_empty_loop(site: Site, pattern: Pattern, exp: Loop) -> Instead | None:
-    """A loop of no rounds."""
+@simplification(core.Loop)
+def drop_empty_loop(site: Site, pattern: Pattern, exp: Loop) -> Answer:
+    """A loop of no rounds.
+
+    before:
+        given (x: i32)
+        let y: i32 = loop (a: i32 = x) for i: i64 < 0i64 do {
+          let b: i32 = add_i32(a, 1i32)
+          return b
+        }
+    after:
+        let y: i32 = x
+    declines: the loop may run
+        given (x: i32, n: i64)
+        let y: i32 = loop (a: i32 = x) for i: i64 < n do {
+          let b: i32 = add_i32(a, 1i32)
+          return b
+        }
+    """
     if not isinstance(exp.form, ForLoop) or not isinstance(exp.form.bound, Constant):
-        return None
-    return Instead((), exp.initial) if exp.form.bound.value <= 0 else None
+        return DROP_EMPTY_LOOP_REFUSED
+    return (
+        Instead((), exp.initial)
+        if exp.form.bound.value <= 0
+        else DROP_EMPTY_LOOP_REFUSED
+    )
 
 
-def drop_invariant_parameters(
-    site: Site, pattern: Pattern, exp: Loop
-) -> Instead | None:
-    """Parameters that stay what they start as."""
+DROP_INVARIANT_PARAMETERS_REFUSED = Declined("all parameters change")
+
+
+@simplification(core.Loop)
+def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer:
+    """Parameters that stay what they start as.
+
+    before:
+        given (x: i32, y: i32)
+        let (a: i32, b: i32) = loop (p: i32 = x, q: i32 = y) for i: i64 < 3i64 do {
+          let r: i32 = add_i32(q, p)
+          return p, r
+        }
+    after:
+        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {
+          let r: i32 = add_i32(q, x)
+          return r
+        }
+        let a: i32 = x
+    declines: all parameters change
+        given (y: i32)
+        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {
+          let r: i32 = add_i32(q, 1i32)
+          return r
+        }
+    """
     same: dict[Name, Atom] = {}
     rows = list(zip(exp.parameters, exp.initial, exp.body.result, strict=True))
     for parameter, initial, following in rows:
@@ -32,9 +79,9 @@ def drop_invariant_parameters(
     same.pop(condition, None)  # type: ignore[arg-type]
     sized = {n for p in exp.parameters for n in size_names(p.type)}
     if any(not _fits(same[name]) and name in sized for name in same):
-        return None
+        return DROP_INVARIANT_PARAMETERS_REFUSED
     if not same:
-        return None
+        return DROP_INVARIANT_PARAMETERS_REFUSED
     kept = [n for n, (p, _, _) in enumerate(rows) if p.name not in same]
     body = substitute(exp.body, same)
     loop = Loop(

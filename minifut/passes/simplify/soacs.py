@@ -14,13 +14,34 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import substitute, used_names
 from minifut.names import Name
-from minifut.passes.simplify.site import Instead, Pattern, Site
+from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
+from minifut.rewrite.rule import Declined
+
+DROP_INPUTS_REFUSED = Declined("all inputs are needed")
 
 
-def drop_inputs(
-    site: Site, pattern: Pattern, exp: Screma | Scatter | Hist
-) -> Exp | None:
-    """Inputs that are not used, come twice, or are the same everywhere."""
+@simplification((Screma, Scatter, Hist))
+def drop_inputs(site: Site, pattern: Pattern, exp: Screma | Scatter | Hist) -> Answer:
+    r"""Inputs that are not used, come twice, or are the same everywhere.
+
+    before:
+        given (n: i64, xs: [n]i32, ys: [n]i32)
+        let zs: [n]i32 = map(n, (xs, ys), \(x: i32, y: i32) -> (i32) {
+          let z: i32 = add_i32(x, 1i32)
+          return z
+        })
+    after:
+        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let z: i32 = add_i32(x, 1i32)
+          return z
+        })
+    declines: all inputs are needed
+        given (n: i64, xs: [n]i32)
+        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let z: i32 = add_i32(x, 1i32)
+          return z
+        })
+    """
     function = exp.function
     used = used_names(function.body)
     seen: dict[Name, Name] = {}
@@ -38,7 +59,7 @@ def drop_inputs(
             seen[array] = parameter.name
             kept.append((parameter, array))
     if len(kept) == len(exp.arrays):
-        return None
+        return DROP_INPUTS_REFUSED
     new = Lambda(
         tuple(parameter for parameter, _ in kept),
         substitute(function.body, instead),
@@ -47,8 +68,34 @@ def drop_inputs(
     return replace(exp, arrays=tuple(array for _, array in kept), function=new)
 
 
-def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Instead | None:
-    """Mapped results that are an input as it is, or the same everywhere."""
+SIMPLIFY_MAPPED_REFUSED = Declined("all results are computed")
+
+
+@simplification(Screma)
+def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Answer:
+    r"""Mapped results that are an input as it is, or the same everywhere.
+
+    before:
+        given (n: i64, xs: [n]i32, k: i32)
+        let (a: [n]i32, b: [n]i32, c: [n]i32) = map(n, (xs),
+          \(x: i32) -> (i32, i32, i32) {
+            let y: i32 = add_i32(x, 1i32)
+            return x, k, y
+          })
+    after:
+        let a: [n]i32 = xs
+        let b: [n]i32 = replicate([n], k)
+        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+    declines: all results are computed
+        given (n: i64, xs: [n]i32)
+        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+    """
     function = exp.function
     inputs = dict(zip((p.name for p in function.parameters), exp.arrays, strict=True))
     bound = set(inputs)
@@ -63,7 +110,7 @@ def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Instead | None
         elif isinstance(atom, Constant) or atom not in bound:
             known[position] = Replicate((exp.width,), atom)
     if not known:
-        return None
+        return SIMPLIFY_MAPPED_REFUSED
     location = site.build.location
     statements = [
         Stm((pattern[position],), new, (), location) for position, new in known.items()
@@ -73,7 +120,7 @@ def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Instead | None
             return Instead(tuple(statements), tuple(p.name for p in pattern))
         kept = [n for n in range(len(pattern)) if n not in known]
         if not kept:
-            return None
+            return SIMPLIFY_MAPPED_REFUSED
         left = Stm(tuple(pattern[n] for n in kept), _only(exp, kept), (), location)
         statements.append(left)
     return Instead(tuple(statements), tuple(p.name for p in pattern))

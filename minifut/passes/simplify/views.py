@@ -8,6 +8,7 @@ reshape s (reshape t a)  →  reshape s a    transpose (transpose a)   →  a
 
 from __future__ import annotations
 
+from minifut.ir import core
 from minifut.ir.builder import i64
 from minifut.ir.core import (
     ArrayLiteral,
@@ -15,7 +16,6 @@ from minifut.ir.core import (
     Constant,
     Copy,
     DimSlice,
-    Exp,
     Index,
     Iota,
     Rearrange,
@@ -24,7 +24,8 @@ from minifut.ir.core import (
 )
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import Size
-from minifut.passes.simplify.site import Pattern, Site
+from minifut.passes.simplify.site import Answer, Pattern, Site, simplification
+from minifut.rewrite.rule import Declined
 
 Place = Atom | DimSlice
 
@@ -35,12 +36,29 @@ def _plain(slice_: tuple[Place, ...]) -> tuple[Atom, ...] | None:
     return atoms if len(atoms) == len(slice_) else None
 
 
-def index_of_iota(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """A number of a sequence is computed from its position."""
+INDEX_OF_IOTA_REFUSED = Declined("the array is no iota, or a range of it is kept")
+
+
+@simplification(core.Index)
+def index_of_iota(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """A number of a sequence is computed from its position.
+
+    before:
+        let is: [10]i64 = iota i64 (10, 2i64, 3i64)
+        let x: i64 = is[4i64]
+    after:
+        let is: [10]i64 = iota i64 (10, 2i64, 3i64)
+        let a: i64 = mul_i64(4i64, 3i64)
+        let b: i64 = add_i64(2i64, a)
+        let x: i64 = b
+    declines: the array is no iota, or a range of it is kept
+        let is: [10]i64 = iota i64 (10, 2i64, 3i64)
+        let js: [2]i64 = is[4i64 :+ 2 by 1i64]
+    """
     source = site.definition(exp.array)
     indices = _plain(exp.slice)
     if not isinstance(source, Iota) or indices is None or len(indices) != 1:
-        return None
+        return INDEX_OF_IOTA_REFUSED
     build = site.build
     number = build.convert(indices[0], source.element)
     if source.stride != Constant(1, source.element):
@@ -50,40 +68,96 @@ def index_of_iota(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
     return Copy(number)
 
 
-def index_of_replicate(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """An element of a repeated value is the value."""
+INDEX_OF_REPLICATE_REFUSED = Declined("repeated dimensions are kept")
+
+
+@simplification(core.Index)
+def index_of_replicate(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """An element of a repeated value is the value.
+
+    before:
+        given (v: i32)
+        let rs: [4]i32 = replicate([4], v)
+        let x: i32 = rs[2i64]
+    after:
+        let rs: [4]i32 = replicate([4], v)
+        let x: i32 = v
+    declines: repeated dimensions are kept
+        given (v: i32)
+        let rs: [4][3]i32 = replicate([4][3], v)
+        let x: [3]i32 = rs[2i64]
+    """
     source = site.definition(exp.array)
     if not isinstance(source, Replicate):
-        return None
+        return INDEX_OF_REPLICATE_REFUSED
     outer = len(source.shape)
     if len(exp.slice) < outer or _plain(exp.slice[:outer]) is None:
-        return None
+        return INDEX_OF_REPLICATE_REFUSED
     if len(exp.slice) == outer:
         return Copy(source.value)
     if isinstance(source.value, Constant):
-        return None
+        return INDEX_OF_REPLICATE_REFUSED
     return Index(source.value, exp.slice[outer:])
 
 
-def index_of_literal(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """A known element of a literal."""
+INDEX_OF_LITERAL_REFUSED = Declined(
+    "the array is no literal, or the position not known"
+)
+
+
+@simplification(core.Index)
+def index_of_literal(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """A known element of a literal.
+
+    before:
+        given (a: i32, b: i32)
+        let l: [2]i32 = [a, b]: i32
+        let x: i32 = l[1i64]
+    after:
+        let l: [2]i32 = [a, b]: i32
+        let x: i32 = b
+    declines: the array is no literal, or the position not known
+        given (a: i32, b: i32, i: i64)
+        let l: [2]i32 = [a, b]: i32
+        let x: i32 = l[i]
+    """
     source = site.definition(exp.array)
     if not isinstance(source, ArrayLiteral) or not isinstance(exp.slice[0], Constant):
-        return None
+        return INDEX_OF_LITERAL_REFUSED
     position = int(exp.slice[0].value)
     if not 0 <= position < len(source.rows):
-        return None
+        return INDEX_OF_LITERAL_REFUSED
     row = source.rows[position]
     if len(exp.slice) == 1:
         return Copy(row)
-    return None if isinstance(row, Constant) else Index(row, exp.slice[1:])
+    return (
+        INDEX_OF_LITERAL_REFUSED
+        if isinstance(row, Constant)
+        else Index(row, exp.slice[1:])
+    )
 
 
-def index_of_slice(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """A slice of a slice is one slice."""
+INDEX_OF_SLICE_REFUSED = Declined("the array is no slice")
+
+
+@simplification(core.Index)
+def index_of_slice(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """A slice of a slice is one slice.
+
+    before:
+        given (xss: [3][4]i32)
+        let row: [4]i32 = xss[1i64]
+        let x: i32 = row[2i64]
+    after:
+        let row: [4]i32 = xss[1i64]
+        let x: i32 = xss[1i64, 2i64]
+    declines: the array is no slice
+        given (xs: [4]i32)
+        let x: i32 = xs[1i64]
+    """
     source = site.definition(exp.array)
     if not isinstance(source, Index):
-        return None
+        return INDEX_OF_SLICE_REFUSED
     waiting = list(exp.slice)
     joined: list[Place] = []
     for inner in source.slice:
@@ -114,12 +188,28 @@ def _times(site: Site, a: Atom, b: Atom) -> Atom:
     return a if b == i64(1) else site.build.mul(a, b)
 
 
-def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """A place in a permuted array is one in the array itself, if what is kept keeps
-    its order."""
+INDEX_OF_REARRANGE_REFUSED = Declined("the dimensions that are kept change their order")
+
+
+@simplification(core.Index)
+def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """A place in a permuted array is one in the array itself.
+
+    before:
+        given (xss: [3][4]i32)
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let x: i32 = t[2i64, 1i64]
+    after:
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let x: i32 = xss[1i64, 2i64]
+    declines: the dimensions that are kept change their order
+        given (xss: [3][4][2]i32)
+        let t: [2][4][3]i32 = rearrange((2, 1, 0), xss)
+        let x: [4][3]i32 = t[1i64]
+    """
     source = site.definition(exp.array)
     if not isinstance(source, Rearrange):
-        return None
+        return INDEX_OF_REARRANGE_REFUSED
     shape = array_type(source.array, site.build.scope).shape
     places: list[Place] = [DimSlice(i64(0), size, i64(1)) for size in shape]
     kept = list(source.permutation[len(exp.slice) :])
@@ -131,10 +221,10 @@ def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
                 sum(isinstance(p, DimSlice) for p in exp.slice[:position]), dimension
             )
     if kept != sorted(kept):
-        return None
+        return INDEX_OF_REARRANGE_REFUSED
     while places and _is_whole(places[-1], shape[len(places) - 1]):
         places.pop()
-    return Index(source.array, tuple(places)) if places else None
+    return Index(source.array, tuple(places)) if places else INDEX_OF_REARRANGE_REFUSED
 
 
 def _is_whole(place: Place, size: Size) -> bool:
@@ -146,42 +236,93 @@ def _is_whole(place: Place, size: Size) -> bool:
     )
 
 
-def index_of_reshape(site: Site, pattern: Pattern, exp: Index) -> Exp | None:
-    """A place in a reshaped vector, or in an array only renamed in its sizes."""
+INDEX_OF_RESHAPE_REFUSED = Declined("no vector was reshaped")
+
+
+@simplification(core.Index)
+def index_of_reshape(site: Site, pattern: Pattern, exp: Index) -> Answer:
+    """A place in a reshaped vector, or in an array only renamed in its sizes.
+
+    before:
+        given (xs: [6]i32)
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let x: i32 = t[1i64, 2i64]
+    after:
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let a: i64 = mul_i64(1i64, 3i64)
+        let b: i64 = add_i64(a, 2i64)
+        let x: i32 = xs[b]
+    declines: no vector was reshaped
+        given (xss: [2][3]i32)
+        let t: [3][2]i32 = reshape([3][2], xss)
+        let x: i32 = t[1i64, 0i64]
+    """
     source = site.definition(exp.array)
     if not isinstance(source, Reshape):
-        return None
+        return INDEX_OF_RESHAPE_REFUSED
     build = site.build
     before = array_type(source.array, build.scope).shape
     if before == source.shape:
         return Index(source.array, exp.slice)
     indices = _plain(exp.slice)
     if indices is None or len(indices) != len(source.shape):
-        return None
+        return INDEX_OF_RESHAPE_REFUSED
     if len(before) == len(source.shape) == 1:
         return Index(source.array, exp.slice)
     if len(before) != 1:
-        return None
+        return INDEX_OF_RESHAPE_REFUSED
     flat: Atom = indices[0]
     for index, size in zip(indices[1:], source.shape[1:], strict=True):
         flat = build.add(build.mul(flat, build.size_atom(size)), index)
     return Index(source.array, (flat,))
 
 
-def rearrange_again(site: Site, pattern: Pattern, exp: Rearrange) -> Exp | None:
-    """The identity, and a permutation of a permutation."""
+REARRANGE_AGAIN_REFUSED = Declined("the array was not rearranged before")
+
+
+@simplification(core.Rearrange)
+def rearrange_again(site: Site, pattern: Pattern, exp: Rearrange) -> Answer:
+    """The identity, and a permutation of a permutation.
+
+    before:
+        given (xss: [3][4]i32)
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let u: [3][4]i32 = rearrange((1, 0), t)
+    after:
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let u: [3][4]i32 = rearrange((0, 1), xss)
+    declines: the array was not rearranged before
+        given (xss: [3][4]i32)
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+    """
     if exp.permutation == tuple(range(len(exp.permutation))):
         return Copy(exp.array)
     source = site.definition(exp.array)
     if not isinstance(source, Rearrange):
-        return None
+        return REARRANGE_AGAIN_REFUSED
     rest = tuple(range(len(exp.permutation), len(source.permutation)))
     whole = (*exp.permutation, *rest)
     return Rearrange(tuple(source.permutation[p] for p in whole), source.array)
 
 
-def reshape_again(site: Site, pattern: Pattern, exp: Reshape) -> Exp | None:
-    """A shape that is there already, a reshape of a reshape or of a repeated scalar."""
+RESHAPE_AGAIN_REFUSED = Declined("the array has another shape of its own")
+
+
+@simplification(core.Reshape)
+def reshape_again(site: Site, pattern: Pattern, exp: Reshape) -> Answer:
+    """A shape that is there already, a reshape of a reshape or of a repeated scalar.
+
+    before:
+        given (xs: [6]i32)
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let u: [3][2]i32 = reshape([3][2], t)
+    after:
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let u: [3][2]i32 = reshape([3][2], xs)
+    declines: the array has another shape of its own
+        given (xs: [6]i32)
+        let t: [2][3]i32 = reshape([2][3], xs)
+    """
     if array_type(exp.array, site.build.scope).shape == exp.shape:
         return Copy(exp.array)
     source = site.definition(exp.array)
@@ -189,7 +330,7 @@ def reshape_again(site: Site, pattern: Pattern, exp: Reshape) -> Exp | None:
         return Reshape(exp.shape, source.array)
     if isinstance(source, Replicate) and len(source.shape) == _rank(site, exp):
         return Replicate(exp.shape, source.value)
-    return None
+    return RESHAPE_AGAIN_REFUSED
 
 
 def _rank(site: Site, exp: Reshape) -> int:
