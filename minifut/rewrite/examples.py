@@ -10,8 +10,8 @@
         let ...
 
 The rule is applied to the last statement of `before` (those above it are its site). The
-result must equal `after` up to bound names, and both must compute the same in the
-interpreter on random inputs. Under `declines:` the rule must refuse with a reason that
+result must equal `after` (which may repeat `given`) up to bound names, and both must
+compute the same in the interpreter on random inputs. Under `declines:` the rule must refuse with a reason that
 contains the given text. The parameters of `given` that occur in types are sizes; they
 come first. Several examples may follow each other.
 """
@@ -55,7 +55,10 @@ def examples_of(documentation: str) -> list[Example]:
         if head == "after:":
             if opened is None:
                 raise ValueError("an after: without its before:")
-            found.append(Example(*opened, parse(text, "statements")))
+            given, after = _given(text)
+            if given and not alpha_equal(given, opened[0]):
+                raise ValueError("before: and after: give different parameters")
+            found.append(Example(*opened, after))
         elif head == "before:":
             opened = _given(text)
         else:
