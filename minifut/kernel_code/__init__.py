@@ -38,5 +38,5 @@ which `lower_host.SEGMENTED` names per class and schedule. It
 `NotInKernel` says that code cannot run in a kernel; `lower_host` then falls back to a
 loop on the host. Barriers: set `k.fail_label` before code that may fail and emit
 `Label(k.fail_label)` directly before the next barrier, so that failing threads meet
-the others; `k.fail_flag_check()` after it leaves together.
+the others there; see `spread_gpu` for how they leave together.
 """

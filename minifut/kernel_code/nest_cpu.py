@@ -43,9 +43,11 @@ def launch_nest(
     *,
     heavy: bool,
     parallel: bool,
+    fresh: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point. `heavy`: a point is much work;
-    `parallel`: points may be mixed (no memory of the thread, no failures, no clashes).
+    `parallel`: points may be mixed (no memory of the thread, no failures, no clashes);
+    `fresh`: what is written is not read.
     """
     total = product(shape)
     if total.as_constant == 0:
@@ -75,7 +77,7 @@ def launch_nest(
             visit(k, (i,))
     else:
         rows(k, shape, start, stop, visit, parallel)
-    host.launch(k, threads, 1)
+    host.launch(k, threads, 1, fresh=fresh)
 
 
 def rows(

@@ -30,6 +30,7 @@ def launch_nest(
     *,
     heavy: bool,
     parallel: bool,
+    fresh: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point."""
     del heavy, parallel
@@ -50,4 +51,4 @@ def launch_nest(
     limit, step = k.size_value(total), k.size_value(threads)
     with k.loop("at", limit, thread, step) as at:
         visit(k, unravel(k, at, shape))
-    host.launch(k, threads, GROUP)
+    host.launch(k, threads, GROUP, fresh=fresh)

@@ -23,7 +23,7 @@ from minifut.names import Name
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
-REPEATED = (core.Loop, core.Replicate, core.Iota, core.Concat, core.Manifest,
+MIXED = (core.Assert, core.Apply, core.Loop, core.Replicate, core.Iota, core.Concat, core.Manifest,
             core.Update, kernels.SegMap)  # fmt: skip
 
 
@@ -51,15 +51,17 @@ def lower(
         visit,
         heavy=any(isinstance(n, core.Loop) for n in walk(body)),
         parallel=simple,
+        fresh=all(isinstance(result, kernels.Returns) for result in body.result),
     )
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
 
 
 def is_simple(operation: kernels.SegMap) -> bool:
-    """Whether points share no memory: scalars only, each written to its own place."""
+    """Whether points may be mixed: they only compute scalars and write each to a place
+    of its own, and cannot fail."""
     return all(isinstance(r, kernels.Returns) for r in operation.body.result) and not any(
-        isinstance(node, REPEATED)
+        isinstance(node, MIXED)
         or (
             isinstance(node, core.Stm)
             and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)

@@ -85,6 +85,7 @@ class _Part:
             f"    parameters=({''.join(map(_parameter, self.lowered.parameters))}\n    ),",
             f"    entries=({''.join(entries)}\n    ),",
         ]
+        lines.append('    options=("-w",),')
         if constants:
             lines.append(f"    constants={constants},")
         return "\n\n".join([*functions, *wrappers, "\n".join([*lines, ")"])]) + "\n"
