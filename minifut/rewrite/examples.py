@@ -9,11 +9,11 @@
         given (...)
         let ...
 
-The rule is applied to the last statement of `before` (those above it are its site). The
-result must equal `after` (which may repeat `given`) up to bound names, and both must
-compute the same in the interpreter on random inputs. Under `declines:` the rule must refuse with a reason that
-contains the given text. The parameters of `given` that occur in types are sizes; they
-come first. Several examples may follow each other.
+The rule is applied to the last statement of `before` (those above it are its site).
+The result must equal `after` (which may repeat `given`) up to bound names, and both
+must compute the same in the interpreter on random inputs. Under `declines:` the rule
+must refuse with a reason that contains the given text. The parameters of `given` that
+occur in types are sizes; they come first. Several examples may follow each other.
 """
 
 from __future__ import annotations
