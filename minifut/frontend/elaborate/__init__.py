@@ -9,9 +9,9 @@ record or sum of values, or a closure; applying a closure emits core statements.
     fun main(n: i64, xs: [n]i32): ([n]i32) =
       let ys: [n]i32 = map(xs, \\(x: i32) -> let y: i32 = add_i32(1, x) in {y})
 
-`values`, `environment`, `static_types`: what there is; `expressions` the interpreter with
-a file per group of forms; `application`, `lambdas`, `soacs`, `intrinsics`, `numeric` what
-functions do; `modules`, `entries` the program; `checks` the run-time checks.
+`values`, `environment`, `static_types`: what there is; `expressions` the interpreter,
+with a file per group of forms; `application`, `lambdas`, `soacs`, `intrinsics`, `numeric`
+what functions do; `modules`, `entries` the program; `checks` the run-time checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.elaborate.environment import Environment, Module, Term
-from minifut.names import NameSource
+from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -56,7 +56,11 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
 
     work = Work(NameSource())
     work.specialisations = Specialisations()
-    outermost = outermost_frame(checked)
+    outermost = Environment()
+    outermost.captured = True
+    prelude = PreludeTerms(checked, outermost)
+    outermost.terms = prelude
+    work.prelude_value = prelude.by_name
     modules = Modules(work, outermost, checked.imports.get)
     main = checked.program
     modules.declarations(main.declarations, outermost.child())
@@ -72,14 +76,6 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
         tuple(work.constants.statements),
         tuple([function for _, function in made]) + work.specialisations.functions(),
     )
-
-
-def outermost_frame(checked: CheckedProgram) -> Environment:
-    """Intrinsics and the prelude, looked up when they are mentioned."""
-    frame = Environment()
-    frame.captured = True
-    frame.terms = PreludeTerms(checked, frame)
-    return frame
 
 
 class PreludeTerms(dict[str, Term]):
@@ -119,6 +115,18 @@ class PreludeTerms(dict[str, Term]):
         if described is None or described.declaration is None:
             return None
         return self.closure(described.declaration)
+
+    def by_name(self, name: Name) -> Term | None:
+        """A value by its unique name."""
+        key = self.prelude.intrinsics.get(name)
+        if key is not None:
+            module, _, member = key.rpartition(".")
+            found = self.get(module) if module else None
+            if isinstance(found, Module):
+                return found.terms.get(member)
+            return self.get(key)
+        declaration = self.prelude.definitions.get(name)
+        return self.closure(declaration) if declaration is not None else None
 
     def closure(self, declaration: syntax.ValueDeclaration) -> Term:
         """A definition of the prelude as a function."""

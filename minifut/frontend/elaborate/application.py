@@ -52,7 +52,8 @@ def apply(
         outer = expected if not waiting else None
         if isinstance(function, Primitive):
             work.location = location
-            call = Call(work, function.name, own, location, outer)
+            name, instance = function.name, function.instance
+            call = Call(work, name, own, location, outer, instance)
             function = function.call(call)
         else:
             function = call_closure(work, function, own, location)

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
 from minifut.frontend import syntax, types
-from minifut.frontend.elaborate import entry_types, patterns, values
+from minifut.frontend.elaborate import checks, entry_types, patterns, values
+from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment, SizeParameter
 from minifut.frontend.elaborate.expressions import evaluate
-from minifut.frontend.elaborate.sizes import resolve_size
-from minifut.frontend.elaborate.static_types import build, leaf_types, resolve_type
+from minifut.frontend.elaborate.static_types import (
+    build,
+    leaf_types,
+    resolve_type,
+    static_sizes,
+)
 from minifut.frontend.elaborate.values import Value, scalar
 from minifut.ir import core
 from minifut.ir.core import Entry, Function, Param
@@ -36,14 +40,16 @@ def entry_point(
     """The core function of an entry point and how it looks from outside."""
     frame = env.child()
     parameter_types, result_type = _signature(declaration)
-    sizes = _size_parameters(parameter_types, frame, work)
+    outside = _Outside(work, frame, frozenset(declaration.scheme_parameters))
+    opened = [outside.opened(type_) for type_ in parameter_types]
+    sizes = outside.parameters
     for part in declaration.type_parameters:
         if isinstance(part, syntax.SizeParam) and part.name_resolved is not None:
             frame.terms[part.name] = SizeParameter(part.name_resolved, frame)
     parameters = list(sizes)
     entry_parameters = []
     arguments: list[Value] = []
-    for place, type_ in enumerate(parameter_types):
+    for place, type_ in enumerate(opened):
         pattern = (
             declaration.parameters[place]
             if place < len(declaration.parameters)
@@ -59,7 +65,7 @@ def entry_point(
         work.build.scope[parameter.name] = parameter.type
     mark = work.names.fresh("mark").tag
     with work.nested() as build:
-        result = _run(declaration, arguments, frame, work)
+        result = _run(declaration, parameter_types, arguments, frame, work)
         work.location = declaration.location
         results, atoms = result_parameters(work, result, mark)
         body = build.finish(*atoms)
@@ -91,32 +97,32 @@ def _signature(
     return found, type_
 
 
-def _size_parameters(
-    parameter_types: list[types.Type], frame: Environment, work: Work
-) -> list[Param]:
-    """A parameter for each size that is named in an array's type."""
-    made: list[Param] = []
+class _Outside:
+    """The sizes of an entry point's parameters as a caller gives them.
 
-    def visit(type_: types.Type) -> None:
-        match type_:
-            case types.Array(size, element):
-                if isinstance(size, types.SizeVar) and frame.meaning(size.name) is None:
-                    name = work.names.fresh(size.name.base)
-                    frame.names[size.name] = Size.of(name)
-                    work.sizes.add(name)
-                    made.append(Param(name, I64))
-                visit(element)
-            case types.Record(fields):
-                for _, part in fields:
-                    visit(part)
-            case types.Sum(constructors):
-                for _, payload in constructors:
-                    for part in payload:
-                        visit(part)
+    A size parameter of the definition has a parameter of its own. So has, under a
+    new name, any other size but a number: that it is right is checked inside.
+    """
 
-    for type_ in parameter_types:
-        visit(type_)
-    return made
+    def __init__(self, work: Work, frame: Environment, named: frozenset[Name]) -> None:
+        self.work, self.frame, self.named = work, frame, named
+        self.parameters: list[Param] = []
+
+    def opened(self, type_: types.Type) -> types.Type:
+        """The type with only plain sizes."""
+        return types.map_type(type_, lambda _: None, self._size)
+
+    def _size(self, size: types.Size) -> types.Size:
+        if isinstance(size, types.SizeConst):
+            return size
+        if not isinstance(size, types.SizeVar) or size.name not in self.named:
+            size = types.SizeVar(self.work.names.fresh("size"))
+        if size.name not in self.frame.names:
+            name = self.work.names.fresh(size.name.base)
+            self.frame.names[size.name] = Size.of(name)
+            self.work.sizes.add(name)
+            self.parameters.append(Param(name, I64))
+        return size
 
 
 def _parameter(
@@ -128,7 +134,6 @@ def _parameter(
 ) -> tuple[list[Param], Value]:
     """The parameters that stand for one argument, and the argument made of them."""
     work.location = declaration.location
-    _require_known(type_, frame, work, declaration)
     static = resolve_type(type_, frame, work)
     unique = types.has_unique(type_)
     own = [Param(work.names.fresh(base), leaf, unique) for leaf in leaf_types(static)]
@@ -136,29 +141,9 @@ def _parameter(
     return own, build(static, leaves, work)
 
 
-def _require_known(
-    type_: types.Type,
-    frame: Environment,
-    work: Work,
-    declaration: syntax.ValueDeclaration,
-) -> None:
-    match type_:
-        case types.Array(size, element):
-            if resolve_size(size, frame, work) is None:
-                raise CompileError(
-                    declaration.location,
-                    f"the size {types.show_size(size)} of a parameter of entry point"
-                    f" {declaration.name} is not supported",
-                    "give each dimension a name or a number of its own",
-                )
-            _require_known(element, frame, work, declaration)
-        case types.Record(fields):
-            for _, part in fields:
-                _require_known(part, frame, work, declaration)
-
-
 def _run(
     declaration: syntax.ValueDeclaration,
+    parameter_types: list[types.Type],
     arguments: list[Value],
     frame: Environment,
     work: Work,
@@ -166,14 +151,39 @@ def _run(
     from minifut.frontend.elaborate.application import apply
 
     count = len(declaration.parameters)
-    for pattern, argument in zip(declaration.parameters, arguments, strict=False):
-        patterns.bind(pattern, argument, frame, work)
+    for place, type_ in enumerate(parameter_types):
+        argument = _checked(type_, arguments[place], frame, work, declaration)
+        arguments[place] = argument
+        if place < count:
+            patterns.bind(declaration.parameters[place], argument, frame, work)
     unsafe = any(a.name == "unsafe" for a in declaration.attributes)
     before, work.unsafe = work.unsafe, unsafe
     result = evaluate(declaration.body, frame, work)
     result = apply(work, result, arguments[count:], declaration.location)
     work.unsafe = before
     return result
+
+
+def _checked(
+    type_: types.Type,
+    value: Value,
+    frame: Environment,
+    work: Work,
+    declaration: syntax.ValueDeclaration,
+) -> Value:
+    """An argument with the sizes that its type asks for."""
+    own = values.array_sizes(value)
+    wanted = static_sizes(resolve_type(type_, frame, work, emit=True))
+    sizes = [w if w is not None else o for w, o in zip(wanted, own, strict=True)]
+    conditions = [
+        work.op("eq", work.size_leaf(o), work.size_leaf(s))
+        for o, s in dict.fromkeys(zip(own, sizes, strict=True))
+        if o != s
+    ]
+    message = ("Entry point arguments have invalid sizes.",)
+    condition = checks.all_of(work, conditions)
+    checks.check(work, condition, message, declaration.location)
+    return coerce(work, value, sizes)
 
 
 def result_parameters(

@@ -169,6 +169,8 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
         if not found.parameters:
             return call_closure(work, found, (), exp.location)
         return found
+    if isinstance(found, Primitive) and found.name == "unflatten" and exp.instance:
+        return replace(found, instance=(exp.instance, env.capture()))
     assert not isinstance(found, (Module, Functor))
     return found
 

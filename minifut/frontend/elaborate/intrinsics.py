@@ -10,22 +10,20 @@ from functools import cache
 
 from minifut.frontend.elaborate import arrays, checks, numeric, soacs, values
 from minifut.frontend.elaborate.environment import Term
-from minifut.frontend.elaborate.static_types import (
-    StaticArray,
-    resolve_type,
-)
+from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.values import (
     Array,
     Call,
     Leaf,
     Primitive,
     Value,
+    constant,
     pair,
     size_of,
 )
 from minifut.ir import core
 from minifut.ir.sizes import Size
-from minifut.ir.types import SCALARS, ArrayType
+from minifut.ir.types import I64, SCALARS, ArrayType
 from minifut.names import Name
 
 
@@ -85,27 +83,42 @@ def _flatten(call: Call) -> Value:
 
 
 def _unflatten(call: Call) -> Value:
-    """The checker knows the sizes: they are those of the result."""
+    """The sizes are what the checker found that they stand for."""
     work, (array,) = call.work, call.arguments
     assert isinstance(array, Array)
-    expected = call.expected
-    if expected is None:
-        raise work.unsupported("unflatten without a known type is")
-    static = resolve_type(expected.type, expected.env, work, emit=True)
-    assert isinstance(static, StaticArray) and isinstance(static.element, StaticArray)
-    outer, inner = static.size, static.element.size
+    outer, inner = _split_sizes(call)
     if outer is None or inner is None:
         raise work.unsupported("unflatten to unknown sizes is")
-    product = outer * inner
-    if product != array.size and not work.unsafe:
-        same = work.op("eq", work.size_leaf(product), work.size_leaf(array.size))
+    if not work.unsafe:
+        conditions = [
+            work.op("ge", work.size_leaf(size), constant(0, I64))
+            for size in (outer, inner)
+            if not checks.never_negative(work, size)
+        ]
+        product = outer * inner
+        if product != array.size:
+            sides = work.size_leaf(product), work.size_leaf(array.size)
+            conditions.append(work.op("eq", *sides))
         message = (
-            "Cannot unflatten array of shape [", work.size_leaf(array.size).atom,
-            "] to array of shape [", work.size_leaf(outer).atom, "][",
-            work.size_leaf(inner).atom, "]",
-        )  # fmt: skip
-        checks.check(work, same, message, call.location)
+            "Cannot unflatten array of shape ",
+            *checks.shape_text(work, (array.size,)),
+            " to array of shape ",
+            *checks.shape_text(work, (outer, inner)),
+        )
+        checks.check(work, checks.all_of(work, conditions), message, call.location)
     return soacs.reshape_outer(call, array, [outer, inner], 1)
+
+
+def _split_sizes(call: Call) -> list[Size | None]:
+    """What the size parameters of `unflatten` stand for."""
+    if call.instance is not None:
+        terms, home = call.instance
+        return [
+            resolve_size(term, home, call.work, emit=True)
+            for name, term in terms.items()
+            if name.base in ("n", "m")
+        ]
+    return [None, None]
 
 
 def _manifest(call: Call) -> Value:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import arrays, checks, values
 from minifut.frontend.elaborate.application import apply
 from minifut.frontend.elaborate.arrays import IndexPart, Slice
@@ -159,16 +159,21 @@ def coercion(exp: syntax.Coercion, value: Value, env: Environment, work: Work) -
         ]
         message: list[str | Atom] = ["Value of (core language) shape "]
         message += checks.shape_text(work, tuple(own))
-        message += [
-            " cannot match shape of type `",
-            *_type_text(exp, sizes, work),
-            "`.",
-        ]
+        message += [' cannot match shape of type "']
+        message += [*_type_text(exp, sizes, work), '".']
         condition = checks.all_of(work, conditions)
         checks.check(work, condition, tuple(message), exp.location)
     return coerce(work, value, sizes)
 
 
 def _type_text(exp: syntax.Coercion, sizes: list[Size], work: Work) -> list[str | Atom]:
-    """The type as written."""
-    return [" ".join(exp.target.location.text().split())]
+    """The type with the sizes that it asks for."""
+    type_ = exp.type
+    shape: list[Size] = []
+    for size in sizes:
+        if isinstance(type_, types.Array):
+            shape.append(size)
+            type_ = type_.element
+    if not shape or types.is_size(type_):  # type: ignore[arg-type]
+        return [" ".join(exp.target.location.text().split())]
+    return [*checks.shape_text(work, tuple(shape)), types.show(type_)]  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.environment import (
     Deferred,
     Environment,
+    Sealed,
+    Term,
     Thunk,
     TypeFunction,
 )
@@ -86,7 +88,9 @@ def _call(
 ) -> Size | None:
     from minifut.frontend.elaborate.application import apply
 
-    function = env.meaning(name)
+    function = env.meaning(name) or work.prelude_value(name)
+    if isinstance(function, Sealed):
+        function = function.value
     if isinstance(function, Deferred):
         function = function.evaluate()
     given = [resolve_size(a, env, work, emit=True) for a in arguments]
@@ -108,22 +112,28 @@ def _evaluate(size: types.SizeOpaque, env: Environment, work: Work) -> Size | No
     for name, resolved in free_variables(size.expression):
         if resolved is None:
             continue
-        if resolved in replaced:
-            to = resolve_size(replaced[resolved], env, work, emit=True)
-            if to is None:
-                return None
-            inner.terms[name] = work.size_leaf(to)
-            continue
-        meaning = env.meaning(resolved)
-        if isinstance(meaning, Size):
-            meaning = work.size_leaf(meaning)
-        if meaning is not None and not isinstance(meaning, Thunk):
-            inner.terms[name] = meaning  # type: ignore[assignment]
-        elif env.term(name) is None:
+        found = _stands_for(replaced.get(resolved) or types.SizeVar(resolved), env, work)
+        if found is not None:
+            inner.terms[name] = found
+        elif resolved in replaced or env.term(name) is None:
             return None
     with work.without_checks():
         result = evaluate(size.expression, inner, work)
     return values.size_of(result) if isinstance(result, Leaf) else None
+
+
+def _stands_for(size: types.Size, env: Environment, work: Work) -> Term | None:
+    """A size, or the value of any type that a name in a size means."""
+    if isinstance(size, types.SizeVar):
+        found = env.meaning(size.name)
+        while isinstance(found, Thunk):
+            if not isinstance(found.term, types.SizeVar):
+                break
+            found = found.env.meaning(found.term.name)
+        if found is not None and not isinstance(found, (Size, Thunk)):
+            return found  # type: ignore[return-value]
+    known = resolve_size(size, env, work, emit=True)
+    return work.size_leaf(known) if known is not None else None
 
 
 def match_type(

@@ -100,6 +100,7 @@ class Primitive:
     arity: int
     call: PrimitiveCall
     arguments: tuple[Value, ...] = ()
+    instance: tuple[dict[Name, object], Environment] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -111,6 +112,7 @@ class Call:
     arguments: tuple[Value, ...]
     location: Location
     expected: Expected | None = None
+    instance: tuple[dict[Name, object], Environment] | None = None
 
 
 Value: TypeAlias = Leaf | Record | Array | Sum | Closure | Primitive

@@ -7,7 +7,7 @@ about index variables that make checks needless.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant
 from minifut.ir.scalars import Operator, convert, operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType, Type
+from minifut.ir.types import I64, SCALARS, ScalarType, Type
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Work:
         self.sizes: set[Name] = set()
         """i64 variables known not to be negative"""
         self.specialisations: Specialisations | None = None
+        self.prelude_value: Callable[[Name], object] = lambda _: None
+        """a value of the prelude by its unique name"""
 
     # --- statements ---
 
@@ -72,11 +74,16 @@ class Work:
         return self.leaf(core.ScalarOp(table, atoms), name)
 
     def convert(self, leaf: Leaf, target: ScalarType) -> Leaf:
-        """A scalar as another type."""
+        """A scalar as another type; a signed integer is extended by zeros to a wider
+        unsigned one."""
         source = leaf.type
         assert isinstance(source, ScalarType)
         if source == target:
             return leaf
+        widens = source.kind == "int" and source.bits < target.bits
+        if widens and target.kind == "uint":
+            leaf = self.convert(leaf, SCALARS["u" + source.name[1:]])
+            source = leaf.type  # type: ignore[assignment]
         table = convert(source, target)
         folded = fold_constants(table, (leaf.atom,))
         if folded is not None:
