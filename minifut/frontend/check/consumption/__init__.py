@@ -26,6 +26,19 @@ if TYPE_CHECKING:
     from minifut.frontend.types import Type
 
 
+def _refuse_unique(declared: syntax.TypeExp) -> None:
+    """A constant may be used any number of times."""
+    if declared.type is None or isinstance(declared.type, types.Sum):
+        return
+    if types.has_unique(declared.type):
+        raise CompileError(
+            declared.location,
+            "A top-level constant cannot have a unique type.",
+            hint='drop the "*"',
+            anchor="unique-constant",
+        )
+
+
 class ConsumptionChecker:
     """Checks definitions in the order they are given, remembering the uniqueness that
     it inferred for results without a declared type."""
@@ -37,13 +50,7 @@ class ConsumptionChecker:
         """Check one top-level definition; raises `CompileError`."""
         declared = definition.result
         if declared is not None and not definition.parameters:
-            if declared.type is not None and types.has_unique(declared.type):
-                raise CompileError(
-                    declared.location,
-                    "A top-level constant cannot have a unique type.",
-                    hint='drop the "*"',
-                    anchor="unique-constant",
-                )
+            _refuse_unique(declared)
         self.state.table.clear()
         self.state.consumed.clear()
         result, _ = check_body(

@@ -117,7 +117,18 @@ def variable(state: State, exp: syntax.Var) -> Tree:
         return Closure(NONE, type_)
     if name is None or type_ is None or exp.instance:
         return tree_of(type_) if type_ is not None else Leaf()
-    return tree_of(type_, frozenset({Alias(name)}))
+    return _of_global(type_, name)
+
+
+def _of_global(type_: types.Type, name: Name) -> Tree:
+    """Global arrays alias themselves; values of abstract type are taken not to."""
+    match type_:
+        case types.Array():
+            return Leaf(frozenset({Alias(name)}))
+        case Record(fields):
+            return Parts(tuple((f, _of_global(t, name)) for f, t in fields))
+        case _:
+            return tree_of(type_)
 
 
 def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
@@ -375,7 +386,8 @@ def application(state: State, exp: syntax.Apply) -> Tree:
 
 def binary(state: State, exp: syntax.BinaryOp) -> Tree:
     function = check_expression(state, exp.operator)
-    return apply_tree(state, exp, function, exp.operator, (exp.left, exp.right))
+    operands = (exp.left, exp.right)
+    return apply_tree(state, exp, function, exp.operator, operands, left_first=True)
 
 
 def section(state: State, exp: syntax.OperatorSection) -> Tree:

@@ -177,8 +177,10 @@ def apply_tree(
     function: Tree,
     written: syntax.Exp,
     arguments: tuple[syntax.Exp, ...],
+    left_first: bool = False,
 ) -> Tree:
-    """The tree of a call: arguments from right to left, then the result."""
+    """The tree of a call: the arguments from right to left (operands of an infix
+    operator from left to right), then the result."""
     type_ = function.type if isinstance(function, Closure) else written.type
     parameters: list[Type | None] = []
     result: Type | None = type_
@@ -193,7 +195,8 @@ def apply_tree(
     temporary = state.temporary(f'result of applying "{name}" (at {place})')
     earlier: list[tuple[syntax.Exp, Tree]] = []
     observed: Aliases = all_aliases(function) | {temporary}
-    for argument, parameter in reversed(list(zip(arguments, parameters, strict=True))):
+    pairs = list(zip(arguments, parameters, strict=True))
+    for argument, parameter in pairs if left_first else reversed(pairs):
         consumed, tree = check_argument(state, argument, parameter, earlier)
         earlier.append((argument, tree))
         if not consumed:
