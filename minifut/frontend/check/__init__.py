@@ -5,18 +5,18 @@ and writes them into the *checked* slots of the syntax tree. It raises `CompileE
 the first fault. What later stages find there:
 
 names       every bound name has a unique `Name` (`name_resolved`); `Var.name_resolved`
-            refers to it. In `r.x` (a variable written with qualifiers) `Var.fields` are
-            the record fields behind the value; qualifiers before it are modules.
-types       `Exp.type`, `Pattern.type`, `TypeExp.type`: no metas, no type variables but
-            the parameters of the definition around. No `*` outside of functions on the
-            types of expressions; function types keep `*` on parameters and results.
+            refers to it. In `r.x` (a variable written with qualifiers) `Var.fields`
+            are the record fields behind the value; qualifiers before it are modules.
+types       `Exp.type`, `Pattern.type`, `TypeExp.type`: no metas, no type variables
+            but the parameters of the definition around. No `*` outside of functions on
+            the types of expressions; function types keep it on parameters and results.
             `ValueDeclaration.type` with `scheme_parameters` (all of them, inferred ones
             included; their kinds are in `context.values[name].parameters`).
 unknown     `Exp.exts`: the sizes that come into being at an expression. Evaluate it,
 sizes       then bind each by matching `.type` with the value. An ext of an expression
             of type i64 names the value itself (an argument that a result's type needs
             and that is no size term). `Arrow.exts` are bound anew at each application.
-            An ext that no array of the value has the size of (a phantom) may be ignored.
+            An ext that is no array's size in the value (a phantom) may be ignored.
 instances   `Var.instance`: parameter `Name` to type or size at this use, for anything
             polymorphic. `SizeAny` in it is an unknown size bound inside of a function
             type: read it off values. For operators the one type parameter tells the
@@ -28,12 +28,12 @@ loops       `Loop.initial` is always there (filled in if not written); `Loop.siz
 entries     `CheckedProgram.entries`, in order; `main` counts as one.
 modules     Bindings for elaboration: `ModuleApply.bindings` is a `FunctorBindings`,
             `.bindings` of an ascription (also of a declaration or lambda with a
-            signature) a `ModuleBindings`, see `matching`. To apply a functor: extend the
-            environment by `parameter`, evaluate the body's declarations, then bind the
-            new names of `result` to what the body gave. After an ascription the names of
-            the signature stand for those of the module inside.
+            signature) a `ModuleBindings`, see `matching`. To apply a functor: extend
+            the environment by `parameter`, evaluate the body's declarations, then bind
+            the new names of `result` to what the body gave. After an ascription the
+            names of the signature stand for those of the module inside.
 prelude     `CheckedProgram.prelude`: `definitions` (name to checked declaration) and
-            `intrinsics` (name to key: "+", "map", "f32.sqrt", "i32.i64", "f64.pi", ...).
+            `intrinsics` (name to key: "+", "map", "f32.sqrt", "i32.i64", "f64.pi").
             Numeric modules are not syntax: their values are prelude values by name.
 """
 
@@ -86,7 +86,9 @@ class _Files:
     contents: dict[str, Structure] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
 
-    def load(self, importer: str, path: str, location: Location) -> tuple[str, Structure]:
+    def load(
+        self, importer: str, path: str, location: Location
+    ) -> tuple[str, Structure]:
         """The contents of an imported file, checked at its first import."""
         from minifut.frontend.check.modules import Checker
         from minifut.frontend.parser import parse_program

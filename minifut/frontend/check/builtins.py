@@ -1,8 +1,9 @@
 """The built-in operators and the numeric modules, as tables.
 
 Nothing here is parsed: types are made from one-letter signatures when a program first
-mentions a name. In a signature `t` is the module's own type, `b` bool, `u` the integer
-type of the same width (floats), `I` i32, `L` i64, `D` f64; the last letter is the result.
+mentions a name. In a signature `t` is the module's own type, `b` bool, `u` the
+integer type of the same width (floats), `I` i32, `L` i64, `D` f64; the last letter is
+the result.
 """
 
 from __future__ import annotations
@@ -34,10 +35,42 @@ OPERATORS: dict[str, tuple[tuple[str, ...], str]] = {
 _ARITHMETIC = ("+", "-", "*", "/", "%", "**", "max", "min")
 _COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 _REAL_FUNCTIONS = (
-    "recip sqrt rsqrt cbrt exp sin cos tan sinpi cospi tanpi asin acos atan asinpi acospi "
-    "atanpi sinh cosh tanh asinh acosh atanh gamma lgamma erf erfc log log2 log10 log1p "
-    "ceil floor trunc round"
-).split()
+    "recip",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "sinpi",
+    "cospi",
+    "tanpi",
+    "asin",
+    "acos",
+    "atan",
+    "asinpi",
+    "acospi",
+    "atanpi",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "gamma",
+    "lgamma",
+    "erf",
+    "erfc",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "ceil",
+    "floor",
+    "trunc",
+    "round",
+)
 
 _NUMERIC = {
     **dict.fromkeys(_ARITHMETIC, "ttt"),

@@ -97,9 +97,7 @@ def type_declaration(
     return TypeBinding(node.name_resolved, parameters, type_, exts, node.lifted)
 
 
-def value_spec_scheme(
-    context: Context, scope: Scope, node: syntax.ValueSpec
-) -> Scheme:
+def value_spec_scheme(context: Context, scope: Scope, node: syntax.ValueSpec) -> Scheme:
     """The type of a `val`."""
     parameters, type_, exts, _ = evaluate_type(
         context, scope, node.type_parameters, node.type

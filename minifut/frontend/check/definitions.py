@@ -8,7 +8,7 @@ from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.check.causality import check_causality
 from minifut.frontend.check.environment import parameters_of
-from minifut.frontend.check.inference import applications, bindings  # noqa: F401
+from minifut.frontend.check.inference import applications, bindings
 from minifut.frontend.check.inference.bindings import (
     bind_parameters,
     function_type,
@@ -27,10 +27,13 @@ from minifut.frontend.check.restrictions import (
     is_first_order,
     must_always_match,
 )
-from minifut.frontend.check.sizing import (  # noqa: F401
+from minifut.frontend.check.sizing import (
     applications as sized_applications,
+)
+from minifut.frontend.check.sizing import (
     bindings as sized_bindings,
-    functions,
+)
+from minifut.frontend.check.sizing import (
     loops,
     slices,
 )
@@ -59,6 +62,10 @@ from minifut.frontend.types import (
 if TYPE_CHECKING:
     from minifut.frontend.check.environment import Context, Parameters, Scope
     from minifut.names import Name
+
+
+FORMS = (applications, bindings, sized_applications, sized_bindings, loops, slices)
+"""modules that add rules to the tables of the two passes when they are imported"""
 
 
 def check_definition(
@@ -154,7 +161,9 @@ def solve(inference: Inference, own: Type) -> Parameters:
         if solver.links[number] is not None:
             continue
         if isinstance(wanted, HasFields):
-            shown = show(record({n: inference.finish(t) for n, t in wanted.fields.items()}))
+            shown = show(
+                record({n: inference.finish(t) for n, t in wanted.fields.items()})
+            )
             raise error(
                 solver.origins[number],
                 f"Type is ambiguous.\nMust be a record with fields\n  {shown}",
@@ -179,7 +188,9 @@ def solve(inference: Inference, own: Type) -> Parameters:
         if solver.links[number] is not None:
             continue
         if isinstance(wanted, OneOf):
-            solver.links[number] = _default(inference, number, wanted, number in visible)
+            solver.links[number] = _default(
+                inference, number, wanted, number in visible
+            )
         elif isinstance(wanted, Free) and number in visible:
             parameter = inference.context.names.fresh(f"t{number}")
             solver.links[number] = Named(parameter, (), wanted.lifted)
@@ -251,10 +262,11 @@ def _check_entry(node: syntax.ValueDeclaration, done: Definition) -> None:
                 "non-constructively.",
                 "nonconstructive-entry",
             )
-    if not is_first_order(result) or not all(is_first_order(a.argument) for a in arrows):
+    if not is_first_order(result) or not all(
+        is_first_order(a.argument) for a in arrows
+    ):
         raise error(
             node.location,
             "Entry point functions may not be higher-order.",
             "higher-order-entry",
         )
-

@@ -93,7 +93,7 @@ Module: TypeAlias = Structure | Functor
 class Scope:
     """Names as written, with what they mean here."""
 
-    __slots__ = ("terms", "types", "signatures", "_trail", "prelude")
+    __slots__ = ("_trail", "prelude", "signatures", "terms", "types")
 
     def __init__(self, prelude: Prelude) -> None:
         self.terms: dict[str, Name | Module] = {}

@@ -48,8 +48,10 @@ class Shape:
 
 
 def _atom(shape: Shape) -> str:
-    return f"({shape})" if shape.head and shape.head[0] == "#" and shape.parts else str(
-        shape
+    return (
+        f"({shape})"
+        if shape.head and shape.head[0] == "#" and shape.parts
+        else str(shape)
     )
 
 

@@ -17,6 +17,7 @@ from minifut.frontend.check.environment import (
     Structure,
     TypeBinding,
     abstract_type,
+    parameters_of,
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK
@@ -32,6 +33,7 @@ from minifut.frontend.types import (
     Scheme,
     SizeVar,
     Type,
+    has_unique,
     substitute,
 )
 
@@ -303,17 +305,28 @@ class _Matcher:
         scheme = self.context.values[found]
         try:
             self._unify(parameters, type_, scheme)
+            self._freshness(type_, found, scheme)
         except (Mismatch, CompileError) as fault:
             shown = ".".join((*path, written))
-            details = (
-                fault.details() if isinstance(fault, Mismatch) else fault.message
-            )
+            details = fault.details() if isinstance(fault, Mismatch) else fault.message
             raise self.fail(
                 "Module type specifies\n  "
                 f"{show_value(shown, Scheme(parameters, type_))}\n"
                 f"but module provides\n  {show_value(shown, scheme)}"
                 + (f"\n{details}" if details else "")
             ) from None
+
+    def _freshness(self, wanted: Type, found: Name, scheme: Scheme) -> None:
+        """A result promised to alias nothing (`*`) must not."""
+        given = self.context.consumption.state.inferred.get(found, scheme.type)
+        promised = parameters_of(wanted)[1]
+        result = parameters_of(given)[1]
+        if has_unique(promised) and not has_unique(result):
+            note = (
+                f"Return types\n  {show(promised)}\nand\n  {show(result)}\n"
+                "have incompatible uniqueness."
+            )
+            raise Mismatch(wanted, given, (), note)
 
     def _unify(
         self, rigid: tuple[tuple[Name, str], ...], wanted: Type, scheme: Scheme

@@ -1,8 +1,8 @@
 """The words of type errors: both types, in the user's own names, and what to do.
 
-A failed unification raises `Mismatch` deep inside; whoever asked for the two types to be
-equal knows why, catches it and turns it into a `CompileError` at the right place. The
-anchors name entries of docs/errors.md.
+A failed unification raises `Mismatch` deep inside; whoever asked for the two types to
+be equal knows why, catches it and turns it into a `CompileError` at the right place.
+The anchors name entries of docs/errors.md.
 """
 
 from __future__ import annotations

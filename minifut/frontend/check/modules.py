@@ -183,9 +183,7 @@ class Checker:
                 self.scope.restore(mark)
                 return Signature({}, structure)
             case syntax.ModuleAscription(location, inner, signature):
-                found, node.bindings = self._ascribed(
-                    inner, signature, location, False
-                )
+                found, node.bindings = self._ascribed(inner, signature, location, False)
                 return found
             case syntax.ModuleLambda(location, parameter, signature, body):
                 mark = self.scope.mark()
@@ -221,9 +219,7 @@ class Checker:
         return result
 
 
-def _result_bindings(
-    signature: Signature, renamed: dict[Name, Name]
-) -> ModuleBindings:
+def _result_bindings(signature: Signature, renamed: dict[Name, Name]) -> ModuleBindings:
     """What the new names of an application's result are in the functor's body."""
     from minifut.frontend.check.environment import abstract_type
 

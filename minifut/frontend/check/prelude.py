@@ -254,9 +254,7 @@ class Prelude:
         kinds, signature = builtins.OPERATORS[symbol]
         parameter = self.context.names.fresh("t")
         letters: dict[str, Type] = {"t": Named(parameter), "b": BOOL}
-        scheme = Scheme(
-            ((parameter, ""),), builtins.from_letters(signature, letters)
-        )
+        scheme = Scheme(((parameter, ""),), builtins.from_letters(signature, letters))
         if len(kinds) == 1:
             scheme = Scheme((), Arrow(None, BOOL, Arrow(None, BOOL, BOOL)))
         elif kinds:

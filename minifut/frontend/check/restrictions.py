@@ -79,7 +79,9 @@ def check_element(location: Location, type_: Type, when: str = "") -> None:
     shown = show(type_)
     if not _no_arrow(type_):
         raise error(
-            location, f"Type\n  {shown}\nfound to be functional.{when}", "functional-type"
+            location,
+            f"Type\n  {shown}\nfound to be functional.{when}",
+            "functional-type",
         )
     found = lifted_inside(type_, ("~", "^"))
     if found is not None:
@@ -107,7 +109,9 @@ def _no_arrow(type_: Type) -> bool:
             return True
 
 
-def check_instantiation(location: Location, written: str, kind: str, type_: Type) -> None:
+def check_instantiation(
+    location: Location, written: str, kind: str, type_: Type
+) -> None:
     """Does a type respect the liftedness of the parameter it is put in for?"""
     when = f"\nWhen instantiating type parameter of {quote(written)}."
     if kind == "^":
@@ -122,8 +126,8 @@ def check_instantiation(location: Location, written: str, kind: str, type_: Type
     if found is not None:
         raise error(
             location,
-            f"Type parameter {quote(found.name.base)} is lifted and may be a functional "
-            f"type.{when}",
+            f"Type parameter {quote(found.name.base)} is lifted and may be a "
+            f"functional type.{when}",
             "functional-type",
         )
 
@@ -300,9 +304,7 @@ _RULES: dict[type, Callable[[syntax.Node], None]] = {
 # --- recursive functions --------------------------------------------------------
 
 
-def check_recursion(
-    node: syntax.ValueDeclaration, name: Name, result: Type
-) -> None:
+def check_recursion(node: syntax.ValueDeclaration, name: Name, result: Type) -> None:
     """A recursive function returns no function, and hands on those it is given."""
     uses = _uses(node.body, name)
     if not uses:
@@ -321,9 +323,7 @@ def check_recursion(
             _check_call(node, functional, use, call)
 
 
-def _uses(
-    body: syntax.Exp, name: Name
-) -> list[tuple[syntax.Var, syntax.Apply | None]]:
+def _uses(body: syntax.Exp, name: Name) -> list[tuple[syntax.Var, syntax.Apply | None]]:
     found: list[tuple[syntax.Var, syntax.Apply | None]] = []
     called: set[int] = set()
     stack: list[syntax.Node] = [body]

@@ -87,9 +87,7 @@ def resolve_signature(
     return found
 
 
-def _specs(
-    context: Context, scope: Scope, specs: tuple[syntax.Spec, ...]
-) -> Signature:
+def _specs(context: Context, scope: Scope, specs: tuple[syntax.Spec, ...]) -> Signature:
     structure = Structure()
     abstract: dict[Name, tuple[tuple[str, ...], str]] = {}
     seen: dict[tuple[str, str], Location] = {}
@@ -295,9 +293,7 @@ def _refine(context: Context, scope: Scope, node: syntax.ModuleTypeWith) -> Sign
     for part in node.name.qualifiers:
         inner = module.modules.get(part) if isinstance(module, Structure) else None
         module = inner if inner is not None else Structure()
-    found = (
-        module.types.get(node.name.name) if isinstance(module, Structure) else None
-    )
+    found = module.types.get(node.name.name) if isinstance(module, Structure) else None
     abstract = found.type.name if found and isinstance(found.type, Named) else None
     if found is None or abstract not in signature.abstract:
         raise error(

@@ -74,7 +74,7 @@ def show_constructors(constructors: dict[str, tuple[Type, ...]]) -> str:
 class Solver:
     """The metas of one definition."""
 
-    __slots__ = ("links", "wanted", "levels", "origins", "parameter_levels", "_done")
+    __slots__ = ("_done", "levels", "links", "origins", "parameter_levels", "wanted")
 
     def __init__(self) -> None:
         self.links: list[Type | None] = []
@@ -159,7 +159,9 @@ class Solver:
             case _:
                 raise Mismatch(left, right, path)
 
-    def _unify_records(self, left: Record, right: Record, path: tuple[str, ...]) -> None:
+    def _unify_records(
+        self, left: Record, right: Record, path: tuple[str, ...]
+    ) -> None:
         ones, others = dict(left.fields), dict(right.fields)
         if ones.keys() != others.keys():
             if left.is_tuple and right.is_tuple:
@@ -217,18 +219,18 @@ class Solver:
             case OneOf(names), _:
                 note = f"It must be one of {', '.join(names)}."
                 raise Mismatch(OneOf(names), type_, path, note)
-            case HasFields(fields), Record(others) if fields.keys() <= dict(
-                others
-            ).keys():
+            case HasFields(fields), Record(others) if (
+                fields.keys() <= dict(others).keys()
+            ):
                 for name, expected in fields.items():
                     found = dict(others)[name]
                     self.unify(expected, found, (*path, f"field '{name}'"))
             case HasFields(fields), _:
                 note = "Cannot unify record type with fields"
                 raise Mismatch(record(fields), type_, path, note)
-            case HasConstructors(ones), Sum(others) if ones.keys() <= dict(
-                others
-            ).keys():
+            case HasConstructors(ones), Sum(others) if (
+                ones.keys() <= dict(others).keys()
+            ):
                 self._shared_constructors(ones, dict(others), path)
             case HasConstructors(ones), Sum(others):
                 known = Sum(tuple(sorted(ones.items())))

@@ -42,6 +42,17 @@ def replace_types(
         return type_, ()
     sizes = {n: r for n, r in mapping.items() if not isinstance(r, TypeBinding)}
     left_over: list[Name] = []
+    expanded: dict[TypeBinding, Type] = {}
+
+    def of_abstract(term: Type) -> Type:
+        # In `ctx -> map ctx` the type that the map is for is that of the parameter.
+        if isinstance(term, Named) and not term.arguments:
+            binding = mapping.get(term.name)
+            if isinstance(binding, TypeBinding) and binding.exts:
+                known = expanded.get(binding)
+                if known is not None:
+                    return known
+        return go(term)
 
     def go(term: Type) -> Type:
         match term:
@@ -63,7 +74,7 @@ def replace_types(
                 return Arrow(parameter, argument, result, exts)
             case Named(name, arguments, lifted, unique):
                 done = tuple(
-                    substitute_size(a, sizes) if is_size(a) else go(a)  # type: ignore[arg-type]
+                    substitute_size(a, sizes) if is_size(a) else of_abstract(a)  # type: ignore[arg-type]
                     for a in arguments
                 )
                 binding = mapping.get(name)
@@ -71,6 +82,7 @@ def replace_types(
                     return Named(name, done, lifted, unique)
                 found, exts = apply_binding(names, binding, done)
                 left_over.extend(exts)
+                expanded.setdefault(binding, found)
                 return mark_unique(found) if unique else found
             case _:
                 return term

@@ -35,7 +35,7 @@ def free_in_size(size: Size) -> set[Name | int]:
             return {name}
         case SizeMeta(number):
             return {number}
-        case SizeApply(function, arguments):
+        case SizeApply(_, arguments):
             found: set[Name | int] = set()
             for argument in arguments:
                 found |= free_in_size(argument)
@@ -93,7 +93,9 @@ def must_be_explicit(type_: Type) -> dict[Name | int, bool]:
     """For each size name: True if no value of the type tells it."""
     uses: dict[Name | int, bool] = {}
     for size, position, bound in dimensions(type_):
-        if isinstance(size, SizeVar) and (position == "immediate" or size.name in bound):
+        if isinstance(size, SizeVar) and (
+            position == "immediate" or size.name in bound
+        ):
             uses[size.name] = False
         else:
             for name in free_in_size(size):

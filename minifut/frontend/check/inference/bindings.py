@@ -168,7 +168,7 @@ def _let_function(state: Inference, node: syntax.LetFunction) -> None:
 
 def _let_update(state: Inference, node: syntax.LetUpdate) -> None:
     written = syntax.QualName(node.location, (), node.name)
-    source, fields = state.resolve(written)
+    source, _ = state.resolve(written)
     type_, _ = state.instantiate(source, node.location, node.name)
     node.source_resolved = source
     part = step_type(state, type_, node.steps, node.location)
@@ -232,7 +232,9 @@ def pattern_as_expression(pattern: syntax.Pattern) -> syntax.Exp:
         ):
             return pattern_as_expression(inner)
         case syntax.TuplePattern(_, elements):
-            return syntax.TupleExp(at, tuple(pattern_as_expression(e) for e in elements))
+            return syntax.TupleExp(
+                at, tuple(pattern_as_expression(e) for e in elements)
+            )
         case syntax.RecordPattern(_, fields):
             return syntax.RecordExp(
                 at,

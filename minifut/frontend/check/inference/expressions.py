@@ -28,7 +28,6 @@ from minifut.frontend.check.messages import (
 )
 from minifut.frontend.types import (
     BOOL,
-    I64,
     U8,
     Array,
     Arrow,

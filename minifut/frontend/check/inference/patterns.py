@@ -125,7 +125,9 @@ def _infer(state: Inference, pattern: syntax.Pattern, expected: Type | None) -> 
         case syntax.AscribedPattern(_, inner, ascription):
             type_, _, _ = infer_type(state, ascription)
             if expected is not None:
-                headline = "Ascribed type does not match outer ascribed type, cannot unify"
+                headline = (
+                    "Ascribed type does not match outer ascribed type, cannot unify"
+                )
                 state.unify(pattern.location, type_, expected, headline)
             infer_pattern(state, inner, type_)
             return type_
@@ -149,7 +151,9 @@ def _literal(state: Inference, literal: syntax.Literal) -> Type:
     return state.one_of(kinds, literal.location)
 
 
-def _cannot_match(state: Inference, pattern: syntax.Pattern, type_: Type) -> CompileError:
+def _cannot_match(
+    state: Inference, pattern: syntax.Pattern, type_: Type
+) -> CompileError:
     return error(
         pattern.location,
         f"Pattern\n  {source_text(pattern)}\ncannot match ascribed type\n"

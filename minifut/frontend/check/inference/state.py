@@ -12,7 +12,13 @@ from minifut.frontend.check.messages import (
     quote,
     show,
 )
-from minifut.frontend.check.solver import Free, HasConstructors, HasFields, OneOf, Solver
+from minifut.frontend.check.solver import (
+    Free,
+    HasConstructors,
+    HasFields,
+    OneOf,
+    Solver,
+)
 from minifut.frontend.types import Meta, Scalar, Scheme, substitute
 
 if TYPE_CHECKING:
@@ -98,7 +104,9 @@ class Inference:
         text = f"{head}\n  {self.show(left)}\nwith\n  {self.show(right)}"
         return error(location, self.with_details(text, fault), fault.anchor)
 
-    def special_mismatch(self, location: Location, fault: Mismatch) -> CompileError | None:
+    def special_mismatch(
+        self, location: Location, fault: Mismatch
+    ) -> CompileError | None:
         """The faults that are told the same wherever they occur."""
         if fault.note == "Occurs check":
             shown = self.show(fault.right)  # type: ignore[arg-type]

@@ -127,7 +127,9 @@ def _combine(type_: Type, parts: list[Evaluated]) -> Evaluated:
 
 
 def _record(state: Inference, node: syntax.TypeRecord) -> Evaluated:
-    _refuse_duplicates(node, [name for name, _ in node.fields], "Duplicate record fields")
+    _refuse_duplicates(
+        node, [name for name, _ in node.fields], "Duplicate record fields"
+    )
     parts = [evaluate(state, t) for _, t in node.fields]
     fields = {name: p[0] for (name, _), p in zip(node.fields, parts, strict=True)}
     return _combine(record(fields), parts)
@@ -305,7 +307,8 @@ def _bad_argument(
     shown = f"[{parameter.base}]" if kind == "size" else f"'{kind}{parameter.base}"
     return error(
         location,
-        f"Type argument {source_text(argument)} not valid for a type parameter {shown}.",
+        f"Type argument {source_text(argument)} not valid for a type parameter "
+        f"{shown}.",
         "type-arguments",
     )
 

@@ -1,7 +1,7 @@
 """Sizes of applications.
 
 The result of a function with unknown sizes gets new ones at each application; what an
-argument is called in the result is replaced by the argument itself, if it can be a size.
+argument is called in the result is replaced by the argument, if it can be a size.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ from minifut.frontend.check.witnesses import (
     produced_and_taken,
 )
 from minifut.frontend.types import (
-    I64,
     Arrow,
     Record,
     SizeMeta,
     SizeVar,
     Sum,
     Type,
-    map_type,
     map_size,
+    map_type,
     substitute,
 )
 
@@ -251,9 +250,7 @@ def _section(state: Sizing, node: syntax.OperatorSection) -> Type:
     callee = str(node.operator.name)
     if node.left is not None:
         size(state, node.left)
-        type_, node.exts = apply_one(
-            state, node.location, callee, function, node.left
-        )
+        type_, node.exts = apply_one(state, node.location, callee, function, node.left)
         return type_
     if node.right is None:
         return function

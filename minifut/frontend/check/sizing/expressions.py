@@ -12,11 +12,10 @@ from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.type_expressions import to_size
 from minifut.frontend.check.messages import Mismatch, error, quote, two_types
-from minifut.frontend.check.size_terms import has_binding
+from minifut.frontend.check.size_terms import arithmetic, has_binding
 from minifut.frontend.check.sizing.state import Sizing, Usage, is_constant
 from minifut.frontend.check.sizing.type_expressions import size_type
 from minifut.frontend.check.sizing.unify import match_sizes, unify, unify_most
-from minifut.frontend.check.size_terms import arithmetic
 from minifut.frontend.types import (
     I64,
     Array,
@@ -62,7 +61,9 @@ def expect(
     try:
         unify(state, Usage(purpose, location), wanted, found)
     except Mismatch as fault:
-        raise size_error(state, location, fault, headline, wanted, found, labels) from None
+        raise size_error(
+            state, location, fault, headline, wanted, found, labels
+        ) from None
 
 
 def size_error(
@@ -195,16 +196,15 @@ def _range_size(state: Sizing, node: syntax.RangeExp) -> Size | None:
     """The size of `a..<b`, `a...b`, `0..1..<n` and `1..2...n`, if it is one of them."""
     start, end = as_size(state, node.start), as_size(state, node.end)
     second = None if node.second is None else as_size(state, node.second)
-    if node.kind == "..<" and is_constant(start, 0):
-        if second is None or is_constant(second, 1):
-            return end
+    by_one = second is None or is_constant(second, 1)
+    if node.kind == "..<" and is_constant(start, 0) and by_one:
+        return end
     if second is None and node.kind == "..<":
         return arithmetic("-", end, start)
     if second is None and node.kind == "...":
         return arithmetic("+", arithmetic("-", end, start), SizeConst(1))
-    if node.kind == "..." and is_constant(start, 1):
-        if second is not None and is_constant(second, 2):
-            return end
+    if node.kind == "..." and is_constant(start, 1) and is_constant(second, 2):
+        return end
     return None
 
 

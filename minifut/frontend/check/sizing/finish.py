@@ -40,11 +40,10 @@ def _blame(state: Sizing, number: int, info: SizeInfo) -> Exception:
     """Report the size by the most telling name that was linked to it."""
     if info.purpose is None:
         for other in state.metas:
-            if other.kind == "linked" and other.purpose is not None:
-                if other.link is not None and state.normal(other.link) == SizeMeta(
-                    number
-                ):
-                    return state.ambiguous(other, other.base)
+            if other.link is None or other.purpose is None:
+                continue
+            if state.normal(other.link) == SizeMeta(number):
+                return state.ambiguous(other, other.base)
     return state.ambiguous(info, info.base)
 
 
@@ -116,4 +115,3 @@ class Finisher:
             return map_size(self.state.normal(term), leaf)  # type: ignore[arg-type]
         done = self.state.normal_type(term)  # type: ignore[arg-type]
         return map_type(done, lambda _: None, lambda s: map_size(s, leaf))
-

@@ -1,7 +1,7 @@
 """Sizes of functions: lambdas, local and top-level definitions.
 
-What a definition leaves open is generalised: sizes become size parameters, unknown sizes
-of its result the unknown sizes of the function.
+What a definition leaves open is generalised: sizes become size parameters, unknown
+sizes of its result the unknown sizes of the function.
 """
 
 from __future__ import annotations
@@ -224,9 +224,7 @@ def _parameter_sizes(type_: Type) -> set[Name | int]:
                     n
                     for a in arguments
                     for n in (
-                        free_in_size(a)
-                        if isinstance(a, SizeVar)
-                        else on_parameter(a)  # type: ignore[arg-type]
+                        free_in_size(a) if isinstance(a, SizeVar) else on_parameter(a)  # type: ignore[arg-type]
                     )
                 }
             case _:
@@ -258,7 +256,7 @@ def size_definition(
     declared = None
     names = (*inferred, *((p.name_resolved, _kind(p)) for p in type_parameters))
     if result is not None:
-        declared, metas = size_type(state, result)
+        declared, _ = size_type(state, result)
     if resolved is not None:
         if declared is None:
             state.recursive = resolved
@@ -383,7 +381,9 @@ def _generalise(
     here, result = move_exts_inwards(exts, result)
     done = (*names, *more)
     used = free_sizes(result) | {
-        n for p in parameters for n in free_sizes(p.type)  # type: ignore[arg-type]
+        n
+        for p in parameters
+        for n in free_sizes(p.type)  # type: ignore[arg-type]
     }
     for parameter, kind in done:
         if kind == "size" and parameter not in used:

@@ -5,7 +5,7 @@ of the initial value may stay the same or vary:
 
 1. the parameter gets the initial value's type with all sizes new metas;
 2. the body is checked; a meta is *variant* when the body gives its place another size
-   than the initial one (or one copied from a variant place), else it is the initial one;
+   than the initial one (or one copied from a variant place), else it is that one;
 3. the body's type must be the parameter's, with variant sizes free;
 4. so must the initial value's; the result has new unknown sizes for the variant ones.
 """
@@ -23,7 +23,6 @@ from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
 from minifut.frontend.check.sizing.unify import match_sizes, same_size
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.types import (
-    I64,
     Array,
     Scheme,
     SizeMeta,
@@ -35,7 +34,6 @@ from minifut.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from minifut.errors import Location
     from minifut.frontend.check.sizing.state import Sizing
     from minifut.frontend.types import Size
     from minifut.names import Name
@@ -132,9 +130,7 @@ class _Loop:
                 )
         self._close(variant)
         again = map_type(plain(node.pattern.type), _keep, self._loosened_names)  # type: ignore[arg-type]
-        expect(
-            state, location, "matching loop body to pattern", again, body, headline
-        )
+        expect(state, location, "matching loop body to pattern", again, body, headline)
         return variant
 
     def _follow_links(self) -> None:
@@ -165,7 +161,8 @@ class _Loop:
             raise error(
                 self.node.pattern.location,
                 "Inferred type for loop parameter is\n"
-                f"  {self.state.show(pattern)}\nbut {quote(name.base)} is an existential "  # type: ignore[union-attr]
+                f"  {self.state.show(pattern)}\n"
+                f"but {quote(name.base)} is an existential "  # type: ignore[union-attr]
                 f"size created inside the loop body{place}.",
                 "loop-size-inside",
             )

@@ -162,7 +162,9 @@ class _Replacer:
                 return type_
 
 
-def move_exts_inwards(exts: tuple[Name, ...], type_: Type) -> tuple[tuple[Name, ...], Type]:
+def move_exts_inwards(
+    exts: tuple[Name, ...], type_: Type
+) -> tuple[tuple[Name, ...], Type]:
     """`?[n].bool -> [n]bool` becomes `bool -> ?[n].[n]bool`; what stays here, type."""
     if not exts:
         return (), type_

@@ -1,6 +1,6 @@
 """Sizes of indexing, slicing and updates.
 
-    xs[:n] has size n, xs[i:n] size n - i, xs[::-1] the size of xs; other slices are unknown
+xs[:n] has size n, xs[i:n] size n - i, xs[::-1] the size of xs; other slices are unknown
 """
 
 from __future__ import annotations

@@ -35,7 +35,6 @@ from minifut.frontend.types import (
     show_size,
     substitute,
 )
-
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -213,9 +212,7 @@ class Sizing:
                     return term
                 case Arrow(parameter, argument, result, _):
                     done = map_type(argument, on_type, on_size)
-                    return Arrow(
-                        parameter, done, map_type(result, on_type, on_size)
-                    )
+                    return Arrow(parameter, done, map_type(result, on_type, on_size))
                 case _:
                     return None
 
@@ -339,8 +336,6 @@ def _scalars(term: Type) -> Type | None:
     return term if isinstance(term, Scalar) else None
 
 
-def is_constant(size: Size, value: int) -> bool:
+def is_constant(size: Size | None, value: int) -> bool:
     """Is a size this number?"""
     return isinstance(size, SizeConst) and size.value == value
-
-

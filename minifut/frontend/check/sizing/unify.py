@@ -19,7 +19,6 @@ from minifut.frontend.types import (
     Record,
     Scalar,
     SizeApply,
-    SizeConst,
     SizeMeta,
     SizeOpaque,
     SizeVar,
@@ -119,9 +118,7 @@ class _Unifier:
         for ext in fixed.exts:
             state.rigid[ext] = Rigid(state.level, False, None)
         loose_result = substitute(loose.result, mapping) if mapping else loose.result  # type: ignore[arg-type]
-        a, b = (
-            (fixed.result, loose_result) if swapped else (loose_result, fixed.result)
-        )
+        a, b = (fixed.result, loose_result) if swapped else (loose_result, fixed.result)
         if left.parameter is not None and right.parameter is not None:
             b = substitute(b, {right.parameter: SizeVar(left.parameter)})
         parameters = {p for p in (left.parameter, right.parameter) if p is not None}
@@ -257,9 +254,7 @@ def _link_inside(state: Sizing, bound: Bound, size: Size, other: Size) -> bool:
     return True
 
 
-def _absorb(
-    state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size
-) -> bool:
+def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) -> bool:
     """An instantiated size that meets one bound inside a type is existential."""
     if not isinstance(size, SizeMeta) or size.id in bound:
         return False
@@ -359,11 +354,7 @@ def unify_most(
                 continue
             if entry.level > level:
                 return False
-            if (
-                isinstance(entry, Rigid)
-                and entry.is_parameter
-                and entry.level >= level
-            ):
+            if isinstance(entry, Rigid) and entry.is_parameter and entry.level >= level:
                 return False
         return True
 
@@ -409,9 +400,7 @@ def _differing(
     return type_, tuple(name for _, _, name in made)
 
 
-def match_sizes(
-    left: Type, right: Type, on_size: Callable[[Size, Size], Size]
-) -> Type:
+def match_sizes(left: Type, right: Type, on_size: Callable[[Size, Size], Size]) -> Type:
     """The left type with each size replaced, given that of the right type there."""
 
     def go(one: Type, other: Type) -> Type:
@@ -444,5 +433,3 @@ def match_sizes(
                 return one
 
     return go(left, right)
-
-
