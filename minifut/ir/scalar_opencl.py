@@ -87,6 +87,7 @@ def constant_text(constant: Constant) -> str:
 
 def _float_text(number: float, type_: ScalarType) -> str:
     cast = "(double)" if type_.bits == 64 else ""
+    number = _rounded(number, type_.bits)
     if math.isnan(number):
         return f"{cast}NAN"
     if math.isinf(number):
@@ -99,6 +100,16 @@ def _float_text(number: float, type_: ScalarType) -> str:
         text += ".0"
     text += suffix
     return f"({text})" if text.startswith("-") else text
+
+
+def _rounded(number: float, bits: int) -> float:
+    """The nearest f16, as which a constant of that type counts."""
+    if bits != 16:
+        return number
+    try:
+        return float(struct.unpack("e", struct.pack("e", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def _shortest_single(number: float) -> str:

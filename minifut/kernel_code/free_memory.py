@@ -31,10 +31,11 @@ def _memories(block: kc.HostBlock) -> set[Name]:
     waiting = [block]
     while waiting:
         for statement in waiting.pop().statements:
-            waiting.extend(_blocks(statement))
+            inner = _blocks(statement)
+            waiting.extend(inner)
             if isinstance(statement, kc.HostMove):
                 moves.extend(zip(statement.targets, statement.sources, strict=True))
-            elif not isinstance(statement, kc.HostCall):
+            elif not inner and not isinstance(statement, kc.HostCall):
                 found |= memories_of(statement)
     size = -1
     while size != len(found):
