@@ -93,8 +93,11 @@ def to_kernels(
     return run_pipeline(program, names_after(program), options=options)
 
 
-def to_host_module(program: CoreProgram, schedule: str, name: str = "program") -> str:
-    """The text of the Python module that runs the program without the compiler."""
+def to_host_module(
+    program: CoreProgram, schedule: str | None, name: str = "program"
+) -> str:
+    """The text of the Python module that runs the program without the compiler, for
+    one schedule or (None) for both."""
     from minifut.opencl.module import module_text
 
     return _stage(
@@ -108,7 +111,7 @@ def load(
     parameters: Mapping[str, int] | None = None,
     all_known: bool = True,
 ) -> Program:
-    """The program of a generated module, on a device.
+    """The program of a generated module of one schedule, on a device.
 
     Parameters that it does not have are refused, or left out if not `all_known`.
     """

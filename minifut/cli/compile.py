@@ -17,12 +17,9 @@ from minifut.cli.options import PROGRAM, write_whole
 @click.option(
     "--schedule",
     type=click.Choice(["cpu", "gpu"]),
-    help="The shape of kernels (default: what fits the device).",
+    help="One shape of kernels (default: both; the device decides when it is loaded).",
 )
-@click.option("--device", metavar="NAME", help="The device that decides the schedule.")
-def command(
-    file: Path, output: Path | None, schedule: str | None, device: str | None
-) -> None:
+def command(file: Path, output: Path | None, schedule: str | None) -> None:
     """Compile a program to a Python module.
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
@@ -33,7 +30,6 @@ def command(
     checked = compiler.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
-    schedule = schedule or compiler.device_kind(device)
     kernels = compiler.to_kernels(compiler.to_core(checked))
     text = compiler.to_host_module(kernels, schedule, file.stem)
     write_whole(output or file.with_suffix(".py"), text.encode())
