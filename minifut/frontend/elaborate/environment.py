@@ -61,9 +61,9 @@ class Sealed:
 
     value: Closure
     spec: Type
-    mapping: dict[Name, Type | Size]
     env: Environment
     inner: Sealed | None
+    mapping: dict[Name, Type | Size] | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -383,7 +383,10 @@ def _coercion(exp: syntax.Coercion, env: Environment, work: Work) -> Value:
 
 def _assert(exp: syntax.Assert, env: Environment, work: Work) -> Value:
     condition = evaluate_leaf(exp.condition, env, work)
-    text = " ".join(exp.condition.location.text().split())
+    shown = exp.condition
+    while isinstance(shown, syntax.Parens):
+        shown = shown.inner
+    text = " ".join(shown.location.text().split())
     checks.check(work, condition, (f"Assertion is false: {text}",), exp.location)
     return evaluate(exp.value, env, work)
 

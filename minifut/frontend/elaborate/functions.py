@@ -23,6 +23,7 @@ from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
+from minifut.frontend.elaborate.free import free_variables
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
     Static,
@@ -71,6 +72,7 @@ class History:
     calls: int = 0
     cost: int = 0
     is_sharable: bool = True
+    is_recursive: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -109,9 +111,12 @@ class Specialisations:
     ) -> Value | None:
         """A call of a shared function; None if the call is to be inlined."""
         assert closure.definition is not None
-        history = self.histories.setdefault(closure.definition, History())
+        history = self.histories.get(closure.definition)
+        if history is None:
+            history = History(is_recursive=calls_itself(closure.definition))
+            self.histories[closure.definition] = history
         history.calls += 1
-        recursive = closure.definition in self.active
+        recursive = history.is_recursive and closure.definition in self.active
         expensive = history.cost >= SMALL and history.calls > FIRST_CALLS
         if not recursive and not (expensive and history.is_sharable):
             return None
@@ -142,8 +147,14 @@ class Specialisations:
 
     def note_cost(self, definition: syntax.ValueDeclaration, cost: int) -> None:
         """How many names an inlined call has made."""
-        history = self.histories.setdefault(definition, History())
+        history = self.histories[definition]
         history.cost = max(history.cost, cost)
+
+
+def calls_itself(definition: syntax.ValueDeclaration) -> bool:
+    """Is it recursive?"""
+    own = definition.name_resolved
+    return any(name == own for _, name in free_variables(definition.body))
 
 
 # --- telling calls apart -------------------------------------------------------------

@@ -14,7 +14,7 @@ from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.sizes import match_type
 from minifut.frontend.elaborate.values import Leaf, Value
 from minifut.ir.core import Constant
-from minifut.ir.types import ScalarType
+from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def bind_names(
             for name, part in fields:
                 bind_names(part, value.fields[name], env, work)
         case syntax.ConstructorPattern(constructor=constructor, arguments=arguments):
-            assert isinstance(value, values.Sum)
             payload = sums.payload(work, value, constructor)
             for part, element in zip(arguments, payload, strict=True):
                 bind_names(part, element, env, work)
@@ -82,11 +81,12 @@ def tests(
             assert isinstance(value, values.Record)
             pairs = [(part, value.fields[name]) for name, part in fields]
         case syntax.ConstructorPattern(constructor=constructor, arguments=arguments):
-            assert isinstance(value, values.Sum)
+            found = sums.tests(value, constructor)
+            if found[0][0].atom == Constant(False, BOOL):
+                return found
             payload = sums.payload(work, value, constructor)
             pairs = list(zip(arguments, payload, strict=True))
-            tag = (value.leaves[0], sums.tag(value.type, constructor))
-            return [tag, *[t for p, v in pairs for t in tests(p, v, work)]]
+            return [*found, *[t for p, v in pairs for t in tests(p, v, work)]]
         case syntax.LiteralPattern(literal=literal):
             assert isinstance(value, Leaf) and isinstance(value.type, ScalarType)
             return [(value, literal_constant(literal, value.type))]

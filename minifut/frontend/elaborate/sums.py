@@ -12,9 +12,10 @@ from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.static_types import (
     StaticSum,
     build,
+    has_unknown,
     slot_types,
 )
-from minifut.frontend.elaborate.values import Leaf, Value, scalar
+from minifut.frontend.elaborate.values import Leaf, Value, constant, scalar
 from minifut.ir import core
 from minifut.ir.core import Constant
 from minifut.ir.types import BOOL, U8, ScalarType, Type
@@ -31,8 +32,10 @@ def tag(type_: StaticSum, constructor: str) -> Constant:
 
 def construct(
     work: Work, type_: StaticSum, constructor: str, payload: list[Value]
-) -> values.Sum:
+) -> Value:
     """`#constructor payload`; the slots of others are filled with zeros."""
+    if has_unknown(type_):
+        return values.Known(constructor, tuple(payload))
     slots, uses = slot_types(type_)
     filled: list[Leaf | None] = [None] * len(slots)
     own = [leaf for value in payload for leaf in values.leaves(value)]
@@ -45,12 +48,24 @@ def construct(
     return values.Sum(type_, (Leaf(tag(type_, constructor), U8), *leaves))
 
 
-def payload(work: Work, value: values.Sum, constructor: str) -> list[Value]:
+def payload(work: Work, value: Value, constructor: str) -> list[Value]:
     """What a constructor holds, if it is the one that is there."""
+    if isinstance(value, values.Known):
+        return list(value.payload)
+    assert isinstance(value, values.Sum)
     _, uses = slot_types(value.type)
     own = iter([value.leaves[1 + place] for place in uses[constructor]])
     parts = dict(value.type.constructors)[constructor]
     return [build(part, own, work) for part in parts]
+
+
+def tests(value: Value, constructor: str) -> list[tuple[Leaf, Constant]]:
+    """What must hold for the constructor to be the one that is there."""
+    if isinstance(value, values.Known):
+        fits = constant(value.constructor == constructor, BOOL)
+        return [(fits, Constant(True, BOOL))]
+    assert isinstance(value, values.Sum)
+    return [(value.leaves[0], tag(value.type, constructor))]
 
 
 def zero(type_: ScalarType) -> Constant:

@@ -66,6 +66,14 @@ class Sum:
 
 
 @dataclass(slots=True, eq=False)
+class Known:
+    """A sum that may hold functions: its constructor is known now."""
+
+    constructor: str
+    payload: tuple[Value, ...]
+
+
+@dataclass(slots=True, eq=False)
 class Expected:
     """The checker's type of a result, with what its names mean."""
 
@@ -115,7 +123,7 @@ class Call:
     instance: tuple[dict[Name, object], Environment] | None = None
 
 
-Value: TypeAlias = Leaf | Record | Array | Sum | Closure | Primitive
+Value: TypeAlias = Leaf | Record | Array | Sum | Known | Closure | Primitive
 
 UNIT = Record({})
 
@@ -270,7 +278,7 @@ def outer_size(value: Value) -> Size:
 def has_function(value: Value) -> bool:
     """Does it hold a function anywhere?"""
     match value:
-        case Closure() | Primitive():
+        case Closure() | Primitive() | Known():
             return True
         case Record(fields):
             return any(has_function(v) for v in fields.values())
