@@ -14,7 +14,9 @@ A work-group of one work-item runs through units (chunks of segments) one by one
 
 The inner loop over 64 independent lanes is what the device's compiler turns into vector
 instructions, map part included, for any tuple of scalars; it takes elements in turn, so
-the operator must commute. Others go element by element.
+the operator must commute. Otherwise a chunk is reduced in four parts side by side, which
+are combined in order: one running value alone is bound by the latency of its operator.
+Heavy bodies (loops, checks, arrays) go element by element.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
@@ -34,6 +36,7 @@ from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import (
+    LANES,
     Reduction,
     combine_lane,
     lane_memories,
@@ -42,6 +45,10 @@ from minifut.kernel_code.reduction_cpu import (
     store_neutral,
 )
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
+
+
+PARTS = 4
+"""of a chunk, reduced side by side where the order must be kept"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
@@ -119,10 +126,11 @@ def reduce_units(
         state.reset()
         first, last = bounds(k, units, chunk)
         start: kc.Expression = first
-        if reduction.lanes:
+        if reduction.light:
             start = k.declare("start", first)
-            with k.branch(last - first >= reduction.lanes):
-                reduce_lanes(k, reduction, state, segment, (first, last), start)
+            by = reduce_lanes if reduction.lanes else reduce_parts
+            with k.branch(last - first >= LANES):
+                by(k, reduction, state, segment, (first, last), start)
         with k.loop("i", last, start) as index:
             values = reduction.visit(k, segment, index)
             state.combine(values, reassociate=True)
@@ -164,6 +172,32 @@ def reduce_lanes(
     for place, memory in zip(state.all_places, memories, strict=True):
         assert isinstance(place, kc.Variable)
         k.assign(place, k.load(memory, 0))
+
+
+def reduce_parts(
+    k: KernelBuilder,
+    reduction: Reduction,
+    state: State,
+    segment: list[kc.Variable],
+    ends: tuple[kc.Expression, kc.Expression],
+    start: kc.Variable,
+) -> None:
+    """Reduce equal parts side by side, each in its order, then combine them in order;
+    `start` becomes the first element left over."""
+    first, last = ends
+    part = k.named((last - first) // PARTS, "each")
+    parts = []
+    for number in range(PARTS):
+        running = State(k, reduction.operators)
+        running.reset()
+        parts.append((k.named(first + part * number, "begin"), running))
+    with k.loop("i", part) as i:
+        for begin, running in parts:
+            values = reduction.visit(k, segment, begin + i)
+            running.combine(values, reassociate=True)
+    for _, running in parts:
+        state.combine(list(running.all_places))
+    k.assign(start, first + part * PARTS)
 
 
 def by_column(
