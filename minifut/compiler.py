@@ -10,6 +10,7 @@ end only.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,4 +170,6 @@ def _stage(name: str, run: Callable[[], T]) -> T:
             "the program is nested too deeply: name some of its inner expressions"
         ) from None
     except Exception as error:
-        raise InternalError(name, f"{type(error).__name__}: {error}") from error
+        frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
+        message = f"{type(error).__name__}: {error}"
+        raise InternalError(name, message, frames) from error
