@@ -101,6 +101,12 @@ class _Sequentialiser:
         return tuple(build.statements) if changed else statements
 
 
+def sequential_lambda(function: Lambda, names: NameSource, scope: Scope) -> Lambda:
+    """The function with its SOACs turned into loops (an operator has no threads)."""
+    after: Lambda = _Sequentialiser(names, scope).inside(function)
+    return after
+
+
 def apply_lambda(
     build: Builder, function: Lambda, arguments: tuple[Atom, ...]
 ) -> tuple[Atom, ...]:

@@ -37,7 +37,9 @@ def flatten_hist(
         known = tuple(array for array in found if array is not None)
         if len(known) != len(found):
             return False
-        operators.append(SegHistOp(op.shape, known, op.neutral, op.operator))
+        operators.append(
+            SegHistOp(op.shape, known, op.neutral, site.operator(op.operator))
+        )
     index = site.fresh_index("j")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)

@@ -48,7 +48,8 @@ def flatten_reduce(
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)
     operators = tuple(
-        SegBinOp(r.operator, r.neutral, (), r.commutative) for r in exp.reduces
+        SegBinOp(site.operator(r.operator), r.neutral, (), r.commutative)
+        for r in exp.reduces
     )
     body = returns(whole.statements, exp.function.body.result)
     types = exp.function.results

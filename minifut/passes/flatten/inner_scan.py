@@ -33,7 +33,9 @@ def flatten_scan(
     index = site.fresh_index("j")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)
-    operators = tuple(SegBinOp(scan.operator, scan.neutral) for scan in exp.scans)
+    operators = tuple(
+        SegBinOp(site.operator(scan.operator), scan.neutral) for scan in exp.scans
+    )
     body = returns(whole.statements, exp.function.body.result)
     types = exp.function.results
     site.emit(pattern, SegScan(GRID, whole.space, operators, body, types))

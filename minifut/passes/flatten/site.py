@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Constant, Exp, Index, Param, Replicate, Stm
+from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
 from minifut.ir.kernels import KernelBody, Returns
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.sequentialise import sequential_lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Site:
         name = self.build.names.fresh(base)
         self.build.scope[name] = I64
         return name
+
+    def operator(self, operator: Lambda) -> Lambda:
+        """An operator as it may stand in a segmented operation: without SOACs."""
+        return sequential_lambda(operator, self.build.names, self.build.scope)
 
     def emit(self, pattern: tuple[Param, ...], exp: Exp) -> None:
         """A host statement with a given pattern."""

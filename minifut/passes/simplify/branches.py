@@ -7,7 +7,9 @@ if c then {true} else {false}  →  c       assert(true, ..)        →  nothing
 from __future__ import annotations
 
 from minifut.ir import core
-from minifut.ir.core import Assert, Atom, Body, Constant, If, Match
+from minifut.ir.core import Assert, Atom, Body, Constant, If, Match, Stm
+from minifut.ir.node import replace
+from minifut.ir.traverse import substitute
 from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
 from minifut.rewrite.rule import Declined
 
@@ -64,6 +66,53 @@ def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Answer:
 
 def _is_bool(atom: Atom, truth: bool) -> bool:
     return isinstance(atom, Constant) and atom.value is truth
+
+
+DROP_COMMON_RESULTS_REFUSED = Declined("no result is the same in both branches")
+
+
+@simplification(core.If)
+def drop_common_results(site: Site, pattern: Pattern, exp: If) -> Answer:
+    """Results that are the same outer value in both branches, sizes above all.
+
+    before:
+        given (c: bool, x: i32)
+        let (y: i32, z: i32) = if c then {
+          let a: i32 = add_i32(x, 1i32)
+          return x, a
+        } else {x, x}
+    after:
+        let z: i32 = if c then {
+          let a: i32 = add_i32(x, 1i32)
+          return a
+        } else {x}
+        let y: i32 = x
+    declines: no result is the same in both branches
+        given (c: bool, x: i32, y: i32)
+        let z: i32 = if c then {x} else {y}
+    """
+    pairs = list(zip(exp.then.result, exp.otherwise.result, strict=True))
+    common = [one == other for one, other in pairs]
+    if not any(common):
+        return DROP_COMMON_RESULTS_REFUSED
+    known = {
+        bound.name: atom
+        for bound, (atom, _), same in zip(pattern, pairs, common, strict=True)
+        if same
+    }
+    kept = [n for n, same in enumerate(common) if not same]
+    branches = [
+        replace(body, result=tuple(body.result[n] for n in kept))
+        for body in (exp.then, exp.otherwise)
+    ]
+    left = Stm(
+        substitute(tuple(pattern[n] for n in kept), known),
+        If(exp.condition, *branches),
+        site.build.attributes,
+        site.build.location,
+    )
+    atoms = tuple(known.get(bound.name, bound.name) for bound in pattern)
+    return Instead((left,), atoms)
 
 
 TAKE_KNOWN_CASE_REFUSED = Declined("not all that is matched is known")

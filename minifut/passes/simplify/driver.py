@@ -22,6 +22,7 @@ from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import _Replacer as Replacer
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.branches import (
+    drop_common_results,
     drop_true_check,
     merge_equal_branches,
     take_known_branch,
@@ -57,7 +58,7 @@ REPEATS = 20
 RULES: dict[type, tuple[Simplification, ...]] = {
     core.ScalarOp: (fold_constants, apply_identities, undo_twice),
     core.SizeExp: (read_size,),
-    core.If: (take_known_branch, merge_equal_branches),
+    core.If: (take_known_branch, merge_equal_branches, drop_common_results),
     core.Match: (take_known_case,),
     core.Assert: (drop_true_check,),
     core.Index: (

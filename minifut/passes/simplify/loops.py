@@ -83,6 +83,11 @@ def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer
     if not same:
         return DROP_INVARIANT_PARAMETERS_REFUSED
     kept = [n for n, (p, _, _) in enumerate(rows) if p.name not in same]
+    known = {
+        bound.name: initial
+        for bound, (p, initial, _) in zip(pattern, rows, strict=True)
+        if p.name in same
+    }
     body = substitute(exp.body, same)
     loop = Loop(
         substitute(tuple(exp.parameters[n] for n in kept), same),
@@ -95,7 +100,7 @@ def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer
         for bound, (p, initial, _) in zip(pattern, rows, strict=True)
     ]
     left = Stm(
-        tuple(pattern[n] for n in kept),
+        substitute(tuple(pattern[n] for n in kept), known),
         loop,
         site.build.attributes,
         site.build.location,
