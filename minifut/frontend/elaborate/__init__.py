@@ -55,6 +55,7 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     from minifut.ir import core
 
     work = Work(NameSource())
+    work.warn = checked.context.warn
     work.specialisations = Specialisations()
     outermost = Environment()
     outermost.captured = True
@@ -104,7 +105,7 @@ class PreludeTerms(dict[str, Term]):
 
     def make(self, name: str) -> Term | None:
         """An intrinsic, or a definition of the prelude's files."""
-        from minifut.frontend.elaborate.intrinsics import intrinsic
+        from minifut.frontend.elaborate.intrinsics import intrinsic, unsupported
 
         found = intrinsic(name)
         if found is not None:
@@ -112,8 +113,10 @@ class PreludeTerms(dict[str, Term]):
         if name == "intrinsics":
             return Module(self)
         described = self.prelude.lookup_value(name)
-        if described is None or described.declaration is None:
+        if described is None:
             return None
+        if described.declaration is None:
+            return unsupported(name)
         return self.closure(described.declaration)
 
     def by_name(self, name: Name) -> Term | None:

@@ -35,6 +35,8 @@ def check(
     atom = condition.atom
     if work.unsafe or (isinstance(atom, Constant) and atom.value):
         return
+    if work.warns_of_checks:
+        work.warn(location, "Safety check required.")
     work.build.location = location
     backtrace = (str(location), *work.calls)
     work.build.bind((), core.Assert(atom, message, backtrace))

@@ -153,12 +153,14 @@ def trace(work: object, value: Value, label: str) -> Value:
     )
 
 
-def _unsupported(name: str) -> Callable[[Call], Value]:
+def unsupported(name: str) -> Primitive:
+    """An intrinsic that the compiler cannot do yet."""
+
     def call(c: Call) -> Value:
         c.work.location = c.location
         raise c.work.unsupported(f"{name} is")
 
-    return call
+    return Primitive(name, 1, call)
 
 
 def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
@@ -185,8 +187,6 @@ def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
     for rank, suffix in ((1, ""), (2, "_2d"), (3, "_3d")):
         table["scatter" + suffix] = (3, _ranked(soacs.scatter, rank))
         table["reduce_by_index" + suffix] = (5, _ranked(soacs.reduce_by_index, rank))
-    for name, arity in (("jvp", 3), ("vjp", 3), ("jvp2", 3), ("vjp2", 3)):
-        table[name] = (arity, _unsupported(name))
     return table
 
 

@@ -19,7 +19,7 @@ from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.values import Leaf, Value, scalar
 from minifut.ir import core
-from minifut.ir.core import Atom, Param
+from minifut.ir.core import Atom, Constant, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.names import Name
@@ -238,6 +238,12 @@ class _Loop:
         if is_while:
             pattern.append(Param(work.names.like(parameters[-1].name), BOOL))
         work.build.location = self.exp.location
+        is_constant = isinstance(exp.form, core.ForLoop) and isinstance(
+            exp.form.bound, Constant
+        )
+        if "unroll" in work.attributes and not is_constant:
+            text = "#[unroll] on a loop whose number of iterations is not known."
+            work.warn(self.exp.location, text)
         work.build.bind(tuple(pattern), exp)
         value = values.with_leaves(shape, iter(out))
         return value

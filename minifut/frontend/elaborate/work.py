@@ -46,6 +46,9 @@ class Work:
         """arrays known to be 0, 1, ... of that length"""
         self.sizes: set[Name] = set()
         """i64 variables known not to be negative"""
+        self.warn: Callable[[Location, str], None] = lambda _, __: None
+        """tell the user of something dubious"""
+        self.warns_of_checks = False
         self.specialisations: Specialisations | None = None
         self.prelude_value: Callable[[Name], object] = lambda _: None
         """a value of the prelude by its unique name"""

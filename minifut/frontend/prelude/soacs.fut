@@ -79,7 +79,14 @@ def partition2 [n] 'a (p1: a -> bool) (p2: a -> bool) (as: [n]a) : ?[k][l].([k]a
      , moved[firsts:firsts + seconds] :> [seconds]a
      , moved[firsts + seconds:] :> [n - firsts - seconds]a)
 
-val flatmap [n] 'a 'b 'c : (f: a -> ?[k].([k]b, c)) -> (as: [n]a) -> ?[m].([n]i64, [m]bool, [n]i64, [m]b, [n]c)
+def flatmap [n] 'a 'b 'c (f: a -> ?[k].([k]b, c)) (as: [n]a) : ?[m].([n]i64, [m]bool, [n]i64, [m]b, [n]c) =
+  let shape = map (\a -> let (bs, _) = f a in length bs) as
+  let rest = map (\a -> let (_, c) = f a in c) as
+  let ends = scan (+) 0 shape
+  let offsets = map2 (-) ends shape
+  let elements = loop all = [] for a in as do (let (bs, _) = f a in concat all bs)
+  let flags = scatter (map (\_ -> false) elements) offsets (replicate n true)
+  in (shape, flags, offsets, elements, rest)
 
 def flatmap' [n] 'a 'b (f: a -> ?[k].[k]b) (as: [n]a) : ?[m].([n]i64, [m]bool, [n]i64, [m]b) =
   let (shape, flags, offsets, elements, _) = flatmap (\x -> (f x, ())) as
