@@ -1,0 +1,49 @@
+"""The base of all syntax nodes: a place in the source, identity equality.
+
+`checked()` slots are filled in once by the checker; see the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, dataclass_transform
+
+if TYPE_CHECKING:
+    from minifut.errors import Location
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def syntax_node(cls: type[Any]) -> Any:
+    """A slots dataclass with identity equality."""
+    return dataclass(slots=True, eq=False)(cls)
+
+
+def checked(default: Any = None) -> Any:
+    """A slot that the checker fills in."""
+    return field(default=default, init=False, repr=False)
+
+
+@syntax_node
+class Node:
+    """Everything has a place in the source."""
+
+    location: Location
+
+
+@syntax_node
+class QualName(Node):
+    """`m.n.x`: `qualifiers` is ("m", "n"), `name` is "x"; operators included."""
+
+    qualifiers: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join((*self.qualifiers, self.name))
+
+
+@syntax_node
+class Attribute(Node):
+    """`#[name]`, `#[3]`, `#[name(arguments)]`; for a bare atom `arguments` is None."""
+
+    name: str | int
+    arguments: tuple[Attribute, ...] | None = None
