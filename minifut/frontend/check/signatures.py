@@ -24,7 +24,7 @@ from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
 )
 from minifut.frontend.check.messages import error, quote
-from minifut.frontend.check.type_substitution import replace_types
+from minifut.frontend.check.type_substitution import Replacements, replace_types
 from minifut.frontend.types import Named, Scheme, SizeVar
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def copy_signature(
     renamed: dict[Name, Name] = {}
     whole: dict[Name, Replacement] = dict(mapping)
     _rename(context, signature, renamed, whole)
-    return _copy(context, signature, renamed, whole), renamed
+    return _copy(context, signature, renamed, Replacements(whole)), renamed
 
 
 def _rename(
@@ -319,7 +319,7 @@ def _refine(context: Context, scope: Scope, node: syntax.ModuleTypeWith) -> Sign
     kept = {n: place for n, place in signature.abstract.items() if n != abstract}
     copied = Signature(kept, signature.module)
     _rename(context, copied, renamed, mapping)
-    return _copy(context, copied, renamed, mapping)
+    return _copy(context, copied, renamed, Replacements(mapping))
 
 
 def _listing(parameters: tuple[tuple[Name, str], ...]) -> str:

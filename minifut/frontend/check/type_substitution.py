@@ -34,13 +34,25 @@ if TYPE_CHECKING:
 Replacement: TypeAlias = "TypeBinding | Size"
 
 
+class Replacements(dict):  # type: ignore[type-arg]
+    """A mapping that will not change, with those that stand for sizes apart."""
+
+    def __init__(self, mapping: Mapping[Name, Replacement]) -> None:
+        super().__init__(mapping)
+        self.sizes = _only_sizes(mapping)
+
+
+def _only_sizes(mapping: Mapping[Name, Replacement]) -> dict[Name, Size]:
+    return {n: r for n, r in mapping.items() if not isinstance(r, TypeBinding)}
+
+
 def replace_types(
     names: NameSource, type_: Type, mapping: Mapping[Name, Replacement]
 ) -> tuple[Type, tuple[Name, ...]]:
     """The type with names replaced, and the unknown sizes left over."""
     if not mapping:
         return type_, ()
-    sizes = {n: r for n, r in mapping.items() if not isinstance(r, TypeBinding)}
+    sizes = mapping.sizes if isinstance(mapping, Replacements) else _only_sizes(mapping)
     left_over: list[Name] = []
     expanded: dict[TypeBinding, Type] = {}
 

@@ -354,6 +354,10 @@ def settle(state: Sizing, level: int) -> None:
             info.kind = "flexible"
 
 
+_INTERNAL = frozenset({"coerce", "loop", "loop_d", "any", "slice_dim"})
+"""names of metas that say nothing to a reader of a type"""
+
+
 def _generalise(
     state: Sizing,
     name: str,
@@ -371,7 +375,8 @@ def _generalise(
     for atom in sorted(n for n in free_sizes(whole) if isinstance(n, int)):
         info = state.metas[atom]
         if info.level >= least and info.kind == "flexible":
-            parameter = state.context.names.fresh(info.base)
+            base = "d" if info.base in _INTERNAL else info.base
+            parameter = state.context.names.fresh(base)
             info.kind, info.link = "linked", SizeVar(parameter)
             more.append((parameter, "size"))
     _normalised(state, parameters)

@@ -270,7 +270,7 @@ def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) 
     info.key = other.name if isinstance(other, SizeVar) else None
     for name in names:
         rigid = state.rigid.get(name) if not isinstance(name, int) else None
-        if rigid is not None and not rigid.is_parameter and rigid.source:
+        if rigid is not None and not rigid.is_parameter:
             info.computed_at = rigid.location or usage.location
     return True
 
