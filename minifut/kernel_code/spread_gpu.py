@@ -1,0 +1,335 @@
+"""How segments are spread over the groups of a GPU, and what its work-items share.
+
+A space of S segments of length L is cut into S x C *pieces*: C chunks of each segment,
+C > 1 only if there are too few segments to fill the device. A piece is the work of t
+neighbouring lanes of a group, t the power of two that covers it, at most the group:
+
+    many short segments     C = 1, several pieces in a group
+    middling ones           C = 1, a group per segment
+    few long ones           C > 1, several groups per segment; another kernel combines
+
+All is computed when the program runs, from S and L; the kernels stay the same. Groups
+walk over the pieces with the stride of the grid, in step: all loops with barriers have
+bounds that are the same for all work-items of a group.
+
+Local memory: `Shared` is one local array per operand. Barriers: `meeting` holds what
+may fail, and ends with a barrier that failing work-items reach too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.kernels import SegBinOp, SegSpace
+from minifut.ir.sizes import ONE, Size, as_size, ceil_div, maximum, minimum, product
+from minifut.ir.types import I32, ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+    from minifut.kernel_code.lower_kernel import KernelBuilder
+
+GROUP = 256
+"""Work-items of a group, where local memory allows"""
+LOCAL_BYTES = 16384
+"""What a kernel may take of local memory: half of what every GPU has"""
+ELEMENTS = 8
+"""Elements per work-item that make a chunk of a segment worth a group of its own"""
+GROUPS_PER_CORE = 8
+"""Groups that keep a core busy"""
+STRIDES = 8
+"""How many times GROUPS_PER_CORE groups start before groups take several pieces"""
+
+Values = tuple[kc.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """S segments of length L as pieces; sizes are over variables of the host."""
+
+    segments: Size
+    length: Size
+    chunks: Size
+    chunk: Size
+    groups: Size
+    group: int
+
+    @property
+    def pieces(self) -> Size:
+        return self.segments * self.chunks
+
+    @property
+    def grid(self) -> Size:
+        return self.groups * self.group
+
+
+def spread(host: HostBuilder, segments: Size, length: Size, group: int) -> Spread:
+    """Cut S segments of length L for this device."""
+    busy = host.cores() * GROUPS_PER_CORE
+    fill = busy // maximum(segments, ONE)
+    worth = ceil_div(length, group * ELEMENTS)
+    chunks = host.let_size(maximum(ONE, minimum(fill, worth)), "chunks")
+    chunk = host.let_size(ceil_div(length, chunks), "chunk")
+    return _spread(host, segments, length, chunks, chunk, group, ONE)
+
+
+def whole_segments(
+    host: HostBuilder, segments: Size, length: Size, group: int, wanted: Size
+) -> Spread:
+    """One piece per segment; no groups at all if `wanted` (0 or 1) is 0."""
+    return _spread(host, segments, length, ONE, length, group, wanted)
+
+
+def later_chunks(host: HostBuilder, cut: Spread) -> Spread:
+    """The pieces of a spread but the first of each segment; as pieces of their own
+    their number in the segment is one less."""
+    several = minimum(cut.chunks - 1, ONE)
+    chunks = host.let_size(cut.chunks - 1, "later")
+    groups = host.let_size(cut.groups * several, "groups")
+    return Spread(cut.segments, cut.length, chunks, cut.chunk, groups, cut.group)
+
+
+def _spread(
+    host: HostBuilder,
+    segments: Size,
+    length: Size,
+    chunks: Size,
+    chunk: Size,
+    group: int,
+    wanted: Size,
+) -> Spread:
+    lanes = minimum(as_size(group), 2 * maximum(chunk, ONE))
+    needed = ceil_div(segments * chunks * lanes, group)
+    most = host.cores() * (GROUPS_PER_CORE * STRIDES)
+    groups = host.let_size(minimum(needed, most) * wanted, "groups")
+    return Spread(segments, length, chunks, chunk, groups, group)
+
+
+def group_size(types: Sequence[ScalarType], per_item: int = 1) -> int:
+    """Work-items whose `per_item` values of these types fit into local memory."""
+    bytes_each = sum(t.bytes for t in types) * per_item
+    group = GROUP
+    while group > 32 and group * bytes_each > LOCAL_BYTES:
+        group //= 2
+    return group
+
+
+def staged_elements(types: Sequence[ScalarType], group: int) -> int:
+    """Elements per work-item that fit beside one value each; odd, so that the strided
+    accesses of a group fall into different banks."""
+    bytes_each = sum(t.bytes for t in types)
+    elements = 7
+    while elements > 1 and group * (elements + 1) * bytes_each > LOCAL_BYTES:
+        elements -= 2
+    return elements
+
+
+# --- operators ------------------------------------------------------------------------
+
+
+def neutral_values(k: KernelBuilder, operators: Sequence[SegBinOp]) -> Values:
+    """The neutral elements of all operators."""
+    return tuple(k.scalar(atom) for op in operators for atom in op.neutral)
+
+
+def combine(
+    k: KernelBuilder,
+    operators: Sequence[SegBinOp],
+    left: Sequence[kc.Expression],
+    right: Sequence[kc.Expression],
+) -> Values:
+    """`left op right` of all operators, in variables of their own."""
+    results: list[kc.Expression] = []
+    at = 0
+    for operator in operators:
+        end = at + len(operator.neutral)
+        operands = (*left[at:end], *right[at:end])
+        given = [k.named(value, "operand") for value in operands]
+        for value in k.apply(operator.operator, tuple(given)):
+            assert isinstance(value, kc.Expression)
+            results.append(k.declare("combined", value))
+        at = end
+    return tuple(results)
+
+
+def assign_all(
+    k: KernelBuilder, targets: Sequence[kc.Variable], values: Sequence[kc.Expression]
+) -> None:
+    """Assign variables one by one; the values must not mention the targets."""
+    for target, value in zip(targets, values, strict=True):
+        k.assign(target, value)
+
+
+# --- local memory and barriers ------------------------------------------------------
+
+
+class Shared:
+    """An array in local memory per operand, with `count` elements."""
+
+    def __init__(
+        self, k: KernelBuilder, types: Sequence[ScalarType], count: int, base: str
+    ) -> None:
+        self.k = k
+        size = Size.constant(count)
+        self.memories = [k.local_memory(t, size, base) for t in types]
+
+    def put(self, index: kc.Operand, values: Sequence[kc.Expression]) -> None:
+        """Store the operands of one place."""
+        for memory, value in zip(self.memories, values, strict=True):
+            self.k.store(memory, index, value)
+
+    def get(self, index: kc.Operand) -> Values:
+        """The operands of one place, in variables."""
+        loads = [self.k.load(memory, index) for memory in self.memories]
+        return tuple(self.k.declare("shared", load) for load in loads)
+
+
+@contextmanager
+def meeting(k: KernelBuilder, spaces: str = "local") -> Iterator[None]:
+    """Statements, then a barrier; if one of them failed, all work-items leave there.
+
+    Who fails jumps to the barrier without saying `fine`, and that is written to local
+    memory, for all to read between two barriers: the failure cell of the device may
+    change at any time, so work-items could disagree about it.
+    """
+    before = k.fail_label, k.can_fail
+    label = str(k.names.fresh("meet"))
+    k.fail_label, k.can_fail = label, False
+    outer = k.statements
+    with k.nested() as inside:
+        yield
+    may_fail = k.can_fail
+    k.fail_label, k.can_fail = before[0], before[1] or may_fail
+    if not may_fail:
+        outer.extend(inside)
+        k.barrier(spaces)
+        return
+    flag = failure_flag(k)
+    fine = k.declare("fine", kc.Literal(False, kc.TRUTH))
+    outer.extend(inside)
+    k.assign(fine, kc.Literal(True, kc.TRUTH))
+    k.emit(kc.Label(label))
+    with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
+        k.atomic("atomic_xchg", flag, 0, kc.Literal(1, kc.INT))
+    k.barrier(spaces)
+    failed = k.declare("failed", k.load(flag, 0))
+    k.barrier()
+    with k.branch(failed.differs(0)):
+        k.emit(kc.Return())
+
+
+def failure_flag(k: KernelBuilder) -> kc.Memory:
+    """A cell in local memory, 0 at the start of the kernel; one for each kernel."""
+    for statement in k.prologue:
+        match statement:
+            case kc.DeclareArray(memory, _) if memory.name.base == "group_failed":
+                return memory
+    flag = k.local_memory(I32, ONE, "group_failed")
+    zero = kc.Store(flag, kc.Literal(0, kc.LONG), kc.Literal(0, kc.INT))
+    first = k.identity("get_local_id").equals(0)
+    k.prologue.append(kc.Branch(first, kc.Block((zero,))))
+    k.prologue.append(kc.Barrier())
+    return flag
+
+
+# --- pieces -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a work-item knows of the piece that it works on: `lane` of `lanes`, its
+    place `local` in the group, the `piece` (if `active`) with the elements from `start`
+    up to `end` of `segment`; `chunk` is the most elements that any piece has."""
+
+    lane: kc.Expression
+    lanes: kc.Expression
+    local: kc.Expression
+    piece: kc.Expression
+    active: kc.Expression
+    segment: kc.Expression
+    start: kc.Expression
+    end: kc.Expression
+    chunk: kc.Expression
+
+
+@contextmanager
+def each_piece(k: KernelBuilder, of: Spread) -> Iterator[Piece]:
+    """Run over the pieces, all work-items of a group in step."""
+    local = k.declare("local", k.identity("get_local_id"))
+    group = k.declare("group", k.identity("get_group_id"))
+    count = k.declare("groups", k.identity("get_num_groups"))
+    k.thread = (k.declare("thread", k.identity("get_global_id")), of.grid)
+    chunk, chunks = k.size_value(of.chunk), k.size_value(of.chunks)
+    pieces = k.declare("pieces", k.size_value(of.pieces))
+    lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
+    with k.while_loop((lanes < of.group) & (lanes < chunk)):
+        k.assign(lanes, lanes * 2)
+    lane = k.declare("lane", local % lanes)
+    per_group = k.declare("per_group", kc.Literal(of.group, kc.LONG) // lanes)
+    own = k.declare("own", local // lanes)
+    bound = k.declare("bound", (pieces + per_group - 1) // per_group)
+    with k.loop("round", bound, group, count) as at:
+        piece = k.declare("piece", at * per_group + own)
+        active = k.declare("active", piece < pieces)
+        segment: kc.Expression = piece
+        start: kc.Expression = kc.Literal(0, kc.LONG)
+        if of.chunks != ONE:
+            segment = k.declare("segment", piece // chunks)
+            start = k.declare("start", (piece - segment * chunks) * chunk)
+        length = k.size_value(of.length)
+        least = kc.Call("min", (start + chunk, length), kc.LONG)
+        end = k.declare("end", kc.Select(active, least, start, kc.LONG))
+        yield Piece(lane, lanes, local, piece, active, segment, start, end, chunk)
+
+
+def bind_segment(
+    k: KernelBuilder, space: SegSpace, segment: kc.Expression
+) -> tuple[kc.Expression, ...]:
+    """Bind the outer indices of a space to those of a segment, and give them."""
+    return bind_flat(k, space.indices[:-1], space.sizes[:-1], segment)
+
+
+def bind_flat(
+    k: KernelBuilder, names: Sequence[Name], sizes: Sequence[Size], flat: kc.Expression
+) -> tuple[kc.Expression, ...]:
+    """Bind index names to the indices of a flat position, and give them."""
+    indices = unflatten(k, [k.size(size) for size in sizes], flat)
+    for name, index in zip(names, indices, strict=True):
+        k.bind(name, index)
+    return indices
+
+
+def outer_indices(
+    k: KernelBuilder, space: SegSpace, segment: kc.Expression
+) -> tuple[kc.Expression, ...]:
+    """The outer indices of a segment, without binding them."""
+    return unflatten(k, [k.size(size) for size in space.sizes[:-1]], segment)
+
+
+def unflatten(
+    k: KernelBuilder, sizes: Sequence[kc.Expression], flat: kc.Expression
+) -> tuple[kc.Expression, ...]:
+    """The indices of a row-major position, in variables."""
+    indices: list[kc.Expression] = []
+    for size in reversed(sizes[1:]):
+        indices.append(k.declare("index", flat % size))
+        flat = k.declare("rest", flat // size)
+    if sizes:
+        indices.append(flat)
+    return tuple(reversed(indices))
+
+
+def count_segments(host: HostBuilder, space: SegSpace) -> tuple[Size, Size]:
+    """How many segments, and how long each is."""
+    sizes = [host.size(size) for size in space.sizes]
+    segments = product(tuple(sizes[:-1]))
+    return host.let_size(segments, "segments"), host.let_size(sizes[-1], "length")
+
+
+def launch(host: HostBuilder, k: KernelBuilder, over: Spread) -> None:
+    """Launch a kernel over all groups of a spread; its results are new arrays."""
+    host.launch(k, over.grid, over.group, fresh=True)
