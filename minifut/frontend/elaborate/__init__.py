@@ -10,8 +10,9 @@ record or sum of values, or a closure; applying a closure emits core statements.
       let ys: [n]i32 = map(xs, \\(x: i32) -> let y: i32 = add_i32(1, x) in {y})
 
 `values`, `environment`, `static_types`: what there is; `expressions` the interpreter,
-with a file per group of forms; `application`, `lambdas`, `soacs`, `intrinsics`, `numeric`
-what functions do; `modules`, `entries` the program; `checks` the run-time checks.
+with a file per group of forms; `application`, `lambdas`, `soacs`, `intrinsics`,
+`numeric` what functions do; `modules`, `entries` the program; `checks` the run-time
+checks.
 """
 
 from __future__ import annotations

@@ -121,6 +121,6 @@ def bind_instance(closure: Closure, frame: Environment) -> frozenset[Name]:
     sizes = set()
     for name, term in terms.items():
         frame.names[name] = Thunk(term, home)
-        if types.is_size(term):  # type: ignore[arg-type]
+        if types.is_size(term):
             sizes.add(name)
     return frozenset(sizes)

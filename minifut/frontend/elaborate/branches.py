@@ -46,7 +46,7 @@ def if_(exp: syntax.If, env: Environment, work: Work) -> Value:
             lambda: evaluate(exp.then, env.child(), work),
             lambda: evaluate(exp.otherwise, env.child(), work),
         ],
-        Expected(exp.type, env) if exp.type is not None else None,  # type: ignore[arg-type]
+        Expected(exp.type, env) if exp.type is not None else None,
         exp,
     )
 
@@ -82,7 +82,7 @@ def match(exp: syntax.Match, env: Environment, work: Work) -> Value:
         work,
         _dispatch(work, [wanted for wanted, _ in cases[:-1]]),
         [body(case) for _, case in cases],
-        Expected(exp.type, env) if exp.type is not None else None,  # type: ignore[arg-type]
+        Expected(exp.type, env) if exp.type is not None else None,
         exp,
     )
 

@@ -122,14 +122,18 @@ def show(type_: types.Type, written: syntax.TypeExp | None) -> str:
             return show(type_, inner)
         case syntax.TypeRef(name=name) if not isinstance(type_, types.Scalar):
             return str(name)
-        case syntax.TypeArray(element=element) if isinstance(type_, types.Array):
-            return "[]" + show(type_.element, element)
+        case syntax.TypeArray(element=written_element):
+            if isinstance(type_, types.Array):
+                return "[]" + show(type_.element, written_element)
+    return _show_structure(type_, dict(_written_fields(written)))
+
+
+def _show_structure(type_: types.Type, written: dict[str, syntax.TypeExp]) -> str:
     match type_:
         case types.Array(_, element):
             return "[]" + show(element, None)
         case types.Record(fields):
-            inner = dict(_written_fields(written))
-            parts = [(n, show(t, inner.get(n))) for n, t in fields]
+            parts = [(n, show(t, written.get(n))) for n, t in fields]
             if type_.is_tuple:
                 return "(" + ", ".join(text for _, text in parts) + ")"
             parts.sort(key=lambda part: field_key(part[0]))

@@ -50,9 +50,9 @@ def _sizes_equal(work: Work, left: Value, right: Value) -> Leaf:
 
 def _equal_leaves(work: Work, one: Leaf, other: Leaf, guard: Leaf) -> Leaf:
     if isinstance(one.type, ScalarType):
-        if isinstance(one.atom, Constant) and one.atom == other.atom:
-            if not one.type.is_float:
-                return constant(True, BOOL)
+        is_same = isinstance(one.atom, Constant) and one.atom == other.atom
+        if is_same and not one.type.is_float:
+            return constant(True, BOOL)
         return work.op("eq", one, other)
     if isinstance(guard.atom, Constant):
         return _equal_arrays(work, one, other)

@@ -52,7 +52,7 @@ from minifut.frontend.elaborate.values import (
     constant,
     scalar,
 )
-from minifut.frontend.types import Named, SizeVar
+from minifut.frontend.types import Named, Size, SizeVar, Type
 from minifut.ir import core
 from minifut.ir.sizes import ZERO
 from minifut.ir.types import BOOL, U8
@@ -86,7 +86,7 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
                 exp = exp.body
             case syntax.LetUpdate():
                 old = env.term(exp.name)
-                assert old is not None
+                assert isinstance(old, (values.Record, values.Array, Leaf))
                 value = evaluate(exp.value, env, work)
                 new = sections.update_steps(
                     work,
@@ -94,7 +94,7 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
                     old,
                     exp.steps,
                     value,
-                    exp.location,  # type: ignore[arg-type]
+                    exp.location,
                 )
                 env, own = (env.extendable() if own else env.child()), True
                 env.bind(exp.name, exp.name_resolved, new)
@@ -179,7 +179,7 @@ def _same_instance(closure: Closure, env: Environment) -> Closure:
     """A recursive use: the parameters are what they are in the calling body."""
     assert closure.definition is not None
     names = closure.definition.scheme_parameters
-    known: dict[Name, object] = {
+    known: dict[Name, Type | Size] = {
         name: Named(name) for name in names if isinstance(env.meaning(name), Thunk)
     }
     return replace(closure, instance=(known, env.capture())) if known else closure

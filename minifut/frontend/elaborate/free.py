@@ -27,7 +27,8 @@ def free_variables(exp: object) -> list[tuple[str, Name | None]]:
             if not part.name.qualifiers:
                 found.append((part.name.name, part.name_resolved))
         elif isinstance(part, syntax.Node):
-            waiting.extend(getattr(part, name) for name in _child_fields(type(part)))
+            fields_ = _child_fields(type(part))  # type: ignore[arg-type]
+            waiting.extend(getattr(part, name) for name in fields_)
         elif isinstance(part, tuple):
             waiting.extend(part)
     return found
@@ -41,7 +42,8 @@ def size_of_code(exp: object) -> int:
         part = waiting.pop()
         if isinstance(part, syntax.Node):
             count += 1
-            waiting.extend(getattr(part, name) for name in _child_fields(type(part)))
+            fields_ = _child_fields(type(part))  # type: ignore[arg-type]
+            waiting.extend(getattr(part, name) for name in fields_)
         elif isinstance(part, tuple):
             waiting.extend(part)
     return count

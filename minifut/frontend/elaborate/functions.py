@@ -234,7 +234,7 @@ def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
     terms, home = closure.instance
     found: dict[Name, Static | Size] = {}
     for name, term in terms.items():
-        if is_size(term):  # type: ignore[arg-type]
+        if is_size(term):
             size = resolve_size(term, home, work, emit=True)  # type: ignore[arg-type]
             if size is not None:
                 found[name] = size
@@ -243,7 +243,7 @@ def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
     return found
 
 
-# --- making ----------------------------------------------------------------------------
+# --- making ------------------------------------------------------------------------
 
 
 def _make(
@@ -268,9 +268,7 @@ def _make(
     bound = replace(closure, instance=None, env=closure.env.child(), arguments=())
     for name, term in instance.items():
         bound.env.names[name] = (
-            inside.get(term, term)
-            if isinstance(term, Size)
-            else _renamed(term, inside)
+            inside.get(term, term) if isinstance(term, Size) else _renamed(term, inside)
         )
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type

@@ -114,7 +114,7 @@ def _split_sizes(call: Call) -> list[Size | None]:
     if call.instance is not None:
         terms, home = call.instance
         return [
-            resolve_size(term, home, call.work, emit=True)
+            resolve_size(term, home, call.work, emit=True)  # type: ignore[arg-type]
             for name, term in terms.items()
             if name.base in ("n", "m")
         ]

@@ -3,8 +3,8 @@
     map (\\i -> replicate (n / 2) i) xs
 
 The size of a row must be known outside of the lambda. One that is computed inside from
-outer values is moved out; one that the checker knows is taken from the type of the whole
-application.
+outer values is moved out; one that the checker knows is taken from the type of the
+whole application.
 """
 
 from __future__ import annotations

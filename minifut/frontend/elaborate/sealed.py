@@ -63,7 +63,9 @@ def _relate(
             if isinstance(size, types.SizeVar):
                 mapping.setdefault(size.name, other)
             _relate(element, other_element, parameters, sealed)
-        case types.Arrow(_, argument, result, _), types.Arrow(_, other, other_result, _):
+        case types.Arrow(_, argument, result, _), types.Arrow(
+            _, other, other_result, _
+        ):
             _relate(argument, other, parameters, sealed)
             _relate(result, other_result, parameters, sealed)
         case types.Record(fields), types.Record(others):

@@ -112,7 +112,9 @@ def _evaluate(size: types.SizeOpaque, env: Environment, work: Work) -> Size | No
     for name, resolved in free_variables(size.expression):
         if resolved is None:
             continue
-        found = _stands_for(replaced.get(resolved) or types.SizeVar(resolved), env, work)
+        found = _stands_for(
+            replaced.get(resolved) or types.SizeVar(resolved), env, work
+        )
         if found is not None:
             inner.terms[name] = found
         elif resolved in replaced or env.term(name) is None:
@@ -136,11 +138,16 @@ def _stands_for(size: types.Size, env: Environment, work: Work) -> Term | None:
     return work.size_leaf(known) if known is not None else None
 
 
+_SIZELESS = (Leaf, Closure, Primitive)
+
+
 def match_type(
     type_: types.Type | None, value: Value, env: Environment, force: frozenset[Name]
 ) -> None:
     """Bind the sizes that a type names to those of a value: names that mean nothing yet
     and those in `force`."""
+    if type_ is None or isinstance(value, _SIZELESS):
+        return
     match type_, value:
         case types.Array(size, element), values.Array(actual, inner):
             _bind_size(size, actual, env, force)
@@ -151,7 +158,11 @@ def match_type(
                     match_type(part, parts[name], env, force)
         case types.Named(name, arguments), _:
             found = env.meaning(name)
-            if isinstance(found, Thunk) and isinstance(found.term, TypeFunction):
+            if (
+                arguments
+                and isinstance(found, Thunk)
+                and isinstance(found.term, TypeFunction)
+            ):
                 names = [name for name, _ in found.term.parameters]
                 mapping = dict(zip(names, arguments, strict=True))
                 inside = types.substitute(found.term.body, mapping)

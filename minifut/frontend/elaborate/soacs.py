@@ -225,7 +225,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
     types = [I64] * rank + arrays.row_leaves(given)
     exp = soacs.Hist(
         width,
-        tuple([*names_of(indices), *names_of(given)]),
+        (*names_of(indices), *names_of(given)),
         (
             soacs.HistOp(
                 tuple(own[:rank]), tuple(names_of(destination)), start, operator

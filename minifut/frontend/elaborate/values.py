@@ -91,11 +91,15 @@ class Closure:
     body: syntax.Exp
     env: Environment
     arguments: tuple[Value, ...] = ()
-    instance: tuple[dict[Name, object], Environment] | None = None
+    instance: Instance | None = None
     definition: syntax.ValueDeclaration | None = None
     sizes: tuple[syntax.SizeParam, ...] = ()
     unsafe: bool = False
 
+
+Terms: TypeAlias = "dict[Name, checked_types.Type | checked_types.Size]"
+Instance: TypeAlias = "tuple[Terms, Environment]"
+"""what type and size parameters stand for, in terms of an environment"""
 
 PrimitiveCall: TypeAlias = "Callable[[Call], Value]"
 
@@ -108,7 +112,7 @@ class Primitive:
     arity: int
     call: PrimitiveCall
     arguments: tuple[Value, ...] = ()
-    instance: tuple[dict[Name, object], Environment] | None = None
+    instance: Instance | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -120,7 +124,7 @@ class Call:
     arguments: tuple[Value, ...]
     location: Location
     expected: Expected | None = None
-    instance: tuple[dict[Name, object], Environment] | None = None
+    instance: Instance | None = None
 
 
 Value: TypeAlias = Leaf | Record | Array | Sum | Known | Closure | Primitive

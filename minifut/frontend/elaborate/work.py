@@ -86,7 +86,7 @@ class Work:
         widens = source.kind == "int" and source.bits < target.bits
         if widens and target.kind == "uint":
             leaf = self.convert(leaf, SCALARS["u" + source.name[1:]])
-            source = leaf.type  # type: ignore[assignment]
+            source = leaf.type
         table = convert(source, target)
         folded = fold_constants(table, (leaf.atom,))
         if folded is not None:

@@ -42,7 +42,7 @@ def ints(*numbers: int) -> np.ndarray:
         ("let f x = x + 1i32 in f (f 1)", 3),
         ("i32.sum [1, 2, 3]", 6),
         ("i32.maximum [1, 7, 3]", 7),
-        ("length \"h\u00e9\" |> i32.i64", 3),
+        ('length "h\u00e9" |> i32.i64', 3),
         ("(1i32 |> (+ 2)) - 1", 2),
     ],
 )
