@@ -53,9 +53,13 @@ class _Fuser:
         self.uses: dict[Name, set[int]] = defaultdict(set)
         self.updates: dict[Name, set[int]] = defaultdict(set)
         self.maker: dict[Name, int] = {}
-        for statement in statements:
-            self.slots.append(None)
-            self.put(len(self.slots) - 1, map_children(statement, _node))
+        self.slots.extend(map_children(statement, _node) for statement in statements)
+        self.worthwhile = sum(map(self.is_candidate, range(len(self.slots)))) > 1
+        if not self.worthwhile:
+            return
+        for slot, statement in enumerate(self.slots):
+            assert statement is not None
+            self.put(slot, statement)
         for atom in result:
             if isinstance(atom, Name):
                 self.uses[atom].add(len(statements))
@@ -80,7 +84,7 @@ class _Fuser:
 
     def run(self) -> tuple[Stm, ...]:
         """The statements after all fusions."""
-        if sum(self.is_candidate(slot) for slot in range(len(self.slots))) > 1:
+        if self.worthwhile:
             for slot in range(len(self.slots)):
                 while self.is_candidate(slot) and self.vertical(slot):
                     pass

@@ -40,6 +40,7 @@ from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
 
 TOTAL = (ScalarOp, SizeExp, Iota, Rearrange, Reshape)
+MAY_MOVE = (*TOTAL, *SOAC_EXPRESSIONS, Assert)
 
 
 def hoist(program: Program, names: NameSource, scope: Scope) -> Program:
@@ -111,7 +112,7 @@ class _Hoister:
         first = True
         for statement in statements:
             exp = statement.exp
-            if local.isdisjoint(free_names(statement)):
+            if isinstance(exp, MAY_MOVE) and local.isdisjoint(free_names(statement)):
                 if _is_total(exp):
                     moved.append(statement)
                     continue
