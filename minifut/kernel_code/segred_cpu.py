@@ -46,7 +46,6 @@ from minifut.kernel_code.reduction_cpu import (
 )
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
 
-
 PARTS = 4
 """of a chunk, reduced side by side where the order must be kept"""
 
@@ -163,12 +162,13 @@ def reduce_lanes(
     with k.loop("i", start, first, lanes) as index, k.loop("l", lanes) as lane:
         values = reduction.visit(k, segment, index + lane)
         combine_lane(k, reduction.operators, memories, lane, values)
-    half = k.declare("half", kc.Literal(lanes // 2, kc.LONG))
-    with k.while_loop(half > 0):
+    # Halves of constant size cost a copy of the operator each, but few instructions.
+    half = lanes // 2
+    while half:
         with k.loop("l", half) as lane:
             values = [k.declare("right", k.load(m, lane + half)) for m in memories]
             combine_lane(k, reduction.operators, memories, lane, values)
-        k.assign(half, half // 2)
+        half //= 2
     for place, memory in zip(state.all_places, memories, strict=True):
         assert isinstance(place, kc.Variable)
         k.assign(place, k.load(memory, 0))

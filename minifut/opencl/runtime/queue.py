@@ -3,14 +3,15 @@
     session = open_session(None)       # the same object for the same device
 
 Commands are enqueued in order and waited for only when a value must reach the host.
-Waiting polls the last event instead of blocking inside the driver, so that Ctrl-C is
-answered at once: a blocked `clFinish` lets no signal through until the kernels end.
+A thread of its own does the waiting, and the main thread waits for that: then Ctrl-C is
+answered at once, while a main thread blocked in `clFinish` sees no signal until the
+kernels end. It is as fast as `clFinish`; polling events takes time from the kernels.
 """
 
 from __future__ import annotations
 
 import ctypes
-import time
+import threading
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,41 @@ from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
-SPINS = 400
-"""polls before the first sleep; about 60 microseconds"""
-LONGEST_SLEEP = 0.005
+
+class Waiter:
+    """A thread that waits for a queue, so that the main thread stays interruptible."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+        self._begin = threading.Lock()
+        self._done = threading.Lock()
+        self._begin.acquire()
+        self._done.acquire()
+        self._pending = False
+        self._error: Exception | None = None
+        threading.Thread(target=self._serve, name="minifut", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._begin.acquire()
+            try:
+                self._queue.finish()
+            except Exception as error:
+                self._error = error
+            self._done.release()
+
+    def wait(self) -> None:
+        """Return when the queue has finished. May be interrupted, and asked again."""
+        if self._pending:
+            # What an interrupted call asked for; it may be about fewer commands.
+            self._done.acquire()
+        self._pending = True
+        self._begin.release()
+        self._done.acquire()
+        self._pending = False
+        error, self._error = self._error, None
+        if error is not None:
+            raise ProgramError(f"the device reports an error: {error}")
 
 
 class Session:
@@ -35,6 +68,7 @@ class Session:
         self.device = device
         self.context = cl.Context([device.handle])
         self.queue = cl.CommandQueue(self.context)
+        self._waiter = Waiter(self.queue)
         self.pool = Pool(cl, self.context, self.queue, device, max_memory)
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
@@ -59,28 +93,11 @@ class Session:
         event = self.last_event
         if event is None:
             return
-        self.queue.flush()
-        complete = self._complete
-        for _ in range(SPINS):
-            status = event.command_execution_status
-            if status <= complete:
-                break
-        else:
-            status = self._wait_long(event, complete)
+        self._waiter.wait()
         self.last_event = None
-        if status < 0:
-            self.recover()
+        status = event.command_execution_status
+        if status < self._complete:
             raise ProgramError(f"the device reports an error in a kernel ({status})")
-
-    def _wait_long(self, event: Any, complete: int) -> int:
-        begun = time.perf_counter()
-        pause = 5e-5
-        while True:
-            time.sleep(pause)
-            status = int(event.command_execution_status)
-            if status <= complete:
-                return status
-            pause = min(LONGEST_SLEEP, max(pause, (time.perf_counter() - begun) / 32))
 
     def failed(self) -> bool:
         """Wait, and tell whether a kernel recorded a failure (it is then in `cell`)."""
