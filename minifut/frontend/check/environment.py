@@ -8,7 +8,7 @@ What a value's unique `Name` has for a type stands in the `Context`, program-wid
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.frontend.check.consumption import ConsumptionChecker
 from minifut.frontend.types import (
@@ -99,7 +99,7 @@ class Scope:
         self.terms: dict[str, Name | Module] = {}
         self.types: dict[str, TypeBinding] = {}
         self.signatures: dict[str, Signature] = {}
-        self._trail: list[tuple[dict, str, object]] = []
+        self._trail: list[tuple[dict[str, Any], str, object]] = []
         self.prelude = prelude
 
     def mark(self) -> int:
@@ -116,7 +116,7 @@ class Scope:
             else:
                 table[key] = old
 
-    def _bind(self, table: dict, key: str, value: object) -> None:
+    def _bind(self, table: dict[str, Any], key: str, value: object) -> None:
         self._trail.append((table, key, table.get(key)))
         table[key] = value
 

@@ -59,7 +59,7 @@ def unmatched(patterns: Sequence[syntax.Pattern]) -> list[str]:
     """Examples of values that no pattern matches."""
     if all(_irrefutable(p) for p in patterns):
         return []
-    rows = [(shape_of(p),) for p in patterns]
+    rows: list[tuple[Shape, ...]] = [(shape_of(p),) for p in patterns]
     found = _search(rows, (patterns[0].type,))
     return list(dict.fromkeys(str(case[0]) for case in found))
 

@@ -338,7 +338,7 @@ class _Matcher:
         for name, kind in scheme.parameters:
             if kind != "size":
                 metas[name] = inference.solver.fresh(Free(kind), 1, self.location)
-        typed = substitute(scheme.type, metas) if metas else scheme.type  # type: ignore[arg-type]
+        typed = substitute(scheme.type, metas) if metas else scheme.type
         inference.solver.unify(wanted, typed)
         state = Sizing(self.context, inference)
         for name, kind in rigid:

@@ -217,7 +217,7 @@ class Prelude:
         if found is None or isinstance(found, Structure):
             return None
         assert not hasattr(found, "parameter")
-        return self.describe(found)  # type: ignore[arg-type]
+        return self.describe(found)
 
     def describe(self, name: Name) -> PreludeValue:
         """What a value of the prelude is."""

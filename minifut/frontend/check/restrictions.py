@@ -7,7 +7,7 @@ functions may do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.frontend import syntax
 from minifut.frontend.check.exhaustive import unmatched
@@ -289,7 +289,7 @@ def _negated(node: syntax.Negate) -> bool:
     return True
 
 
-_RULES: dict[type, Callable[[syntax.Node], None]] = {
+_RULES: dict[type, Callable[[Any], None]] = {
     syntax.Match: _match,
     syntax.If: _if,
     syntax.ArrayExp: _array,
@@ -298,7 +298,7 @@ _RULES: dict[type, Callable[[syntax.Node], None]] = {
     syntax.LetFunction: _function,
     syntax.Loop: _loop,
     syntax.Literal: _literal,
-}  # type: ignore[dict-item]
+}
 
 
 # --- recursive functions --------------------------------------------------------

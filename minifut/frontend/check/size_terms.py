@@ -82,17 +82,17 @@ def size_term(
             case syntax.Literal(_, value, _) if isinstance(value, int):
                 return SizeConst(value)
             case syntax.Negate(_, operand):
-                inner = term(operand)
-                if isinstance(inner, SizeConst):
-                    return SizeConst(-inner.value)
-                return SizeApply("-", (inner,))
+                negated = term(operand)
+                if isinstance(negated, SizeConst):
+                    return SizeConst(-negated.value)
+                return SizeApply("-", (negated,))
             case syntax.Var() if not node.fields and node.name_resolved is not None:
                 if not node.instance:
                     return SizeVar(node.name_resolved)
             case syntax.BinaryOp(_, operator, left, right):
                 symbol = operators(operator.name_resolved)  # type: ignore[arg-type]
                 if symbol in ARITHMETIC:
-                    return arithmetic(symbol, term(left), term(right))  # type: ignore[arg-type]
+                    return arithmetic(symbol, term(left), term(right))
         return opaque(node, is_local)
 
     return term(expression)
@@ -122,10 +122,10 @@ def opaque(expression: syntax.Exp, is_local: Callable[[Name], bool]) -> SizeOpaq
                 parts.extend(f".{field}" for field in node.fields)
             case syntax.Node():
                 parts.append(f"({type(node).__name__}")
-                for name, info in type(node).__dataclass_fields__.items():
-                    if info.init and name not in ("location", "type"):
+                for slot, info in type(node).__dataclass_fields__.items():
+                    if info.init and slot not in ("location", "type"):
                         parts.append(" ")
-                        write(getattr(node, name))
+                        write(getattr(node, slot))
                 parts.append(")")
             case tuple():
                 for item in node:

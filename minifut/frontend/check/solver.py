@@ -15,7 +15,7 @@ Metas are linked with path compression, so that the work is linear in the progra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import Mismatch
@@ -98,9 +98,9 @@ class Solver:
         if not isinstance(type_, Meta) or links[type_.id] is None:
             return type_
         path = []
-        while isinstance(type_, Meta) and links[type_.id] is not None:
+        while isinstance(type_, Meta) and (to := links[type_.id]) is not None:
             path.append(type_.id)
-            type_ = links[type_.id]
+            type_ = to
         for number in path:
             links[number] = type_
         return type_
@@ -153,9 +153,9 @@ class Solver:
             case Sum(), Sum():
                 self._unify_sums(left, right, path)
             case Named(one, ones), Named(other, others) if one == other:
-                for a, b in zip(ones, others, strict=False):
-                    if not is_size(a) and not is_size(b):
-                        self.unify(a, b, path)
+                for x, y in zip(ones, others, strict=False):
+                    if not is_size(x) and not is_size(y):
+                        self.unify(x, y, path)  # type: ignore[arg-type]
             case _:
                 raise Mismatch(left, right, path)
 
@@ -295,12 +295,16 @@ class Solver:
         """Refuse infinite types and types of a deeper scope; lower levels."""
         level = self.levels[number]
         stack = [type_]
+        seen: set[int] = set()
         while stack:
             term = self.resolve(stack.pop())
             match term:
                 case Meta(other):
                     if other == number:
                         raise Mismatch(Meta(number), type_, (), "Occurs check")
+                    if other in seen:
+                        continue
+                    seen.add(other)
                     if self.levels[other] > level:
                         self.levels[other] = level
                     wanted = self.wanted[other]
@@ -319,7 +323,7 @@ class Solver:
                 case Named(name, arguments):
                     if self.parameter_levels.get(name, 0) > level:
                         raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
-                    stack += [a for a in arguments if not is_size(a)]
+                    stack += [a for a in arguments if not is_size(a)]  # type: ignore[misc]
 
 
 def _has_meta(type_: Type) -> bool:
@@ -334,6 +338,6 @@ def _has_meta(type_: Type) -> bool:
     return found
 
 
-def _unshared(ones: dict, others: dict) -> str:
+def _unshared(ones: dict[str, Any], others: dict[str, Any]) -> str:
     missing = sorted(others.keys() - ones.keys()) + sorted(ones.keys() - others.keys())
     return f"Unshared constructors: {', '.join('#' + c for c in missing)}."

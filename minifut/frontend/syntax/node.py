@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
 
 if TYPE_CHECKING:
     from minifut.errors import Location
 
 
-@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def checked(default: Any = None, *, init: Literal[False] = False) -> Any:
+    """A slot that the checker fills in."""
+    return field(default=default, init=init, repr=False)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field, checked))
 def syntax_node(cls: type[Any]) -> Any:
     """A slots dataclass with identity equality."""
     return dataclass(slots=True, eq=False)(cls)
-
-
-def checked(default: Any = None) -> Any:
-    """A slot that the checker fills in."""
-    return field(default=default, init=False, repr=False)
 
 
 @syntax_node

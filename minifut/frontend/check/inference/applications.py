@@ -162,4 +162,4 @@ RULES.update(
         syntax.BinaryOp: _binary,
         syntax.OperatorSection: _section,
     }
-)  # type: ignore[dict-item]
+)

@@ -278,4 +278,4 @@ RULES.update(
         syntax.Loop: _loop,
         syntax.Match: _match,
     }
-)  # type: ignore[dict-item]
+)

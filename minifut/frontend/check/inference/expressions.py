@@ -6,7 +6,7 @@ of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import Structure, plain
@@ -101,7 +101,8 @@ def _hole(state: Inference, node: syntax.Hole) -> Type:
 def _variable(state: Inference, node: syntax.Var) -> Type:
     name, fields = state.resolve(node.name)
     node.name_resolved, node.fields = name, fields
-    type_, node.instance = state.instantiate(name, node.location, str(node.name))
+    type_, instance = state.instantiate(name, node.location, str(node.name))
+    node.instance = {**instance}
     for field in fields:
         type_ = project(state, type_, field, node.location)
     return type_
@@ -370,7 +371,7 @@ def _attributed(state: Inference, node: syntax.Attributed) -> Type:
     return infer(state, node.value)
 
 
-RULES: dict[type, Callable[[Inference, syntax.Exp], Type]] = {
+RULES: dict[type, Callable[[Inference, Any], Type]] = {
     syntax.Literal: _literal,
     syntax.StringLiteral: _string,
     syntax.Hole: _hole,
@@ -395,4 +396,4 @@ RULES: dict[type, Callable[[Inference, syntax.Exp], Type]] = {
     syntax.Coercion: _coercion,
     syntax.Assert: _assert,
     syntax.Attributed: _attributed,
-}  # type: ignore[dict-item]
+}

@@ -172,7 +172,7 @@ class Inference:
             mapping[parameter] = meta
         if not mapping:
             return scheme.type, {}
-        return substitute(scheme.type, mapping), mapping  # type: ignore[arg-type]
+        return substitute(scheme.type, mapping), mapping
 
     def resolve(self, name: syntax.QualName) -> tuple[Name, tuple[str, ...]]:
         """The value that `m.n.x.f.g` names, and the fields f, g that follow it."""

@@ -8,7 +8,7 @@ in a parameter they belong to the whole, as a caller gives them.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.state import Inference
@@ -33,6 +33,8 @@ from minifut.frontend.types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minifut.errors import Location
     from minifut.frontend.types import Size
     from minifut.names import Name
@@ -108,7 +110,7 @@ def rename_exts(state: Inference, type_: Type, exts: Names) -> tuple[Type, Names
         return type_, ()
     fresh = tuple(state.context.names.like(e) for e in exts)
     mapping = {e: SizeVar(f) for e, f in zip(exts, fresh, strict=True)}
-    return substitute(type_, mapping), fresh  # type: ignore[arg-type]
+    return substitute(type_, mapping), fresh
 
 
 def _parens(state: Inference, node: syntax.TypeParens) -> Evaluated:
@@ -313,7 +315,7 @@ def _bad_argument(
     )
 
 
-_RULES = {
+_RULES: dict[type, Callable[[Inference, Any], Evaluated]] = {
     syntax.TypeRef: _reference,
     syntax.TypeParens: _parens,
     syntax.TypeTuple: _tuple,

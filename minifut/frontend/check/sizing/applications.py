@@ -93,7 +93,7 @@ def _with_new_exts(
     source = "unknown size returned by " + (quote(callee) if callee else "function")
     fresh = tuple(state.unknown(location, source, e.base) for e in function.exts)
     mapping = {e: SizeVar(f) for e, f in zip(function.exts, fresh, strict=True)}
-    return substitute(result, mapping), fresh  # type: ignore[arg-type]
+    return substitute(result, mapping), fresh
 
 
 def pending_sizes(state: Sizing) -> tuple[set[int], dict[int, int]]:
@@ -278,4 +278,4 @@ RULES.update(
         syntax.BinaryOp: _binary,
         syntax.OperatorSection: _section,
     }
-)  # type: ignore[dict-item]
+)

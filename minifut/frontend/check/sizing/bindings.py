@@ -69,7 +69,7 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
             if value.type == I64 and len(names) == 1 and not has_binding(value):
                 assert names[0] is not None
                 mapping = {names[0]: as_size(state, value)}
-                return state.normal_type(substitute(body, mapping))  # type: ignore[arg-type]
+                return state.normal_type(substitute(body, mapping))
             gone = [*(s.name_resolved for s in sizes), *names]  # type: ignore[list-item]
         case syntax.LetFunction() | syntax.LetUpdate():
             assert node.name_resolved is not None
@@ -138,4 +138,4 @@ RULES.update(
         syntax.LetUpdate: _let_chain,
         syntax.Match: _match,
     }
-)  # type: ignore[dict-item]
+)

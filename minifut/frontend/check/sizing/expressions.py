@@ -6,7 +6,7 @@ node, together with the unknown sizes that come into being there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
@@ -180,7 +180,7 @@ def _warn_if_equal(state: Sizing, node: syntax.RangeExp) -> None:
         case syntax.Literal(_, one), syntax.Literal(_, other) if one == other:
             pass
         case syntax.Var(), syntax.Var() if (
-            node.start.name_resolved == node.second.name_resolved  # type: ignore[union-attr]
+            node.start.name_resolved == node.second.name_resolved
         ):
             pass
         case _:
@@ -344,7 +344,7 @@ def arrow(argument: Type, result: Type, exts: tuple[Name, ...] = ()) -> Type:
     return Arrow(None, argument, result, exts)
 
 
-RULES: dict[type, Callable[[Sizing, syntax.Exp], Type]] = {
+RULES: dict[type, Callable[[Sizing, Any], Type]] = {
     syntax.Literal: _as_inferred,
     syntax.StringLiteral: _string,
     syntax.Hole: _hole,
@@ -364,4 +364,4 @@ RULES: dict[type, Callable[[Sizing, syntax.Exp], Type]] = {
     syntax.Coercion: _coercion,
     syntax.Assert: _assert,
     syntax.Attributed: _attributed,
-}  # type: ignore[dict-item]
+}

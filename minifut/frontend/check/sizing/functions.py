@@ -424,4 +424,4 @@ def _returned_exts(
     return tuple(exts)
 
 
-RULES[syntax.Lambda] = _lambda  # type: ignore[assignment]
+RULES[syntax.Lambda] = _lambda

@@ -129,7 +129,7 @@ class _Loop:
                     "loop-variant-escape",
                 )
         self._close(variant)
-        again = map_type(plain(node.pattern.type), _keep, self._loosened_names)  # type: ignore[arg-type]
+        again = map_type(plain(node.pattern.type), _keep, self._loosened_names)
         expect(state, location, "matching loop body to pattern", again, body, headline)
         return variant
 
@@ -153,7 +153,9 @@ class _Loop:
 
     def _refuse_inner(self, pattern: Type) -> None:
         for name in free_sizes(pattern):
-            rigid = self.state.rigid.get(name) if not isinstance(name, int) else None
+            if isinstance(name, int):
+                continue
+            rigid = self.state.rigid.get(name)
             if rigid is None or rigid.is_parameter or name.tag < self.begin:
                 continue
             where = rigid.location
@@ -242,7 +244,7 @@ class _Loop:
             for _ in node.sizes
         )
         mapping = {n: SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
-        result = substitute(whole, mapping) if mapping else whole  # type: ignore[arg-type]
+        result = substitute(whole, mapping) if mapping else whole
         free = free_sizes(result)
         node.exts = tuple(e for e in exts if e in free)
         return result
@@ -252,4 +254,4 @@ def _keep(_: Type) -> Type | None:
     return None
 
 
-RULES[syntax.Loop] = _loop  # type: ignore[assignment]
+RULES[syntax.Loop] = _loop

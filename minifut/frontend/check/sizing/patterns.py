@@ -103,7 +103,7 @@ def _ascribed(
 ) -> Type:
     wanted, _ = size_type(state, ascription)
     if given is not None:
-        loose = substitute(wanted, sizes) if sizes else wanted  # type: ignore[arg-type]
+        loose = substitute(wanted, sizes) if sizes else wanted
         expect(
             state,
             pattern.location,

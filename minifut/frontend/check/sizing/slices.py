@@ -193,4 +193,4 @@ RULES.update(
         syntax.IndexSection: _index_section,
         syntax.UpdateSection: _update_section,
     }
-)  # type: ignore[dict-item]
+)

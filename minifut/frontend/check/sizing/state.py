@@ -291,7 +291,7 @@ class Sizing:
             return mark_unique(type_) if term.unique else type_
 
         sizes = {p: s for p, s in instance.items() if isinstance(s, SizeMeta)}
-        type_ = substitute(scheme.type, sizes) if sizes else scheme.type  # type: ignore[arg-type]
+        type_ = substitute(scheme.type, sizes) if sizes else scheme.type
         node.instance = instance
         return map_type(type_, on_type, lambda size: size)
 

@@ -23,7 +23,7 @@ def size_type(state: Sizing, node: syntax.TypeExp) -> tuple[Type, set[SizeMeta]]
         for name in names
     }
     if metas:
-        type_ = substitute(type_, metas)  # type: ignore[arg-type]
+        type_ = substitute(type_, metas)
     node.type = type_
     state.nodes.append(node)
     return type_, set(metas.values())

@@ -85,7 +85,7 @@ class _Unifier:
                         self.sizes(swapped, bound, path, a, b)  # type: ignore[arg-type]
                     else:
                         inner = (*path, "type arguments")
-                        self.types(swapped, bound, inner, a, b)  # type: ignore[arg-type]
+                        self.types(swapped, bound, inner, a, b)
             case Arrow(), Arrow():
                 self.arrows(swapped, bound, path, left, right)
             case _:
@@ -117,7 +117,7 @@ class _Unifier:
             flexible.append((ext, meta))
         for ext in fixed.exts:
             state.rigid[ext] = Rigid(state.level, False, None)
-        loose_result = substitute(loose.result, mapping) if mapping else loose.result  # type: ignore[arg-type]
+        loose_result = substitute(loose.result, mapping) if mapping else loose.result
         a, b = (fixed.result, loose_result) if swapped else (loose_result, fixed.result)
         if left.parameter is not None and right.parameter is not None:
             b = substitute(b, {right.parameter: SizeVar(left.parameter)})
