@@ -117,8 +117,17 @@ class Tile:
 
     def fill(self, point: Element) -> None:
         """Compute the elements, neighbouring lanes neighbours; then a barrier."""
-        with meeting(self.team.k), self.side_by_side() as (at, place):
+        with (
+            meeting(self.team.k, repair=self.clear),
+            self.side_by_side() as (at, place),
+        ):
             self.staged.put(place, point(at))
+
+    def clear(self) -> None:
+        """Neutral elements at the places that `fill` writes."""
+        neutral = self.team.neutral("neutral")
+        with self.side_by_side() as (_, place):
+            self.staged.put(place, neutral)
 
     @contextmanager
     def side_by_side(self) -> Iterator[tuple[kc.Expression, kc.Expression]]:

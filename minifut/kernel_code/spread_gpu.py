@@ -18,14 +18,14 @@ may fail, and ends with a barrier that failing work-items reach too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegBinOp, SegSpace
 from minifut.ir.sizes import ONE, Size, as_size, ceil_div, maximum, minimum, product
-from minifut.ir.types import I32, ScalarType
+from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.names import Name
 
@@ -189,12 +189,17 @@ class Shared:
 
 
 @contextmanager
-def meeting(k: KernelBuilder, spaces: str = "local") -> Iterator[None]:
-    """Statements, then a barrier; if one of them failed, all work-items leave there.
+def meeting(
+    k: KernelBuilder,
+    spaces: str = "local",
+    repair: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    """Statements, then a barrier, which those that fail reach by a jump.
 
-    Who fails jumps to the barrier without saying `fine`, and that is written to local
-    memory, for all to read between two barriers: the failure cell of the device may
-    change at any time, so work-items could disagree about it.
+    They go on with what their variables hold: the failure is recorded, nobody will look
+    at the result, and all that could harm is checked by itself. (Leaving the group is no
+    way out: all would have to agree on it.) `repair` emits what those that failed
+    do before the barrier, so that the others find no memory that was never written.
     """
     before = k.fail_label, k.can_fail
     label = str(k.names.fresh("meet"))
@@ -204,36 +209,18 @@ def meeting(k: KernelBuilder, spaces: str = "local") -> Iterator[None]:
         yield
     may_fail = k.can_fail
     k.fail_label, k.can_fail = before[0], before[1] or may_fail
-    if not may_fail:
+    if may_fail and repair is not None:
+        fine = k.declare("fine", kc.Literal(False, kc.TRUTH))
         outer.extend(inside)
-        k.barrier(spaces)
-        return
-    flag = failure_flag(k)
-    fine = k.declare("fine", kc.Literal(False, kc.TRUTH))
-    outer.extend(inside)
-    k.assign(fine, kc.Literal(True, kc.TRUTH))
-    k.emit(kc.Label(label))
-    with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
-        k.atomic("atomic_xchg", flag, 0, kc.Literal(1, kc.INT))
+        k.assign(fine, kc.Literal(True, kc.TRUTH))
+        k.emit(kc.Label(label))
+        with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
+            repair()
+    else:
+        outer.extend(inside)
+        if may_fail:
+            k.emit(kc.Label(label))
     k.barrier(spaces)
-    failed = k.declare("failed", k.load(flag, 0))
-    k.barrier()
-    with k.branch(failed.differs(0)):
-        k.emit(kc.Return())
-
-
-def failure_flag(k: KernelBuilder) -> kc.Memory:
-    """A cell in local memory, 0 at the start of the kernel; one for each kernel."""
-    for statement in k.prologue:
-        match statement:
-            case kc.DeclareArray(memory, _) if memory.name.base == "group_failed":
-                return memory
-    flag = k.local_memory(I32, ONE, "group_failed")
-    zero = kc.Store(flag, kc.Literal(0, kc.LONG), kc.Literal(0, kc.INT))
-    first = k.identity("get_local_id").equals(0)
-    k.prologue.append(kc.Branch(first, kc.Block((zero,))))
-    k.prologue.append(kc.Barrier())
-    return flag
 
 
 # --- pieces -------------------------------------------------------------------------
