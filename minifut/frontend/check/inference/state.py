@@ -132,6 +132,8 @@ class Inference:
         details = fault.details()
         one = describe(fault.left, self.finish)
         other = describe(fault.right, self.finish)
+        if isinstance(fault.right, OneOf):
+            one, other = other, one
         if fault.note.startswith("Cannot unify"):
             details += f"\n  {one}\nwith\n  {other}"
         elif fault.path:

@@ -207,7 +207,7 @@ def _computed_inside(
             continue
         if name not in taken:
             found.append(name)
-    return tuple(sorted(found, key=lambda n: n.tag))  # type: ignore[union-attr, return-value, arg-type]
+    return tuple(sorted(found, key=lambda n: n.tag))  # type: ignore[arg-type]
 
 
 def _parameter_sizes(type_: Type) -> set[Name | int]:

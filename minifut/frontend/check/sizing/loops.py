@@ -164,7 +164,7 @@ class _Loop:
                 self.node.pattern.location,
                 "Inferred type for loop parameter is\n"
                 f"  {self.state.show(pattern)}\n"
-                f"but {quote(name.base)} is an existential "  # type: ignore[union-attr]
+                f"but {quote(name.base)} is an existential "
                 f"size created inside the loop body{place}.",
                 "loop-size-inside",
             )
