@@ -144,18 +144,12 @@ def _resolve_slice(work: Work, part: Slice, size: Size) -> tuple[DimSlice, list[
         conditions = []
         if not work.unsafe:
             conditions = _plain_conditions(work, part, start, stop, size)
-            _remember_length(work, length)
+            work.assume_natural(length)
         return DimSlice(work.size_leaf(start).atom, length, one.atom), conditions
     if part.start is None and part.stop is None and step.atom == Constant(-1, I64):
         last = work.size_leaf(size - ONE, "last")
         return DimSlice(last.atom, size, step.atom), []
     return _strided(work, part, step, size)
-
-
-def _remember_length(work: Work, length: Size) -> None:
-    name = length.as_name
-    if name is not None:
-        work.sizes.add(name)
 
 
 def _plain_conditions(
@@ -188,7 +182,7 @@ def _strided(
     rounded = work.op("sub", work.op("add", distance, step), sign)
     count = work.op("quot", rounded, step)
     length = size_of(count)
-    work.sizes.add(count.atom)  # type: ignore[arg-type]
+    work.assume_natural(length)
     if work.unsafe:
         return DimSlice(start.atom, length, step.atom), []
     empty = work.op("eq", count, zero)

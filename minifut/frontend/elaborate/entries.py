@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
-from minifut.frontend.elaborate import checks, entry_types, patterns, values
+from minifut.frontend.elaborate import attributes, checks, entry_types, patterns, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment, SizeParameter
 from minifut.frontend.elaborate.expressions import evaluate
@@ -76,7 +76,7 @@ def entry_point(
         len(sizes),
         tuple(entry_parameters),
         entry_types.describe_results(result_type, declaration.result, result),
-        tuple(str(a.name) for a in declaration.attributes),
+        tuple(attributes.show(a) for a in declaration.attributes),
     )
     return entry, function
 

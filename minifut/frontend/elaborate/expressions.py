@@ -55,7 +55,7 @@ from minifut.frontend.elaborate.values import (
 from minifut.frontend.types import Named, Size, SizeVar, Type
 from minifut.ir import core
 from minifut.ir.sizes import ZERO
-from minifut.ir.types import BOOL, U8
+from minifut.ir.types import BOOL, I64, U8
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -64,8 +64,11 @@ if TYPE_CHECKING:
 
 def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
     """What an expression stands for; statements go to the current body."""
-    own = False
+    outer, own = env, False
+    waiting: list[syntax.Exp] = []
     while True:
+        if exp.exts:
+            waiting.append(exp)
         work.location = exp.location
         match exp:
             case syntax.Let():
@@ -102,7 +105,10 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
             case syntax.Parens(inner=inner):
                 exp = inner
             case _:
-                return FORMS[type(exp)](exp, env, work)
+                value = FORMS[type(exp)](exp, env, work)
+                for named in waiting:
+                    bind_exts(named, value, env if named is exp else outer)
+                return value
 
 
 def evaluate_leaf(exp: syntax.Exp, env: Environment, work: Work) -> Leaf:
@@ -266,8 +272,7 @@ def _index(exp: syntax.Index, env: Environment, work: Work) -> Value:
     array = evaluate(exp.array, env, work)
     parts = sections.index_parts(exp.indices, env, work)
     work.location = exp.location
-    result = arrays.index(work, array, parts, exp.location)
-    return bind_exts(exp, result, env)
+    return arrays.index(work, array, parts, exp.location)
 
 
 def _update(exp: syntax.Update, env: Environment, work: Work) -> Value:
@@ -288,21 +293,20 @@ def _constructor(exp: syntax.Constructor, env: Environment, work: Work) -> Value
 # --- application -------------------------------------------------------------------
 
 
-def bind_exts(exp: syntax.Exp, value: Value, env: Environment) -> Value:
-    """Bind the unknown sizes that came into being."""
-    if exp.exts:
-        for name in exp.exts:
-            env.names.pop(name, None)
-        match_type(exp.type, value, env, frozenset(exp.exts))
-    return value
+def bind_exts(exp: syntax.Exp, value: Value, env: Environment) -> None:
+    """Bind the unknown sizes that came into being; for an i64 it is itself one."""
+    for name in exp.exts:
+        env.names.pop(name, None)
+        if isinstance(value, Leaf) and value.type == I64:
+            env.names[name] = values.size_of(value)
+    match_type(exp.type, value, env, frozenset(exp.exts))
 
 
 def _apply(exp: syntax.Apply, env: Environment, work: Work) -> Value:
     function = evaluate(exp.function, env, work)
     arguments = [evaluate(argument, env, work) for argument in exp.arguments]
     work.location = exp.location
-    result = apply(work, function, arguments, exp.location, _expected(exp, env))
-    return bind_exts(exp, result, env)
+    return apply(work, function, arguments, exp.location, _expected(exp, env))
 
 
 def _expected(exp: syntax.Exp, env: Environment) -> Expected | None:
@@ -319,8 +323,7 @@ def _binary(exp: syntax.BinaryOp, env: Environment, work: Work) -> Value:
     left = evaluate(exp.left, env, work)
     right = evaluate(exp.right, env, work)
     work.location = exp.location
-    result = apply(work, function, (left, right), exp.location, _expected(exp, env))
-    return bind_exts(exp, result, env)
+    return apply(work, function, (left, right), exp.location, _expected(exp, env))
 
 
 def _short_circuit(exp: syntax.BinaryOp, env: Environment, work: Work) -> Value:
@@ -364,13 +367,6 @@ def _lambda(exp: syntax.Lambda, env: Environment, work: Work) -> Value:
 # --- the rest ------------------------------------------------------------------------
 
 
-def _branch(run: Callable[..., Value]) -> Callable[..., Value]:
-    def form(exp: syntax.Exp, env: Environment, work: Work) -> Value:
-        return bind_exts(exp, run(exp, env, work), env)
-
-    return form
-
-
 def _ascription(exp: syntax.Ascription, env: Environment, work: Work) -> Value:
     return evaluate(exp.value, env, work)
 
@@ -378,7 +374,7 @@ def _ascription(exp: syntax.Ascription, env: Environment, work: Work) -> Value:
 def _coercion(exp: syntax.Coercion, env: Environment, work: Work) -> Value:
     value = evaluate(exp.value, env, work)
     work.location = exp.location
-    return bind_exts(exp, sections.coercion(exp, value, env, work), env)
+    return sections.coercion(exp, value, env, work)
 
 
 def _assert(exp: syntax.Assert, env: Environment, work: Work) -> Value:
@@ -406,7 +402,7 @@ FORMS: dict[type, Callable[[Any, Environment, Work], Value]] = {
     syntax.TupleExp: _tuple,
     syntax.RecordExp: _record,
     syntax.ArrayExp: _array,
-    syntax.RangeExp: _branch(ranges.range_),
+    syntax.RangeExp: ranges.range_,
     syntax.Project: _project,
     syntax.Index: _index,
     syntax.Apply: _apply,
@@ -419,9 +415,9 @@ FORMS: dict[type, Callable[[Any, Environment, Work], Value]] = {
     syntax.UpdateSection: sections.mixed_section,
     syntax.Lambda: _lambda,
     syntax.Update: _update,
-    syntax.If: _branch(branches.if_),
-    syntax.Match: _branch(branches.match),
-    syntax.Loop: _branch(loops.loop),
+    syntax.If: branches.if_,
+    syntax.Match: branches.match,
+    syntax.Loop: loops.loop,
     syntax.Constructor: _constructor,
     syntax.Ascription: _ascription,
     syntax.Coercion: _coercion,

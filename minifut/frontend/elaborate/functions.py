@@ -16,13 +16,14 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
+from minifut.frontend.elaborate.call_keys import INLINE, Sizes, key_of, static_key
 from minifut.frontend.elaborate.free import free_variables
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
@@ -35,12 +36,12 @@ from minifut.frontend.elaborate.static_types import (
     leaf_types,
     resolve_type,
 )
-from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value, scalar
+from minifut.frontend.elaborate.values import Closure, Leaf, Value, scalar
 from minifut.frontend.types import Arrow, is_size
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType, shape_of
+from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Shared:
 
     name: Name
     sizes: list[Name]
+    keeps: object
+    """what the key knows by its identity only"""
     results: tuple[Param, ...] = ()
     result: Value | None = None
     function: Function | None = None
@@ -73,19 +76,6 @@ class History:
     cost: int = 0
     is_sharable: bool = True
     is_recursive: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Sizes:
-    """The distinct sizes of a call, numbered in order of appearance."""
-
-    numbers: dict[Size, int] = field(default_factory=dict)
-
-    def key(self, size: Size | None) -> Hashable:
-        """Equal for calls that may share a function."""
-        if size is None or size.as_constant is not None:
-            return None if size is None else ("is", size.as_constant)
-        return self.numbers.setdefault(size, len(self.numbers))
 
 
 class Specialisations:
@@ -121,13 +111,13 @@ class Specialisations:
         if not recursive and not (expensive and history.is_sharable):
             return None
         sizes = Sizes()
-        keys = [_key(argument, sizes) for argument in arguments]
+        keys = [key_of(argument, sizes, work.globals) for argument in arguments]
         instance = _instance(closure, work)
         keys += [
-            sizes.key(term) if isinstance(term, Size) else _static_key(term, sizes)
+            sizes.key(term) if isinstance(term, Size) else static_key(term, sizes)
             for term in instance.values()
         ]
-        if _INLINE in keys:
+        if INLINE in keys:
             if recursive:
                 work.location = location
                 raise work.unsupported("recursion with functions as arguments is")
@@ -136,7 +126,8 @@ class Specialisations:
         shared = self.made.get(key)
         if shared is None:
             names = [work.names.fresh("n") for _ in sizes.numbers]
-            shared = Shared(work.names.fresh(closure.definition.name), names)
+            name = work.names.fresh(closure.definition.name)
+            shared = Shared(name, names, (closure, arguments))
             self.made[key] = shared
             _make(work, shared, closure, arguments, instance, sizes, recursive)
             if shared.function is None:
@@ -155,75 +146,6 @@ def calls_itself(definition: syntax.ValueDeclaration) -> bool:
     """Is it recursive?"""
     own = definition.name_resolved
     return any(name == own for _, name in free_variables(definition.body))
-
-
-# --- telling calls apart -------------------------------------------------------------
-
-_INLINE = "inline"
-
-
-def _key(value: Value, sizes: Sizes) -> Hashable:
-    match value:
-        case Leaf(_, type_, size):
-            if type_ == I64 and size is not None and size in sizes.numbers:
-                return ("size", sizes.numbers[size])
-            return str(type_) if isinstance(type_, ScalarType) else type_.element
-        case values.Record(fields):
-            inner = [(name, _key(part, sizes)) for name, part in fields.items()]
-            return _INLINE if any(k == _INLINE for _, k in inner) else tuple(inner)
-        case values.Array(size, element):
-            key, inner_key = sizes.key(size), _key(element, sizes)
-            return _INLINE if inner_key == _INLINE else ("array", key, inner_key)
-        case values.Sum(type_, own):
-            dims = tuple(sizes.key(s) for leaf in own for s in shape_of(leaf.type))
-            return ("sum", _static_key(type_, sizes), dims)
-        case Primitive(name, _, _, ()) if name in _PLAIN:
-            return ("primitive", name)
-        case _:
-            return _INLINE
-
-
-_PLAIN = frozenset(
-    [
-        "+",
-        "-",
-        "*",
-        "/",
-        "%",
-        "//",
-        "%%",
-        "**",
-        "&",
-        "|",
-        "^",
-        "<<",
-        ">>",
-        ">>>",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "==",
-        "!=",
-        "&&",
-        "||",
-    ]
-)
-
-
-def _static_key(static: Static, sizes: Sizes) -> Hashable:
-    match static:
-        case StaticArray(size, element):
-            return ("array", sizes.key(size), _static_key(element, sizes))
-        case StaticRecord(fields):
-            return tuple((n, _static_key(t, sizes)) for n, t in fields)
-        case StaticSum(constructors):
-            return tuple(
-                (n, tuple(_static_key(t, sizes) for t in payload))
-                for n, payload in constructors
-            )
-        case _:
-            return static
 
 
 def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:

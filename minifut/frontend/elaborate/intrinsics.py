@@ -33,9 +33,7 @@ def _natural(call: Call, number: Value, what: str) -> Size:
     message = (f"{what} ", number.atom, " is negative")
     checks.check_not_negative(call.work, number, message, call.location)
     size = size_of(number)
-    name = size.as_name
-    if name is not None:
-        call.work.sizes.add(name)
+    call.work.assume_natural(size)
     return size
 
 
@@ -45,9 +43,7 @@ def _iota(call: Call) -> Value:
     message = ("Range 0..1..<", number.atom, " is invalid.")
     checks.check_not_negative(work, number, message, call.location)
     size = size_of(number)
-    name = size.as_name
-    if name is not None:
-        work.sizes.add(name)
+    work.assume_natural(size)
     return arrays.iota(work, size)
 
 

@@ -85,6 +85,10 @@ def apply_named(
         if folded is not None:
             return folded
     size = track(name, operands) if type_ == I64 else None
+    if name == "div" and size is not None:
+        # The dividend may have wrapped around; a size has not.
+        is_size = checks.never_negative(work, size_of(operands[0]))
+        size = size if is_size else None
     if size is not None:
         known, same = size.as_constant, size.as_name
         if known is not None and -(2**63) <= known < 2**63:

@@ -67,9 +67,7 @@ def _length(
             count = work.size_leaf(length)
             valid = work.op("le", constant(0, I64), count)
             checks.check(work, valid, _message(exp, start, second, end), exp.location)
-        name = length.as_name
-        if name is not None:
-            work.sizes.add(name)
+        work.assume_natural(length)
         return length
     return _general(exp, work, start, second, end, step)
 
@@ -120,7 +118,7 @@ def _general(
             conditions.append(work.op("lt", width, zero))
         valid = checks.all_of(work, conditions)
         checks.check(work, valid, _message(exp, start, second, end), exp.location)
-    work.sizes.add(count.atom)  # type: ignore[arg-type]
+    work.assume_natural(size_of(count))
     return size_of(count)
 
 

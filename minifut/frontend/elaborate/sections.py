@@ -93,7 +93,7 @@ def operator_section(
     def call(c: Call) -> Value:
         return apply(work, function, (c.arguments[0], right), c.location, c.expected)
 
-    return Primitive(str(exp.operator.name), 1, call)
+    return Primitive(str(exp.operator.name), 1, call, captured=(function, right))
 
 
 def project_section(exp: syntax.ProjectSection, env: Environment, work: Work) -> Value:
@@ -116,6 +116,7 @@ def index_section(exp: syntax.IndexSection, env: Environment, work: Work) -> Val
         "index",
         1,
         lambda c: arrays.index(c.work, c.arguments[0], parts, exp.location),
+        captured=_parts(parts),
     )
 
 
@@ -136,7 +137,20 @@ def mixed_section(exp: syntax.UpdateSection, env: Environment, work: Work) -> Va
                 value = arrays.index(c.work, value, step, exp.location)
         return value
 
-    return Primitive("projection", 1, call)
+    captured = [v for s in steps if not isinstance(s, str) for v in _parts(s)]
+    return Primitive("projection", 1, call, captured=tuple(captured))
+
+
+def _parts(parts: list[IndexPart]) -> tuple[Value, ...]:
+    """The scalars in indices and slices."""
+    found: list[Value] = []
+    for part in parts:
+        if isinstance(part, Leaf):
+            found.append(part)
+        else:
+            bounds = (part.start, part.stop, part.step)
+            found += [b for b in bounds if b is not None]
+    return tuple(found)
 
 
 # --- coercions ---------------------------------------------------------------------

@@ -188,6 +188,8 @@ def scatter(call: Call, rank: int) -> Value:
     destination, indices, given = call.arguments
     assert isinstance(indices, Array)
     width = indices.size
+    if not values.leaves(destination):
+        return destination
     own = values.array_sizes(destination)
     given = with_width(call, given, width)
     given = coerce(work, given, [width, *own[rank:]])

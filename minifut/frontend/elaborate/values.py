@@ -106,13 +106,15 @@ PrimitiveCall: TypeAlias = "Callable[[Call], Value]"
 
 @dataclass(slots=True, eq=False)
 class Primitive:
-    """A function of the elaborator, applied once `arity` arguments are there."""
+    """A function of the elaborator, applied once `arity` arguments are there.
+    `captured` are the values that `call` itself holds."""
 
     name: str
     arity: int
     call: PrimitiveCall
     arguments: tuple[Value, ...] = ()
     instance: Instance | None = None
+    captured: tuple[Value, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LARGEST_TRACKED_SIZE = 8
 """terms of a polynomial beyond which an i64 is no longer tracked as a size"""
+LARGEST_FACTOR = 1 << 40
+"""arithmetic with greater factors is not about sizes, and wraps"""
 
 
 class Work:
@@ -46,6 +48,8 @@ class Work:
         """arrays known to be 0, 1, ... of that length"""
         self.sizes: set[Name] = set()
         """i64 variables known not to be negative"""
+        self.assumed: list[Name] = []
+        """those of them that were found out by a check, in order"""
         self.warn: Callable[[Location, str], None] = lambda _, __: None
         """tell the user of something dubious"""
         self.warns_of_checks = False
@@ -100,9 +104,18 @@ class Work:
 
     # --- nesting ---
 
+    def assume_natural(self, size: Size) -> None:
+        """A check has been made: from here on the size is not negative."""
+        name = size.as_name
+        if name is not None and name not in self.sizes and not self.unsafe:
+            self.sizes.add(name)
+            self.assumed.append(name)
+
     @contextmanager
     def nested(self) -> Iterator[Builder]:
-        """Statements go to an inner body for a while."""
+        """Statements go to an inner body for a while; it may not be run, so that what
+        its checks find out is forgotten."""
+        known = len(self.assumed)
         outer = self.build
         attributes = self.attributes
         self.build = outer.nested()
@@ -112,6 +125,8 @@ class Work:
         finally:
             self.build = outer
             self.attributes = attributes
+            self.sizes.difference_update(self.assumed[known:])
+            del self.assumed[known:]
 
     @contextmanager
     def at_top(self) -> Iterator[None]:
@@ -211,4 +226,6 @@ def track(name: str, operands: tuple[Leaf, ...]) -> Size | None:
         case _:
             return None
     degree = max((len(monomial) for monomial, _ in result.terms), default=0)
-    return result if degree <= 4 and len(result.terms) <= LARGEST_TRACKED_SIZE else None
+    largest = max((abs(c) for _, c in result.terms), default=0)
+    is_plain = len(result.terms) <= LARGEST_TRACKED_SIZE and largest <= LARGEST_FACTOR
+    return result if degree <= 4 and is_plain else None

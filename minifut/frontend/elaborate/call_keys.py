@@ -1,0 +1,103 @@
+"""What tells one way of calling a shared function from another.
+
+Equal keys mean that the same core function serves both calls: the structure of the
+arguments is the same, the same sizes are equal or known numbers, and functions among
+the arguments are the same code with nothing in it that only the caller sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.environment import SizeParameter
+from minifut.frontend.elaborate.free import free_variables
+from minifut.frontend.elaborate.static_types import (
+    Static,
+    StaticArray,
+    StaticRecord,
+    StaticSum,
+)
+from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64, ScalarType, shape_of
+from minifut.names import Name
+
+INLINE = "inline"
+"""the key of what cannot be passed to a shared function"""
+
+
+@dataclass(slots=True, eq=False)
+class Sizes:
+    """The distinct sizes of a call, numbered in order of appearance."""
+
+    numbers: dict[Size, int] = field(default_factory=dict)
+
+    def key(self, size: Size | None) -> Hashable:
+        """Equal for calls that may share a function."""
+        if size is None or size.as_constant is not None:
+            return None if size is None else ("is", size.as_constant)
+        return self.numbers.setdefault(size, len(self.numbers))
+
+
+def key_of(value: Value, sizes: Sizes, known: set[Name]) -> Hashable:
+    """The key of an argument; `known` are the names that all functions see."""
+    match value:
+        case Leaf(_, type_, size):
+            if type_ == I64 and size is not None and size in sizes.numbers:
+                return ("size", sizes.numbers[size])
+            return str(type_) if isinstance(type_, ScalarType) else type_.element
+        case values.Record(fields):
+            inner = [(name, key_of(v, sizes, known)) for name, v in fields.items()]
+            return INLINE if any(k == INLINE for _, k in inner) else tuple(inner)
+        case values.Array(size, element):
+            key, inner_key = sizes.key(size), key_of(element, sizes, known)
+            return INLINE if inner_key == INLINE else ("array", key, inner_key)
+        case values.Sum(type_, own):
+            dims = tuple(sizes.key(s) for leaf in own for s in shape_of(leaf.type))
+            return ("sum", static_key(type_, sizes), dims)
+        case Primitive(_, _, call, ()) if is_closed(value, known):
+            return ("primitive", id(call))
+        case Closure(_, _, body, env, ()) if is_closed(value, known):
+            return ("closure", id(body), id(env))
+        case _:
+            return INLINE
+
+
+def is_closed(value: object, known: set[Name]) -> bool:
+    """Does it refer to nothing but what every function of the program sees?"""
+    match value:
+        case Leaf(atom, _):
+            return not isinstance(atom, Name) or atom in known
+        case Primitive(_, _, _, arguments, _, captured):
+            return all(is_closed(v, known) for v in (*arguments, *captured))
+        case Closure(_, _, body, env, ()):
+            if value.definition is not None:
+                return not value.definition.scheme_parameters
+            found = (env.term(name) for name, _ in free_variables(body))
+            return all(is_closed(term, known) for term in found)
+        case values.Array() | values.Record() | values.Sum():
+            return not values.has_function(value) and all(
+                is_closed(leaf, known) for leaf in values.leaves(value)
+            )
+        case values.Known() | SizeParameter():
+            return False
+        case _:
+            return True
+
+
+def static_key(static: Static, sizes: Sizes) -> Hashable:
+    """Equal for types that may share a function."""
+    match static:
+        case StaticArray(size, element):
+            return ("array", sizes.key(size), static_key(element, sizes))
+        case StaticRecord(fields):
+            return tuple((n, static_key(t, sizes)) for n, t in fields)
+        case StaticSum(constructors):
+            return tuple(
+                (n, tuple(static_key(t, sizes) for t in payload))
+                for n, payload in constructors
+            )
+        case _:
+            return static
