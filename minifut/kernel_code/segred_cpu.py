@@ -10,17 +10,19 @@ A work-group of one work-item runs through units (chunks of segments) one by one
             for j in chunk by 64:  for l < 64:  acc[l] = acc[l] + xs[i, j + l]
             combine acc[0:64] in halves
         for the rest:              s = s + xs[i, j]
-        result[i] = s, or partial[unit] = s if the segment has several chunks
+        partial[unit] = s
 
 The inner loop over 64 independent lanes is what the device's compiler turns into vector
 instructions, map part included, for any tuple of scalars; it takes elements in turn, so
-the operator must commute. Otherwise a chunk is reduced in four parts side by side, which
-are combined in order: one running value alone is bound by the latency of its operator.
-Heavy bodies (loops, checks, arrays) go element by element.
+the operator must commute. Otherwise a chunk is reduced in four parts side by side,
+which are combined in order: one running value alone is bound by the latency of its
+operator. Heavy bodies (loops, checks, arrays) go element by element.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
-do. A second kernel combines the partial results of each segment in order.
+do. A second kernel combines the partial results of each segment in order. Segments that
+are a single chunk have a kernel of their own, which writes results at once; of the
+kernels only those that run are ever built.
 """
 
 from __future__ import annotations
@@ -86,7 +88,8 @@ def by_row(
 ) -> None:
     """Each unit is a chunk of one row."""
     units = cut(host, sizes[:-1], sizes[-1], reduction.smallest)
-    partials = reduce_units(host, reduction, units, results)
+    reduce_segments(host, reduction, units, results)
+    partials = reduce_units(host, reduction, units)
     chunked = [per_chunk(p, rows, units) for p in partials]
     combine_chunks(host, reduction, units, chunked, results, rows)
 
@@ -101,47 +104,60 @@ def per_chunk(partial: Array, rows: Size, units: Units) -> Array:
     )
 
 
+def reduce_segments(
+    host: HostBuilder, reduction: Reduction, units: Units, results: list[Array]
+) -> None:
+    """Reduce whole segments, when each is a single chunk: little is done per segment,
+    for there may be many short ones."""
+    k = host.kernel("reduce_segments")
+    whole = (kc.Literal(0, kc.LONG), k.size_value(units.length))
+    with each_unit(k, units, units.segments) as (unit, at, _):
+        state = reduce_range(k, reduction, at.indices, whole)
+        state.save(results, (unit,))
+    host.launch(k, units.groups * (ONE - units.several), 1)
+
+
 def reduce_units(
-    host: HostBuilder,
-    reduction: Reduction,
-    units: Units,
-    results: list[Array] | None,
-    always: bool = True,
+    host: HostBuilder, reduction: Reduction, units: Units, always: bool = False
 ) -> list[Array]:
     """Reduce each unit; the arrays of partial results, one per unit.
 
-    Segments of a single chunk go to `results` if given. Unless `always`, nothing is
-    done when there is a single chunk.
+    Unless `always`, nothing is done when segments are single chunks.
     """
-    spare = units.several if results is not None or not always else ONE
+    some = ONE if always else units.several
     partials = [
-        host.allocate(element_of(t), (units.count * spare, *host.shape(t)), "partial")
+        host.allocate(element_of(t), (units.count * some, *host.shape(t)), "partial")
         for t in reduction.types
     ]
     k = host.kernel("reduce")
     with each_unit(k, units, (*units.segments, units.chunks)) as (unit, at, _):
-        segment, chunk = at.indices[:-1], at.indices[-1]
-        state = State(k, reduction.operators)
-        state.reset()
-        first, last = bounds(k, units, chunk)
-        start: kc.Expression = first
-        if reduction.light:
-            start = k.declare("start", first)
-            by = reduce_lanes if reduction.lanes else reduce_parts
-            with k.branch(last - first >= LANES):
-                by(k, reduction, state, segment, (first, last), start)
-        with k.loop("i", last, start) as index:
-            values = reduction.visit(k, segment, index)
-            state.combine(values, reassociate=True)
-        if results is None:
-            state.save(partials, (unit,))
-        else:
-            with k.branch(k.size_value(units.chunks).equals(1)):
-                state.save(results, (unit,))
-            with k.otherwise():
-                state.save(partials, (unit,))
-    host.launch(k, units.groups if always else units.groups * units.several, 1)
+        ends = bounds(k, units, at.indices[-1])
+        state = reduce_range(k, reduction, at.indices[:-1], ends)
+        state.save(partials, (unit,))
+    host.launch(k, units.groups * some, 1)
     return partials
+
+
+def reduce_range(
+    k: KernelBuilder,
+    reduction: Reduction,
+    segment: list[kc.Variable],
+    ends: tuple[kc.Expression, kc.Expression],
+) -> State:
+    """Reduce the elements of a segment from the first to before the last."""
+    first, last = ends
+    state = State(k, reduction.operators)
+    state.reset()
+    start = first
+    if reduction.light:
+        start = k.declare("start", first)
+        by = reduce_lanes if reduction.lanes else reduce_parts
+        with k.branch(last - first >= LANES):
+            by(k, reduction, state, segment, ends, start)
+    with k.loop("i", last, start) as index:
+        values = reduction.visit(k, segment, index)
+        state.combine(values, reassociate=True)
+    return state
 
 
 def reduce_lanes(

@@ -93,7 +93,7 @@ def by_row(
     else:
         first = replace(reduction, operands_out=scanned)
         second = replace(reduction, outs=[])
-    partials = reduce_units(host, first, units, None, always=not light)
+    partials = reduce_units(host, first, units, always=not light)
     prefixes(
         host, reduction, units, [per_chunk(p, rows, units) for p in partials], rows
     )

@@ -80,7 +80,6 @@ from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.program import Instance, Program, Schedules
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
-from minifut.opencl.runtime.schedules import Schedules
 
 __all__ = [
     "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance",
