@@ -216,9 +216,7 @@ class CodeBuilder:
         """An atomic update; gives the old value."""
         self.use(memory, written=True)
         old = self.declare(base, type_=kc.VectorType(memory.element))
-        self.emit(
-            kc.AtomicUpdate(function, memory, self._index(index), operands, old)
-        )
+        self.emit(kc.AtomicUpdate(function, memory, self._index(index), operands, old))
         return old
 
     def private_memory(self, element: ScalarType, count: int, base: str) -> kc.Memory:
@@ -237,7 +235,7 @@ class CodeBuilder:
             self.prologue.append(kc.DeclareArray(memory, count))
         return memory
 
-    # --- groups and failures ------------------------------------------------------------
+    # --- groups and failures ----------------------------------------------------------
 
     def identity(self, function: str, dimension: int = 0) -> kc.Expression:
         """`get_global_id` and its kin, as an i64."""

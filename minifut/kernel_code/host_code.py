@@ -146,7 +146,9 @@ def _replicate(host: HostBuilder, stm: Stm, exp: core.Replicate) -> None:
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         value = k.atom(exp.value)
-        k.write(made, at, k.read(value, at[outer:]) if isinstance(value, Array) else value)
+        k.write(
+            made, at, k.read(value, at[outer:]) if isinstance(value, Array) else value
+        )
 
     host.each("replicate", made.shape, visit)
     host.bind(stm.pattern[0], made)
@@ -267,9 +269,7 @@ def _match(host: HostBuilder, stm: Stm, exp: core.Match) -> None:
         condition: Atom = Constant(True, BOOL)
         for scrutinee, wanted in zip(scrutinees, case.values, strict=True):
             if wanted is not None:
-                equal = core.ScalarOp(
-                    operator("eq", wanted.type), (scrutinee, wanted)
-                )
+                equal = core.ScalarOp(operator("eq", wanted.type), (scrutinee, wanted))
                 test = host.scalar(equal, BOOL, "fits")
                 both = core.ScalarOp(operator("and", BOOL), (condition, test))
                 condition = host.scalar(both, BOOL, "fits")

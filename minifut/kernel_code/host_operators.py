@@ -3,8 +3,8 @@
     add_i32   wrap_i32({0} + {1})          lt_f32   ({0} < {1})
 
 Integers and bools are Python's, floats NumPy scalars. The functions named here stand in
-`minifut.opencl.runtime.host_scalars`. All other operators (they are rare between kernels) run
-in a kernel of one point, so that they mean the same everywhere.
+`minifut.opencl.runtime.host_scalars`. All other operators (they are rare between
+kernels) run in a kernel of one point, so that they mean the same everywhere.
 """
 
 from __future__ import annotations

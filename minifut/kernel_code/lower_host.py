@@ -112,7 +112,7 @@ class HostBuilder:
         """An integer atom as a size."""
         return as_index(self.atom(atom))
 
-    # --- scalars ------------------------------------------------------------------------
+    # --- scalars ----------------------------------------------------------------------
 
     def own_scalar(self, name: Name, type_: ScalarType) -> Name:
         """A scalar variable of the host, under the name of the program."""
@@ -143,9 +143,11 @@ class HostBuilder:
         exp = kernels.GetParameter(parameter)
         return Size.of(self.scalar(exp, I64, parameter.kind))
 
-    # --- memory -------------------------------------------------------------------------
+    # --- memory -----------------------------------------------------------------------
 
-    def allocate(self, element: ScalarType, shape: tuple[Size, ...], base: str) -> Array:
+    def allocate(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
         """A new row-major array; sizes in variables of the host."""
         memory = kc.Memory(self.names.fresh(base), element)
         self.emit(kc.Allocate(memory, product(shape)))
@@ -183,7 +185,7 @@ class HostBuilder:
         nest = import_module(f"minifut.kernel_code.nest_{self.schedule}")
         nest.launch_nest(self, base, shape, visit, heavy=False, parallel=True)
 
-    # --- kernels ------------------------------------------------------------------------
+    # --- kernels ----------------------------------------------------------------------
 
     def kernel(self, base: str) -> KernelBuilder:
         """A builder for a new kernel."""
@@ -215,7 +217,7 @@ class HostBuilder:
         sizes = tuple(Size.constant(g) for g in group)
         self.emit(kc.Launch(kernel, grid, sizes, tuple(arguments)))
 
-    # --- binding ------------------------------------------------------------------------
+    # --- binding ----------------------------------------------------------------------
 
     def bind(self, bound: Param, value: HostValue) -> None:
         """Bind a pattern element. An Array of rank 0 for a scalar is read now."""
@@ -226,7 +228,7 @@ class HostBuilder:
             return
         self.values[bound.name] = value
 
-    # --- statements -----------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------
 
     def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
         """Lower statements in order."""

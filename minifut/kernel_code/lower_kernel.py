@@ -3,10 +3,10 @@
     let y: f32 = add_f32(x, 1f32)        float y = x + 1.0f;
     let ys' = ys with [i] = y            ys[i] = y;            (in place where allowed)
 
-A scalar is a variable, an array a view of a memory (`Array`). Arrays made by a thread lie
-in private memory when small and constant, else in global scratch memory with a part for
-each running thread; for that their size must be known to the host. What cannot be done
-raises `NotInKernel`, and the host runs the points one after the other instead.
+A scalar is a variable, an array a view of a memory (`Array`). Arrays made by a thread
+lie in private memory when small and constant, else in global scratch memory with a part
+for each running thread; for that their size must be known to the host. What cannot be
+done raises `NotInKernel`, and the host runs the points one after the other instead.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class KernelBuilder(CodeBuilder):
 
     # --- memory -----------------------------------------------------------------------
 
-    def new_array(self, element: ScalarType, shape: tuple[Size, ...], base: str) -> Array:
+    def new_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
         """Memory of this thread: private if small, else its part of scratch memory."""
         count = product(shape)
         known = count.as_constant
@@ -184,9 +186,8 @@ class KernelBuilder(CodeBuilder):
 
     def copy(self, target: Array, source: Array) -> None:
         """Element by element, unless they are the same."""
-        if target.memory == source.memory:
-            if (target.offset, target.strides) == (source.offset, source.strides):
-                return
+        if target.with_shape(source.shape) == source:
+            return
         self.each(
             target.shape,
             lambda at: self.write(target, at, self.read(source, at)),
@@ -229,7 +230,7 @@ class KernelBuilder(CodeBuilder):
         return self.body(function.body)
 
     def define(self, bound: core.Param, exp: kc.Expression) -> None:
-        """Bind a scalar, kept in a variable; sizes known to the host stay expressions."""
+        """Bind a scalar, kept in a variable unless it is a size that the host knows."""
         if isinstance(exp, kc.SizeValue) and self.is_of_host(exp.size):
             self.values[bound.name] = exp
         else:

@@ -12,7 +12,6 @@ from minifut.analysis.in_place import InPlace, in_place_updates
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Program
 from minifut.ir.parser import names_after
-from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.free_memory import free_memory
@@ -25,8 +24,7 @@ from minifut.names import Name
 
 @dataclass(slots=True)
 class EntryCode:
-    """An entry point: its core function, and the shapes of its array results in terms
-    of the function's parameters and results."""
+    """An entry point with its core function."""
 
     entry: core.Entry
     function: core.Function
@@ -144,9 +142,7 @@ def _constants(
             if isinstance(bound.type, ScalarType):
                 build.constant_scalars[bound.name] = bound.type
     body = free_memory(kc.HostBlock(tuple(host.statements)), tuple(results))
-    function = kc.HostFunction(
-        build.names.fresh("constants"), (), body, tuple(results)
-    )
+    function = kc.HostFunction(build.names.fresh("constants"), (), body, tuple(results))
     return function, tuple(names)
 
 
@@ -155,8 +151,5 @@ def _seen(host: HostBuilder, bound: core.Param, value: HostValue) -> HostValue:
     if isinstance(value, Array):
         assert isinstance(bound.type, ArrayType)
         memory = kc.Memory(bound.name, value.memory.element)
-        shape = bound.type.shape
-        return whole(memory, shape)
+        return whole(memory, host.shape(bound.type))
     return bound.name
-
-

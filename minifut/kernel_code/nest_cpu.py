@@ -11,9 +11,9 @@
         at += end - j0; j0 = 0; row++
     }
 
-So any shape keeps all cores busy and the inner loop long. The host chooses the chunk when
-it runs: some stretches per core, for balance, but none so short that starting it costs
-more than doing it.
+So any shape keeps all cores busy and the inner loop long. The host chooses the chunk
+when it runs: some stretches per core, for balance, but none so short that starting it
+costs more than doing it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     for all i < n, j < m: body        one work-item a point, innermost fastest, so that
                                       neighbours touch neighbouring memory
 
-The number of work-items is limited: each takes further points at the distance of the whole
-grid, which also bounds the scratch memory that threads may need.
+The number of work-items is limited: each takes further points at the distance of the
+whole grid, which also bounds the scratch memory that threads may need.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import Size, minimum, product
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.nest_cpu import Visit, unravel
 
 if TYPE_CHECKING:

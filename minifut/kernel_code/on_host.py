@@ -1,7 +1,8 @@
 """What cannot run in a kernel runs point by point on the host: slow, but right.
 
-A `SegMap` becomes host loops. A reduction, scan or histogram whose body is the trouble is
-split: the body as a `SegMap` that returns its values as arrays, then the operation on those.
+A `SegMap` becomes host loops. A reduction, scan or histogram whose body is the trouble
+is split: the body as a `SegMap` that returns its values as arrays, then the operation
+on those.
 """
 
 from __future__ import annotations
@@ -84,9 +85,7 @@ def map_on_host(host: HostBuilder, statement: Stm, operation: kernels.SegMap) ->
                 finish(host, space, output, result)
             return
         name = space.indices[depth]
-        bound = host.scalar(
-            core.SizeExp(host.size(space.sizes[depth])), I64, "bound"
-        )
+        bound = host.scalar(core.SizeExp(host.size(space.sizes[depth])), I64, "bound")
         host.own_scalar(name, I64)
         with host.nested() as inner:
             nest(depth + 1)
@@ -124,7 +123,10 @@ def write_if_inside(
     for atom, size in zip(where, output.shape, strict=False):
         index = host.atom(atom)
         bound = host.scalar(core.SizeExp(size), I64, "bound")
-        for op, pair in (("le", (core.Constant(0, I64), index)), ("lt", (index, bound))):
+        for op, pair in (
+            ("le", (core.Constant(0, I64), index)),
+            ("lt", (index, bound)),
+        ):
             test = host.scalar(core.ScalarOp(operator(op, I64), pair), BOOL, "inside")
             both = core.ScalarOp(operator("and", BOOL), (condition, test))
             condition = host.scalar(both, BOOL, "inside")
@@ -132,5 +134,3 @@ def write_if_inside(
         places = tuple(host.index(atom) for atom in where)
         write(host, output.row(places), value_of(host, value))
     host.emit(kc.HostIf(condition, kc.HostBlock(tuple(then)), kc.HostBlock(())))
-
-

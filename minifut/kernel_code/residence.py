@@ -10,7 +10,18 @@ same array, ifs and loops.
 from __future__ import annotations
 
 from minifut.analysis.in_place import InPlace
-from minifut.ir.core import Atom, Body, Copy, If, Loop, Match, Opaque, Stm, Trace, Update
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Copy,
+    If,
+    Loop,
+    Match,
+    Opaque,
+    Stm,
+    Trace,
+    Update,
+)
 from minifut.names import Name
 
 
@@ -60,9 +71,7 @@ class Residence:
             if name is None or (found is not None and name != found):
                 return None
             found = name
-        inside = {
-            p.name for body in bodies for s in body.statements for p in s.pattern
-        }
+        inside = {p.name for body in bodies for s in body.statements for p in s.pattern}
         return None if found in inside else found
 
     def stays(self, loop: Loop, position: int) -> bool:

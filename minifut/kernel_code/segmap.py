@@ -18,13 +18,21 @@ from minifut.ir.types import ArrayType, shape_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
-from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
-MIXED = (core.Assert, core.Apply, core.Loop, core.Replicate, core.Iota, core.Concat, core.Manifest,
-            core.Update, kernels.SegMap)  # fmt: skip
+MIXED = (
+    core.Assert,
+    core.Apply,
+    core.Loop,
+    core.Replicate,
+    core.Iota,
+    core.Concat,
+    core.Manifest,
+    core.Update,
+    kernels.SegMap,
+)
 
 
 def lower(
@@ -60,7 +68,9 @@ def lower(
 def is_simple(operation: kernels.SegMap) -> bool:
     """Whether points may be mixed: they only compute scalars and write each to a place
     of its own, and cannot fail."""
-    return all(isinstance(r, kernels.Returns) for r in operation.body.result) and not any(
+    return all(
+        isinstance(r, kernels.Returns) for r in operation.body.result
+    ) and not any(
         isinstance(node, MIXED)
         or (
             isinstance(node, core.Stm)
@@ -86,9 +96,7 @@ def output_of(
                 raise NotInKernel("rows of different sizes")
             element = bound.type
             assert isinstance(element, ArrayType)
-            return host.allocate(
-                element.element, host.shape(element), bound.name.base
-            )
+            return host.allocate(element.element, host.shape(element), bound.name.base)
         case kernels.WriteReturns(array, _, _):
             target = host.array(array)
             if bound.name in host.in_place.updates:
@@ -115,31 +123,25 @@ def run_points(
         match result:
             case kernels.Returns(value):
                 k.write(output, indices, k.atom(value))
-            case kernels.WriteReturns(_, shape, writes):
+            case kernels.WriteReturns(_, _, writes):
                 for where, value in writes:
-                    write_if_inside(k, output, shape, where, value)
+                    write_if_inside(k, output, where, value)
 
 
 def write_if_inside(
     k: KernelBuilder,
     output: Array,
-    shape: tuple[core.Size, ...],
     where: tuple[core.Atom, ...],
     value: core.Atom,
 ) -> None:
     """`output[where] = value`, unless an index is out of bounds."""
-    del shape
     inside: kc.Expression | None = None
     places: list[kc.Expression] = []
     for atom, size in zip(where, output.shape, strict=False):
         index = k.named(kc.Cast(k.scalar(atom), kc.LONG), "place")
         places.append(index)
-        test = kc.Binary(
-            "&&", index >= 0, index < k.size_value(size), kc.TRUTH
-        )
+        test = kc.Binary("&&", index >= 0, index < k.size_value(size), kc.TRUTH)
         inside = test if inside is None else kc.Binary("&&", inside, test, kc.TRUTH)
     assert inside is not None
     with k.branch(inside):
         k.write(output, tuple(places), k.atom(value))
-
-

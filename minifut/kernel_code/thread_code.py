@@ -13,7 +13,6 @@ from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
-from minifut.names import Name
 
 # --- scalars --------------------------------------------------------------------------
 
@@ -35,9 +34,7 @@ def _scalar_op(k: KernelBuilder, stm: Stm, exp: core.ScalarOp) -> None:
             )  # fmt: skip
             k.bind(stm.pattern[0].name, k.size_value(size))
             return
-    k.define(
-        stm.pattern[0], kc.Operation(op, operands, kc.VectorType(op.result))
-    )
+    k.define(stm.pattern[0], kc.Operation(op, operands, kc.VectorType(op.result)))
 
 
 def _size(k: KernelBuilder, stm: Stm, exp: core.SizeExp) -> None:
@@ -132,7 +129,9 @@ def _reshape(k: KernelBuilder, stm: Stm, exp: core.Reshape) -> None:
     array = k.array(exp.array)
     shape = tuple(k.resolve(size) for size in exp.shape)
     if len(shape) == array.rank:
-        view: Array | None = array.with_shape(shape) if _same_shape(array, shape) else None
+        view: Array | None = (
+            array.with_shape(shape) if _same_shape(array, shape) else None
+        )
     else:
         view = None
     view = view or array.reshape(shape)
@@ -176,7 +175,9 @@ def _manifest(k: KernelBuilder, stm: Stm, exp: core.Manifest) -> None:
 # --- control --------------------------------------------------------------------------
 
 
-def _variables(k: KernelBuilder, pattern: tuple[Param, ...]) -> list[kc.Variable | None]:
+def _variables(
+    k: KernelBuilder, pattern: tuple[Param, ...]
+) -> list[kc.Variable | None]:
     """A variable for each scalar; None for arrays."""
     return [
         k.declare(p.name.base, type_=kc.VectorType(p.type))
@@ -266,7 +267,9 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[kc.Variable | Array]:
     own = {p.name for p in exp.parameters}
     initial = [k.atom(atom) for atom in exp.initial]
     places: list[kc.Variable | Array] = []
-    for position, (bound, value) in enumerate(zip(exp.parameters, initial, strict=True)):
+    for position, (bound, value) in enumerate(
+        zip(exp.parameters, initial, strict=True)
+    ):
         if isinstance(value, kc.Expression):
             places.append(k.declare(bound.name.base, value))
             continue
@@ -295,9 +298,8 @@ def _again(
     for place, result in zip(places, results, strict=True):
         if isinstance(place, Array):
             assert isinstance(result, Array)
-            if place.memory == result.memory and place.offset == result.offset:
-                if place.strides == result.strides:
-                    continue
+            if place.with_shape(result.shape) == result:
+                continue
             if result.memory in memories:
                 aside = k.new_array(result.memory.element, place.shape, "aside")
                 k.copy(aside, result)

@@ -2,9 +2,9 @@
 
     text = module_text(program, schedule="cpu", name="axpy")
 
-It imports `minifut.opencl.runtime` and holds the kernels as OpenCL C, the host functions as
-Python and, as data, the entry points, failures and parameters. Without a schedule it holds
-both, and the kind of the device decides when it is loaded.
+It imports `minifut.opencl.runtime` and holds the kernels as OpenCL C, the host
+functions as Python and, as data, the entry points, failures and parameters. Without a
+schedule it holds both, and the kind of the device decides when it is loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from minifut.opencl.print_c import PRELUDE, kernel_text, parameter_types
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
 
 
-def module_text(program: Program, *, schedule: str | None, name: str = "program") -> str:
+def module_text(
+    program: Program, *, schedule: str | None, name: str = "program"
+) -> str:
     """The text of the module for one schedule, or (None) for both."""
     wanted = ("cpu", "gpu") if schedule is None else (schedule,)
     parts = [_Part(lower_program(program, s), name) for s in wanted]
@@ -69,7 +71,7 @@ class _Part:
         functions = [self.printer.function(f) for f in self.lowered.functions]
         constants = ""
         if self.lowered.constants is not None:
-            functions.append(self.printer.function(self.lowered.constants))
+            functions.append(self.printer.function(self.lowered.constants, False))
             constants = self.printer.names.text(self.lowered.constants.name)
         quiet = uses_floats("\n".join(functions))
         entries, wrappers = [], []
@@ -77,12 +79,13 @@ class _Part:
             wrapper, described = self.entry(code, quiet)
             wrappers.append(wrapper)
             entries.append(described)
+        parameters = "".join(_parameter(p) for p in self.lowered.parameters)
         lines = [
             f"program_{schedule} = rt.Program(",
             f"    name={self.name!r}, schedule={schedule!r}, prelude=PRELUDE,",
             f"    kernels=({kernels}\n    ),",
             f"    failures=({''.join(self.failure(f) for f in self.failures)}\n    ),",
-            f"    parameters=({''.join(map(_parameter, self.lowered.parameters))}\n    ),",
+            f"    parameters=({parameters}\n    ),",
             f"    entries=({''.join(entries)}\n    ),",
         ]
         lines.append('    options=("-w",),')
@@ -91,24 +94,19 @@ class _Part:
         return "\n\n".join([*functions, *wrappers, "\n".join([*lines, ")"])]) + "\n"
 
     def kernel(self, kernel: kc.Kernel) -> str:
-        types = "".join(f'"{t}", ' for t in parameter_types(kernel))
+        types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local: object = kernel.group_size
         if kernel.group_size is not None and len(kernel.group_size) == 1:
             local = kernel.group_size[0]
         text = _literal(kernel_text(kernel))
-        return f'\n        rt.Kernel("{kernel.name}", ({types}), {text}, {local}),'
+        return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}),'
 
     def failure(self, failure: kc.Failure) -> str:
-        parts = "".join(
-            f"{part if isinstance(part, str) else str(part)!r}, "
-            if not isinstance(part, str)
-            else f"{part!r}, "
-            for part in failure.message
-        )
-        places = "".join(f"{place!r}, " for place in failure.backtrace)
-        return f"\n        rt.Failure(({parts}), ({places})),"
+        parts = _tuple([repr(str(part)) for part in failure.message])
+        places = _tuple([repr(place) for place in failure.backtrace])
+        return f"\n        rt.Failure({parts}, {places}),"
 
-    # --- entry points ---------------------------------------------------------------------
+    # --- entry points -----------------------------------------------------------------
 
     def entry(self, code: EntryCode, quiet: bool) -> tuple[str, str]:
         """The function that the runtime calls, and the description of the entry."""
@@ -127,15 +125,16 @@ class _Part:
         indent = "        " if quiet else "    "
         lines.append(f"{indent}{left}= {call}" if left else f"{indent}{call}")
         hidden = len(results) - sum(t.leaves for t in entry.results)
-        leaves = "".join(f"{self.leaf(p)}, " for p in function.results[hidden:])
-        lines.append(f"    return ({leaves})")
+        leaves = _tuple([self.leaf(p) for p in function.results[hidden:]])
+        lines.append(f"    return {leaves}")
         parameters = iter(function.parameters[entry.sizes :])
         outs = iter(function.results[hidden:])
-        size_texts = "".join(f'"{names.text(s)}", ' for s in sizes)
+        takes = [self.value(t, parameters, sizes) for t in entry.parameters]
+        gives = [self.value(t, outs, []) for t in entry.results]
         described = (
-            f"\n        rt.Entry({entry.name!r}, {wrapper}, ({size_texts}),"
-            f"\n            ({''.join(self.value(t, parameters, sizes) + ', ' for t in entry.parameters)}),"
-            f"\n            ({''.join(self.value(t, outs, []) + ', ' for t in entry.results)})),"
+            f"\n        rt.Entry({entry.name!r}, {wrapper}, "
+            f"{_tuple([repr(names.text(s)) for s in sizes])},"
+            f"\n            {_tuple(takes)},\n            {_tuple(gives)}),"
         )
         return "\n".join(lines) + "\n", described
 
@@ -144,8 +143,8 @@ class _Part:
         text = self.printer.names.text(result.name)
         if isinstance(result.type, ScalarType):
             return text
-        shape = "".join(f"{self.printer.size(s)}, " for s in shape_of(result.type))
-        return f"({text}, ({shape}))"
+        shape = _tuple([self.printer.size(s) for s in shape_of(result.type)])
+        return f"({text}, {shape})"
 
     def size_checks(
         self, entry: Entry, parameters: tuple[Param, ...], sizes: list[Name]
@@ -160,8 +159,12 @@ class _Part:
             for size in shape:
                 total = total * size
             name = self.printer.names.text(parameter.name)
-            wanted = "".join(f"[{size}]" for size in shape) + str(element_of(parameter.type))
-            failure = kc.Failure((f"argument {name} does not have the type {wanted}",), ())
+            wanted = "".join(f"[{size}]" for size in shape) + str(
+                element_of(parameter.type)
+            )
+            failure = kc.Failure(
+                (f"argument {name} does not have the type {wanted}",), ()
+            )
             if failure not in self.failures:
                 self.failures.append(failure)
             number = self.failures.index(failure) + 1
@@ -173,9 +176,8 @@ class _Part:
         self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
     ) -> str:
         """A parameter or result of an entry point."""
-        parts, texts = self._value(type_, leaves, sizes)
-        del texts
-        return parts
+        text, _ = self._value(type_, leaves, sizes)
+        return text
 
     def _value(
         self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
@@ -188,26 +190,31 @@ class _Part:
             texts += inner_leaves
         if not type_.parts:
             texts = [self._leaf(next(leaves), sizes) for _ in range(type_.leaves)]
-        text = f"rt.Value({type_.name!r}, {type_.text!r}, ({''.join(t + ', ' for t in texts)})"
+        text = f"rt.Value({type_.name!r}, {type_.text!r}, {_tuple(texts)}"
         if type_.unique or type_.kind != "array":
             text += f", {type_.unique}, {type_.kind!r}"
         if parts:
-            text += f", ({''.join(p + ', ' for p in parts)})"
+            text += f", {_tuple(parts)}"
         return text + ")", texts
 
     def _leaf(self, leaf: Param, sizes: list[Name]) -> str:
         if isinstance(leaf.type, ScalarType):
             return f'rt.Leaf("{leaf.type}")'
-        dimensions = ""
+        dimensions = []
         for size in leaf.type.shape:
             name = size.as_name
             if size.as_constant is not None:
-                dimensions += f"{size.as_constant}, "
+                dimensions.append(str(size.as_constant))
             elif name is not None and name in sizes:
-                dimensions += f'"{self.printer.names.text(name)}", '
+                dimensions.append(repr(self.printer.names.text(name)))
             else:
-                dimensions += "None, "
-        return f'rt.Leaf("{leaf.type.element}", ({dimensions}))'
+                dimensions.append("None")
+        return f'rt.Leaf("{leaf.type.element}", {_tuple(dimensions)})'
+
+
+def _tuple(texts: list[str]) -> str:
+    """A tuple of expressions."""
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _dimension(size: Size, sizes: list[Name]) -> bool:

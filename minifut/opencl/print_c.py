@@ -6,28 +6,16 @@
         ys[i] = x * 2.0f;
     }
 
-Names keep their base and get numbers only where they clash. Helper functions are printed
-only if used. Contraction of a * b + c is off, so that simple maps agree with NumPy to the
-last bit, and on inside `Reassociate`.
+Helper functions are printed only if used. Contraction of a * b + c is off, so that
+simple maps agree with NumPy to the last bit, and on inside `Reassociate`.
 """
 
 from __future__ import annotations
 
-import re
-
-from minifut.ir.core import Constant
-from minifut.ir.scalar_opencl import (
-    constant_text,
-    helper_text,
-    memory_type,
-    register_type,
-    spelling,
-)
-from minifut.ir.sizes import Atom as SizeAtom
-from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
-from minifut.names import Name
+from minifut.opencl.c_expressions import ExpressionPrinter
 
 PRELUDE = """\
 #pragma OPENCL FP_CONTRACT OFF
@@ -42,164 +30,16 @@ PRELUDE = """\
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
 LONG_ATOMICS = "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
 
-_WORDS = """
-    auto break case char const continue default do double else enum extern float for goto
-    if inline int long register restrict return short signed sizeof static struct switch
-    typedef union unsigned void volatile while bool half uchar ushort uint ulong size_t
-    kernel global local constant private image event sampler pipe generic true false
-    failure main abs min max clamp select step sign mix dot cross length distance
-    normalize all any fma mad exp log pow sqrt sin cos tan floor ceil round trunc rint
-    read_only write_only read_write uniform as convert vec_step NAN INFINITY NULL
-    complex imaginary I popcount clz rotate shuffle signbit isnan isinf printf
-""".split()
-RESERVED = frozenset(_WORDS)
-_UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
-
-class Names:
-    """Readable texts for names: the base, with a number where it is taken."""
-
-    def __init__(self, reserved: frozenset[str]) -> None:
-        self._texts: dict[Name, str] = {}
-        self._taken: set[str] = set(reserved)
-        self._next: dict[str, int] = {}
-
-    def text(self, name: Name) -> str:
-        """The text of a name, the same each time."""
-        text = self._texts.get(name)
-        if text is None:
-            base = _UNFIT.sub("_", name.base).strip("_") or "x"
-            if base[0].isdigit():
-                base = f"x{base}"
-            text, number = base, self._next.get(base, 0)
-            while text in self._taken:
-                number += 1
-                text = f"{base}_{number}"
-            self._next[base] = number
-            self._taken.add(text)
-            self._texts[name] = text
-        return text
-
-
-class KernelPrinter:
-    """Prints one kernel; remembers the helpers that it needs."""
+class KernelPrinter(ExpressionPrinter):
+    """Prints one kernel."""
 
     def __init__(self) -> None:
-        self.names = Names(RESERVED)
-        self.helpers: dict[str, None] = {}
+        super().__init__()
         self.lines: list[str] = []
         self.depth = 0
 
-    # --- types and expressions ----------------------------------------------------------
-
-    def type(self, type_: kc.VectorType) -> str:
-        return register_type(type_.scalar, type_.lanes)
-
-    def element(self, memory: kc.Memory) -> str:
-        """The type of an array's elements; f16 is stored as half only globally."""
-        if memory.space != "global" and memory.element.name == "f16":
-            return "float"
-        return memory_type(memory.element)
-
-    def size(self, size: Size) -> str:
-        """A size as a C expression, in parentheses where needed."""
-        if not size.terms:
-            return "0"
-        text = ""
-        for monomial, coefficient in size.terms:
-            factors = [self.size_atom(atom) for atom in monomial]
-            if abs(coefficient) != 1 or not factors:
-                suffix = "L" if abs(coefficient) > 2**31 - 1 else ""
-                factors.insert(0, f"{abs(coefficient)}{suffix}")
-            term = " * ".join(factors)
-            if text:
-                text += f" {'-' if coefficient < 0 else '+'} {term}"
-            else:
-                text = f"-{term}" if coefficient < 0 else term
-        return text
-
-    def size_atom(self, atom: SizeAtom) -> str:
-        match atom:
-            case Name():
-                return self.names.text(atom)
-            case Quotient(dividend, divisor, up):
-                function = "ceil_div" if up else "floor_div"
-                self.helpers[f"{function}_size"] = None
-                return f"{function}_size({self.size(dividend)}, {self.size(divisor)})"
-            case Extreme(operands, greatest):
-                function = "max" if greatest else "min"
-                text = f"(long)({self.size(operands[0])})"
-                for operand in operands[1:]:
-                    text = f"{function}({text}, (long)({self.size(operand)}))"
-                return text
-
-    def exp(self, exp: kc.Expression) -> str:
-        """An expression that may need parentheses inside another."""
-        match exp:
-            case kc.Binary(symbol, left, right, _):
-                return f"{self.primary(left)} {symbol} {self.primary(right)}"
-            case kc.SizeValue(size, _):
-                return self.size(size)
-            case kc.Select(condition, then, otherwise, _):
-                parts = [self.primary(e) for e in (condition, then, otherwise)]
-                return f"{parts[0]} ? {parts[1]} : {parts[2]}"
-            case kc.Operation():
-                text = self.primary(exp)
-                return text[1:-1] if _is_wrapped(text) else text
-        return self.primary(exp)
-
-    def primary(self, exp: kc.Expression) -> str:
-        """An expression that stands alone anywhere."""
-        match exp:
-            case kc.Variable(name, _):
-                return self.names.text(name)
-            case kc.Literal(value, type_):
-                text = constant_text(Constant(value, type_.scalar))
-                return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
-            case kc.Operation(operator, operands, type_):
-                spelled = spelling(operator)
-                for helper in spelled.helpers:
-                    self.helpers[helper] = None
-                width = max([o.type.lanes for o in operands])
-                texts = [self.primary(o) for o in operands]
-                text = spelled.text(*texts, width=width)
-                return text if _is_primary(text) else f"({text})"
-            case kc.Call("!", (operand,), _):
-                return f"(!{self.primary(operand)})"
-            case kc.Call(function, operands, _):
-                inner = ", ".join(self._argument(function, o) for o in operands)
-                return f"{function}({inner})"
-            case kc.Cast(operand, type_):
-                if type_.lanes > 1:
-                    return f"convert_{self.type(type_)}({self.exp(operand)})"
-                return f"(({self.type(type_)}){self.primary(operand)})"
-            case kc.Load(memory, index, type_):
-                return self.load(memory, index, type_)
-            case kc.Component(vector, lane, _):
-                return f"{self.primary(vector)}.s{lane:x}"
-            case kc.Vector(components, type_):
-                inner = ", ".join(self.exp(c) for c in components)
-                return f"(({self.type(type_)})({inner}))"
-        return f"({self.exp(exp)})"
-
-    def _argument(self, function: str, operand: kc.Expression) -> str:
-        """min, max and clamp are overloaded, so that a plain 0 would not fit a long."""
-        text = self.exp(operand)
-        if function in ("min", "max", "clamp") and operand.type == kc.LONG:
-            if not isinstance(operand, kc.Variable):
-                return f"(long)({text})"
-        return text
-
-    def load(self, memory: kc.Memory, index: kc.Expression, type_: kc.VectorType) -> str:
-        name, at = self.names.text(memory.name), self.exp(index)
-        if memory.element.name == "f16" and memory.space == "global":
-            lanes = "" if type_.lanes == 1 else str(type_.lanes)
-            return f"vload_half{lanes}(0, {name} + {self.primary(index)})"
-        if type_.lanes > 1:
-            return f"vload{type_.lanes}(0, {name} + {self.primary(index)})"
-        return f"{name}[{at}]"
-
-    # --- statements ------------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -280,7 +120,9 @@ class KernelPrinter:
         start = f"{self.type(loop.variable.type)} {name} = {self.exp(loop.start)}"
         return f"for ({start}; {name} < {self.primary(loop.bound)}; {advance})"
 
-    def store(self, memory: kc.Memory, index: kc.Expression, exp: kc.Expression) -> None:
+    def store(
+        self, memory: kc.Memory, index: kc.Expression, exp: kc.Expression
+    ) -> None:
         name, value = self.names.text(memory.name), self.exp(exp)
         lanes = exp.type.lanes
         where = f"{name} + {self.primary(index)}"
@@ -305,7 +147,9 @@ class KernelPrinter:
         old = "" if update.old is None else f"{self.primary(update.old)} = "
         self.line(old + text)
 
-    def fail(self, number: int, values: tuple[kc.Expression, ...], label: str | None) -> None:
+    def fail(
+        self, number: int, values: tuple[kc.Expression, ...], label: str | None
+    ) -> None:
         texts = [self.as_long(value) for value in values[:8]]
         inner = ", ".join(["failure", str(number), *texts])
         self.line(f"minifut_fail{len(texts)}({inner});")
@@ -317,7 +161,7 @@ class KernelPrinter:
             return f"as_long((double){text})"
         return text if value.type == kc.LONG else f"(long){text}"
 
-    # --- the kernel ------------------------------------------------------------------------
+    # --- the kernel -------------------------------------------------------------------
 
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""
@@ -378,26 +222,6 @@ SIZE_HELPERS = {
         "{\n    return a / b - (a % b < 0);\n}\n"
     ),
 }
-
-
-def _is_primary(text: str) -> bool:
-    """Whether a text is a name, a number, a call, or all in one pair of parentheses."""
-    if _is_wrapped(text):
-        return True
-    call = re.fullmatch(r"[A-Za-z_0-9.]*(\(.*\))?", text)
-    return call is not None and (call[1] is None or _is_wrapped(call[1]))
-
-
-def _is_wrapped(text: str) -> bool:
-    """Whether the first parenthesis closes at the very end."""
-    if not text.startswith("("):
-        return False
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return position == len(text) - 1
-    return False
 
 
 def has_barrier(block: kc.Block) -> bool:

@@ -1,10 +1,10 @@
 """Host functions of KernelCode as Python text, plain and fast.
 
-    Allocate(ys, n); Launch(k, n, (n, xs, ys)); Drop(xs)
-  →
-    ys = run.allocate(4 * n)
-    kernels[0](n, n, xs.buffer, ys.buffer)
-    del xs
+  Allocate(ys, n); Launch(k, n, (n, xs, ys)); Drop(xs)
+→
+  ys = run.allocate(4 * n)
+  kernels[0](n, n, xs.buffer, ys.buffer)
+  del xs
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host_operators import host_text
 from minifut.names import Name
-from minifut.opencl.print_c import Names
+from minifut.opencl.c_expressions import Names
 
-RESERVED = frozenset(keyword.kwlist) | frozenset(
-    "run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range "
-    "f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder floor_div floor_mod "
-    "allocate None True False".split()
-)
+_WORDS = """
+    run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range
+    f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder floor_div floor_mod
+"""
+RESERVED = frozenset(keyword.kwlist) | frozenset(_WORDS.split())
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
     r"ceil_div|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
@@ -37,7 +37,10 @@ class HostPrinter:
     """Prints host functions; functions share the texts of names."""
 
     def __init__(
-        self, kernels: list[kc.Kernel], parameters: list[str], constants: tuple[Name, ...]
+        self,
+        kernels: list[kc.Kernel],
+        parameters: list[str],
+        constants: tuple[Name, ...],
     ) -> None:
         self.names = Names(RESERVED)
         self.numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
@@ -47,7 +50,7 @@ class HostPrinter:
         self.depth = 0
         self.used: set[Name] = set()
 
-    # --- values ---------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------
 
     def name(self, name: Name) -> str:
         self.used.add(name)
@@ -108,7 +111,7 @@ class HostPrinter:
             case Name() | Constant():
                 return self.atom(exp)
 
-    # --- statements -----------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -193,9 +196,9 @@ class HostPrinter:
         number = self.numbers[id(launch.kernel)]
         self.line(f"kernels[{number}]({', '.join(arguments)})")
 
-    # --- functions --------------------------------------------------------------------------
+    # --- functions --------------------------------------------------------------------
 
-    def function(self, function: kc.HostFunction) -> str:
+    def function(self, function: kc.HostFunction, sees_constants: bool = True) -> str:
         """The text of a function that returns a tuple of scalars and blocks."""
         name = self.names.text(function.name)
         parameters = ["run", *[self.names.text(p) for p in function.parameters]]
@@ -206,7 +209,7 @@ class HostPrinter:
         head = [f"def {name}({', '.join(parameters)}):"]
         if any("kernels[" in line for line in body):
             head.append("    kernels = run.kernels")
-        if not self.used.isdisjoint(self.constants):
+        if sees_constants and not self.used.isdisjoint(self.constants):
             texts = "".join(f"{self.names.text(c)}, " for c in self.constants)
             head.append(f"    {texts}= run.constants")
         return "\n".join([*head, *body, f"    return ({results})"]) + "\n"
@@ -229,6 +232,6 @@ def helpers_of(text: str) -> list[str]:
 
 def uses_floats(text: str) -> bool:
     """Whether host code computes with floats, so that NumPy might warn."""
-    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(helpers_of(text))
-
-
+    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(
+        helpers_of(text)
+    )

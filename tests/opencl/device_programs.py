@@ -19,12 +19,16 @@ SCHEDULES = ("cpu", "gpu")
 
 def entry(sizes: int, parameters: str, results: str) -> str:
     """The line of an entry point whose function is `main`, from lists of types."""
-    given = ", ".join(f'"p{i}" "{t}" "array" 1' for i, t in enumerate(parameters.split()))
+    given = ", ".join(
+        f'"p{i}" "{t}" "array" 1' for i, t in enumerate(parameters.split())
+    )
     made = ", ".join(f'"" "{t}" "array" 1' for t in results.split())
     return f'entry "main" = main sizes {sizes} ({given}) -> ({made})\n'
 
 
-def load(program: Program, schedule: str, parameters: Mapping[str, int] | None = None) -> Any:
+def load(
+    program: Program, schedule: str, parameters: Mapping[str, int] | None = None
+) -> Any:
     """The program on the device."""
     return load_text(module_text(program, schedule=schedule), parameters)
 
@@ -46,7 +50,10 @@ def outcome(call: Any) -> Any:
 
 
 def check(
-    text: str, inputs: Sequence[Sequence[Any]], flatten: bool = False, tolerance: float = 0
+    text: str,
+    inputs: Sequence[Sequence[Any]],
+    flatten: bool = False,
+    tolerance: float = 0,
 ) -> None:
     """Under both schedules the device gives what the interpreter gives."""
     program = parse_program(text)

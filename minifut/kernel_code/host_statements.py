@@ -1,0 +1,196 @@
+"""KernelCode: the host around the kernels.
+
+Memory is freed when the last variable that holds it goes: `Drop`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from minifut.ir.core import Atom, ScalarOp, SizeExp
+from minifut.ir.kernels import AtLeast, GetParameter
+from minifut.ir.node import node, value
+from minifut.ir.sizes import Size
+from minifut.ir.types import ScalarType
+from minifut.kernel_code.expressions import Memory
+from minifut.kernel_code.statements import Kernel
+from minifut.names import Name
+
+
+@node
+class ReadElement:
+    """One element of a memory; waits for the device."""
+
+    memory: Memory
+    index: Size
+
+
+@node
+class Cores:
+    """The number of compute units of the device."""
+
+
+HostExp: TypeAlias = (
+    Atom | ScalarOp | SizeExp | ReadElement | GetParameter | AtLeast | Cores
+)
+
+
+@node
+class HostBlock:
+    """Statements in order."""
+
+    statements: tuple[HostStatement, ...]
+
+
+@node
+class HostAssign:
+    """`name = exp` for a scalar of the given type."""
+
+    name: Name
+    exp: HostExp
+    type: ScalarType
+
+
+@node
+class HostMove:
+    """All targets get their sources at once; scalars or memories."""
+
+    targets: tuple[Name, ...]
+    sources: tuple[Atom, ...]
+
+
+@node
+class Allocate:
+    """`memory` becomes a buffer of `count` elements with unspecified contents."""
+
+    memory: Memory
+    count: Size
+
+
+@node
+class Drop:
+    """The variables end; a buffer that no other variable holds is free."""
+
+    names: tuple[Name, ...]
+
+
+@node
+class Launch:
+    """Run a kernel over a grid of work-items; nothing happens when it is empty.
+
+    `arguments` are the texts' values for the kernel's parameters in order: a memory,
+    a scalar, or (for local memory) its number of elements.
+    """
+
+    kernel: Kernel
+    grid: tuple[Size, ...]
+    group: tuple[Size, ...]
+    arguments: tuple[Memory | Name | Size, ...]
+
+
+@node
+class CopyMemory:
+    """`count` elements from one memory to another of the same element type."""
+
+    target: Memory
+    target_offset: Size
+    source: Memory
+    source_offset: Size
+    count: Size
+
+
+@node
+class WriteElement:
+    """One element of a memory gets a host scalar."""
+
+    memory: Memory
+    index: Size
+    value: Atom
+
+
+@node
+class HostIf:
+    """A conditional of the host."""
+
+    condition: Atom
+    then: HostBlock
+    otherwise: HostBlock
+
+
+@node
+class HostFor:
+    """`index` runs over 0, 1, ... below `bound`."""
+
+    index: Name
+    bound: Atom
+    body: HostBlock
+
+
+@node
+class HostWhile:
+    """Runs as long as the variable `condition` is true."""
+
+    condition: Name
+    body: HostBlock
+
+
+@node
+class HostAssert:
+    """Failure `number` with the values of its message, unless the condition holds."""
+
+    condition: Atom
+    number: int
+    values: tuple[Atom, ...]
+
+
+@node
+class HostCall:
+    """Call of another host function; memories and scalars alike are names."""
+
+    targets: tuple[Name, ...]
+    function: Name
+    arguments: tuple[Atom, ...]
+
+
+@node
+class HostTrace:
+    """Print a value with its label."""
+
+    label: str
+    value: Atom
+
+
+HostStatement: TypeAlias = (
+    HostAssign
+    | HostMove
+    | Allocate
+    | Drop
+    | Launch
+    | CopyMemory
+    | WriteElement
+    | HostIf
+    | HostFor
+    | HostWhile
+    | HostAssert
+    | HostCall
+    | HostTrace
+)
+
+
+@node
+class HostFunction:
+    """A function of the program: parameters and results are scalars and memories."""
+
+    name: Name
+    parameters: tuple[Name, ...]
+    body: HostBlock
+    results: tuple[Atom, ...]
+
+
+@value
+class Failure:
+    """What failure number i says: `message` mixes texts with the types of the values
+    recorded with it, in order."""
+
+    message: tuple[str | ScalarType, ...]
+    backtrace: tuple[str, ...]

@@ -1,0 +1,216 @@
+"""KernelCode: statements of kernels, and kernels."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from minifut.ir.node import node
+from minifut.ir.sizes import Size
+from minifut.ir.types import ScalarType
+from minifut.kernel_code.expressions import Component, Expression, Memory, Variable
+from minifut.names import Name
+
+
+@node
+class Block:
+    """Statements in order, in a scope of their own."""
+
+    statements: tuple[Statement, ...]
+
+
+@node
+class Declare:
+    """A new variable, with its first value if it has one."""
+
+    variable: Variable
+    init: Expression | None = None
+
+
+@node
+class Assign:
+    """A new value for a variable (or for one lane of it)."""
+
+    target: Variable | Component
+    exp: Expression
+
+
+@node
+class Store:
+    """Write to memory; several lanes go to consecutive elements."""
+
+    memory: Memory
+    index: Expression
+    exp: Expression
+
+
+@node
+class DeclareArray:
+    """A local or private array of `count` elements; a local one whose count is not
+    constant becomes a parameter of the kernel."""
+
+    memory: Memory
+    count: Size
+
+
+@node
+class Evaluate:
+    """An expression for its effect (`prefetch`, fences)."""
+
+    exp: Expression
+
+
+@node
+class For:
+    """`for (variable = start; variable < bound; variable += step)`.
+
+    `parallel`: the rounds do not depend on each other through memory, which the
+    compiler of the device may use to run several at once.
+    """
+
+    variable: Variable
+    start: Expression
+    bound: Expression
+    step: Expression
+    body: Block
+    parallel: bool = False
+
+
+@node
+class While:
+    """Runs the body as long as the condition holds."""
+
+    condition: Expression
+    body: Block
+
+
+@node
+class Break:
+    """Leaves the innermost loop."""
+
+
+@node
+class Branch:
+    """`if`, with or without `else`."""
+
+    condition: Expression
+    then: Block
+    otherwise: Block | None = None
+
+
+@node
+class Reassociate:
+    """Statements in which float arithmetic may be reassociated and contracted."""
+
+    body: Block
+
+
+@node
+class Barrier:
+    """All work-items of the group meet; `spaces` is "local", "global" or "both"."""
+
+    spaces: str = "local"
+
+
+@node
+class AtomicUpdate:
+    """`old = function(&memory[index], operands...)`, such as atomic_add, in one step.
+
+    The type of the operands, an integer of 32 or 64 bits, is that of the memory.
+    """
+
+    function: str
+    memory: Memory
+    index: Expression
+    operands: tuple[Expression, ...]
+    old: Variable | None = None
+
+
+@node
+class Fail:
+    """Record failure `number` with up to eight values, unless one is recorded already,
+    and leave: return, or jump to `label` where barriers follow."""
+
+    number: int
+    values: tuple[Expression, ...]
+    label: str | None = None
+
+
+@node
+class Label:
+    """Where `Fail` jumps to: stands directly before a barrier."""
+
+    name: str
+
+
+@node
+class Return:
+    """The work-item ends here."""
+
+
+@node
+class Comment:
+    """A line for the reader."""
+
+    text: str
+
+
+Statement: TypeAlias = (
+    Block
+    | Declare
+    | Assign
+    | Store
+    | DeclareArray
+    | Evaluate
+    | For
+    | While
+    | Break
+    | Branch
+    | Reassociate
+    | Barrier
+    | AtomicUpdate
+    | Fail
+    | Label
+    | Return
+    | Comment
+)
+
+
+@node
+class MemoryParameter:
+    """A global buffer; `written` tells whether the kernel stores to it."""
+
+    memory: Memory
+    written: bool
+
+
+@node
+class LocalParameter:
+    """Local memory whose number of elements the host computes."""
+
+    memory: Memory
+    count: Size
+
+
+@node
+class ScalarParameter:
+    """A scalar of the host."""
+
+    name: Name
+    type: ScalarType
+
+
+Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
+
+
+@node
+class Kernel:
+    """One kernel. Group sizes are fixed per kernel; `fresh`: no written buffer can be
+    the same as another parameter, so all may be `restrict`."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Block
+    group_size: tuple[int, ...] | None
+    can_fail: bool
+    fresh: bool
+    comment: str = ""

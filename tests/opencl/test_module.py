@@ -1,0 +1,128 @@
+"""The text of generated modules: readable, complete, and free of the compiler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minifut.errors import UsageError
+from minifut.ir.parser import parse_program
+from minifut.names import Name
+from minifut.opencl.c_expressions import Names
+from minifut.opencl.module import module_text
+from tests.opencl.device_programs import entry, load_text
+
+AXPY = (
+    entry(1, "f32 []f32", "[]f32")
+    + """
+fun main (n: i64, a: f32, xs: [n]f32) -> (r: [n]f32) {
+  let r: [n]f32 = segmap grid (i < n) -> (f32) {
+    let x: f32 = xs[i]
+    let y: f32 = mul_f32(a, x)
+    return returns y
+  }
+  return r
+}
+"""
+)
+
+VERSIONS = (
+    entry(1, "[]f32", "[]f32 i64")
+    + """
+fun main (n: i64, xs: [n]f32) -> (r: [n]f32, w: i64) {
+  let many: bool = at_least(n, "main.map" "threshold" ("cpu" = 4, "gpu" = 1000))
+  let w: i64 = get_parameter("main.width" "tile_size" ("cpu" = 8, "gpu" = 16) bounds 1 64 guards "v")
+  let r: [n]f32 = if many then {xs} else {
+    let ys: [n]f32 = replicate([n], 0f32)
+    return ys
+  }
+  return r, w
+}
+"""
+)
+
+
+def test_a_kernel_reads_like_written_by_hand() -> None:
+    text = module_text(parse_program(AXPY), schedule="cpu")
+    assert "r[i] = y;" in text
+    assert "float x = xs[i];" in text
+    assert "__global const float *restrict xs" in text
+    assert "__global float *restrict r" in text
+
+
+def test_helpers_appear_only_where_used() -> None:
+    text = module_text(parse_program(AXPY), schedule="gpu")
+    assert "div_" not in text and "static" not in text
+
+
+def test_names_are_readable_and_never_words_of_the_language() -> None:
+    names = Names(frozenset({"float"}))
+    made = [names.text(Name(base, tag)) for tag, base in enumerate(
+        ("x", "x", "float", "x'", "2d", ""))]  # fmt: skip
+    assert made == ["x", "x_1", "float_1", "x_2", "x2d", "x_3"]
+    assert names.text(Name("x", 1)) == "x_1"
+
+
+@pytest.mark.device
+def test_a_module_on_disk_runs_without_the_compiler(tmp_path: Path) -> None:
+    path = tmp_path / "axpy.py"
+    path.write_text(module_text(parse_program(AXPY), schedule=None, name="axpy"))
+    program = (
+        "import sys, numpy as np, axpy\n"
+        "for program in (axpy.program, axpy.program.cpu, axpy.program.gpu):\n"
+        "    instance = program.load()\n"
+        "    print(instance.main(np.float32(2), np.arange(4, dtype=np.float32)))\n"
+        "print([m for m in sys.modules if m.startswith(('minifut.ir', "
+        "'minifut.kernel_code', 'minifut.frontend', 'lark'))])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["[0. 2. 4. 6.]"] * 3 + ["[]"]
+
+
+@pytest.mark.device
+def test_parameters_choose_versions_without_new_text() -> None:
+    text = module_text(parse_program(VERSIONS), schedule="cpu")
+    xs = np.arange(1, 6, dtype=np.float32)
+    plain = load_text(text).main(xs)
+    assert plain[0].tolist() == xs.tolist() and plain[1] == 8
+    chosen = load_text(text, {"main.map": 6, "main.width": 32}).main(xs)
+    assert chosen[0].tolist() == [0] * 5 and chosen[1] == 32
+    with pytest.raises(UsageError, match=r"main\.map"):
+        load_text(text, {"main.mpa": 6})
+
+
+CONSTANTS = (
+    entry(1, "[]i32", "[]i32")
+    + """
+constants {
+  let c: i32 = add_i32(40i32, 2i32)
+  let k: i64 = 3i64
+  let table: [k]i32 = replicate([k], c)
+}
+fun main (n: i64, xs: [n]i32) -> (r: [n]i32) {
+  let r: [n]i32 = segmap grid (i < n) -> (i32) {
+    let x: i32 = xs[i]
+    let at: i64 = mod_i64(i, k)
+    let t: i32 = table[at]
+    let y: i32 = add_i32(x, t)
+    return returns y
+  }
+  return r
+}
+"""
+)
+
+
+@pytest.mark.device
+def test_constants_are_evaluated_once_and_seen_by_functions() -> None:
+    instance = load_text(module_text(parse_program(CONSTANTS), schedule="cpu"))
+    xs = np.arange(5, dtype=np.int32)
+    for _ in range(2):
+        np.testing.assert_array_equal(instance.main(xs), xs + 42)
