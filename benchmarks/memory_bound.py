@@ -4,9 +4,9 @@
 
 Each program is called from Python on NumPy arrays as any user would. In every round
 each program runs once, and so do plain copies (OpenCL, one element or one chunk per
-work-item, and threads with NumPy) of large buffers that are used again and again. A ratio
-is the bandwidth of the program (bytes that it must read and write) over that of the
-best copy, medians of all rounds: 1.0 is a program that does nothing but move its data.
+work-item, and threads with NumPy) of large buffers that are used again and again. A
+ratio is the bandwidth of the program (bytes that it must read and write) over that of
+the best copy, medians of all rounds: 1.0 is a program that only moves its data.
 """
 
 from __future__ import annotations
@@ -146,19 +146,19 @@ def copies(session: Any, exponent: int) -> tuple[dict[str, Callable[[], Any]], i
 
 
 def measure(
-    ways: dict[str, Callable[[], Any]], rounds: int, summary: Callable[..., float]
+    ways: dict[str, Callable[[], Any]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Seconds of each, all in turn in every round."""
+    """Median seconds of each, all in turn in every round."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, run in ways.items():
-            begun = time.perf_counter()
+            begun = clock()
             result = run()
-            seconds = time.perf_counter() - begun
+            seconds = clock() - begun
             del result
             if number:
                 times[name].append(seconds)
-    return {name: summary(values) for name, values in times.items()}
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def verify(case: Case, result: Any) -> None:
@@ -177,8 +177,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--schedule", choices=("cpu", "gpu"))
     parser.add_argument("--only", default="", help="cases whose names contain this")
-    parser.add_argument("--best", action="store_true",
-                        help="best times instead of medians, on a busy machine")
+    parser.add_argument("--cpu-time", action="store_true",
+                        help="CPU seconds of all threads: for a busy machine")
     parser.add_argument("--strict", action="store_true", help="exit 1 on a miss")
     options = parser.parse_args()
     from minifut.opencl.runtime import open_session
@@ -190,8 +190,8 @@ def main() -> None:
         program = minifut.compile(case.text, schedule=options.schedule)
         verify(case, program.main(*case.arguments))
         ways[case.name] = lambda c=case, p=program: p.main(*c.arguments)
-    summary = min if options.best else statistics.median
-    seconds = measure(ways, options.rounds, summary)
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    seconds = measure(ways, options.rounds, clock)
     best = min(seconds[name] for name in seconds if name.startswith("copy,"))
     bandwidth = copied / best
     print(f"{session.device}, 2^{options.exponent} elements, best copy "

@@ -10,9 +10,13 @@ one that came with pip is preferred, as the one that was measured.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
-from dataclasses import dataclass
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from minifut.errors import UsageError
@@ -52,18 +56,38 @@ class Device:
         return f"{self.name} ({self.platform})"
 
 
+def _private_driver_cache() -> None:
+    """Let PoCL keep its files in a folder of this process alone.
+
+    A file of PoCL's own cache that is cut off ends the next process with an abort, so
+    binaries that outlive the process are kept in minifut's cache instead, which checks
+    them. Folders of processes that died without cleaning up are removed.
+    """
+    if "POCL_CACHE_DIR" in os.environ:
+        return
+    temporary = Path(tempfile.gettempdir())
+    for left in temporary.glob(f"{_FOLDER}*"):
+        number = left.name[len(_FOLDER) :].partition("-")[0]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
+    os.environ["POCL_CACHE_DIR"] = folder
+    _private_folders.append(folder)
+
+
+_FOLDER = "minifut-pocl-"
+_private_folders: list[str] = []
+
+
+@atexit.register
+def _remove_private_folders() -> None:
+    for folder in _private_folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _import_opencl() -> Any:
     """pyopencl, loaded so that PoCL finds its settings."""
-    from minifut.cache import cache_folder
-
-    if "POCL_CACHE_DIR" not in os.environ:
-        folder = cache_folder() / "pocl"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            pass
-        else:
-            os.environ["POCL_CACHE_DIR"] = str(folder)
+    _private_driver_cache()
     # One thread per core, and no second device that shares them.
     os.environ.setdefault("POCL_DEVICES", "pthread")
     try:
@@ -87,7 +111,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         kind="cpu" if is_cpu or simulator else "gpu",
         name=re.sub(r"^(pthread|basic|cpu)-", "", name) if is_pocl else name,
         platform="PoCL" if is_pocl else platform_name,
-        version=platform.version.strip(),
+        version=f"{platform.version.strip()}, driver {handle.driver_version.strip()}",
         cores=handle.max_compute_units,
         memory=handle.global_mem_size,
         largest_buffer=handle.max_mem_alloc_size,
@@ -137,13 +161,7 @@ def list_devices() -> list[Device]:
         )
 
     ordered = sorted(described, key=key)
-    return [_numbered(device, i) for i, device in enumerate(ordered)]
-
-
-def _numbered(device: Device, number: int) -> Device:
-    from dataclasses import replace
-
-    return replace(device, number=number)
+    return [replace(device, number=i) for i, device in enumerate(ordered)]
 
 
 def open_device(pattern: str | None = None) -> Device:

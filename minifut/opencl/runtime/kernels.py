@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import InternalError
+from minifut.opencl.runtime import device as _device
 from minifut.opencl.runtime.describe import DTYPES, Kernel
 
 if TYPE_CHECKING:
@@ -139,6 +140,9 @@ def _numbered(text: str) -> str:
 
 _built: list[tuple[Any, str, int]] = []
 """programs of this process: what to store, and how large the stored binary was"""
+
+
+assert _device  # imported before, so that its folder is removed after this has run
 
 
 @atexit.register
