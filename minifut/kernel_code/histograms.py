@@ -1,0 +1,149 @@
+"""What histograms have in common under both schedules.
+
+    seghist grid (i < n, j < m) {dest [n][k], op} { bin, value }
+        dest[i, bin] = dest[i, bin] op value      if 0 <= bin < k
+
+The body returns the bins of all operators, then their values. The result lies in the
+memory of the destination where that may be written, else in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lower_kernel import KernelBuilder, Value
+from minifut.kernel_code.operators import combine_into
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """One operator of a histogram and its `arrays` in global memory: the outer
+    dimensions number segments, `shape` (sizes of the host) the bins of each."""
+
+    operator: SegHistOp
+    arrays: tuple[Array, ...]
+    shape: tuple[Size, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether single scalars are combined, perhaps elementwise along `vector`."""
+        return all(isinstance(t, ScalarType) for t in self.operator.operator.results)
+
+    @property
+    def cells(self) -> Size:
+        """The number of scalars that each array has in a segment."""
+        first = self.arrays[0]
+        return product(first.shape[first.rank - len(self.row_shape) :])
+
+    @property
+    def row_shape(self) -> tuple[Size, ...]:
+        """The dimensions of an array without those of the segments."""
+        ranks = len(self.operator.shape) + len(self.operator.vector)
+        if not self.is_scalar:
+            ranks = self.arrays[0].rank - self.outer
+        return self.arrays[0].shape[self.arrays[0].rank - ranks :]
+
+    @property
+    def outer(self) -> int:
+        """How many dimensions number segments."""
+        first = self.operator.operator.results[0]
+        own = 0 if isinstance(first, ScalarType) else first.rank
+        inner = len(self.operator.shape) + len(self.operator.vector) + own
+        return self.arrays[0].rank - inner
+
+    def rows(self, at: tuple[Size, ...]) -> list[Array]:
+        """The arrays of one segment."""
+        return [array.row(at) for array in self.arrays]
+
+
+def all_bins(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist
+) -> list[Bins]:
+    """The operators with the memory of their results, which are bound."""
+    found, at = [], 0
+    for operator in operation.operators:
+        arrays = []
+        for name in operator.destinations:
+            bound, target = pattern[at], host.array(name)
+            if bound.name not in host.in_place.updates:
+                target = host.copied(target)
+            arrays.append(target)
+            at += 1
+        found.append(Bins(operator, tuple(arrays), host.sizes(operator.shape)))
+    return found
+
+
+def bind_all(
+    host: HostBuilder, pattern: tuple[Param, ...], bins: Sequence[Bins]
+) -> None:
+    """Bind the results."""
+    arrays = [array for each in bins for array in each.arrays]
+    for bound, array in zip(pattern, arrays, strict=True):
+        host.bind(bound, array)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What the body returned for an operator at one point: indices of the bin, whether
+    they are in bounds, and the values."""
+
+    bins: Bins
+    at: tuple[kc.Expression, ...]
+    inside: kc.Expression
+    values: tuple[Value, ...]
+
+
+def points(k: KernelBuilder, operation: SegHist, bins: Sequence[Bins]) -> list[Point]:
+    """Lower the body; what it returns, operator by operator."""
+    k.statements_of(operation.body.statements)
+    returned = []
+    for result in operation.body.result:
+        assert isinstance(result, Returns)
+        returned.append(k.atom(result.value))
+    value_at = sum(len(each.shape) for each in bins)
+    bin_at, found = 0, []
+    for each in bins:
+        at: list[kc.Expression] = []
+        inside: kc.Expression = kc.Literal(True, kc.TRUTH)
+        for size, index in zip(each.shape, returned[bin_at:], strict=False):
+            assert isinstance(index, kc.Expression)
+            place = k.named(kc.Cast(index, kc.LONG), "bin")
+            at.append(place)
+            least, most = place >= 0, place < k.size_value(size)
+            inside = kc.Binary("&&", inside, least, kc.TRUTH)
+            inside = kc.Binary("&&", inside, most, kc.TRUTH)
+        bin_at += len(each.shape)
+        values = tuple(returned[value_at : value_at + len(each.arrays)])
+        value_at += len(each.arrays)
+        found.append(Point(each, tuple(at), inside, values))
+    return found
+
+
+def absorb(
+    k: KernelBuilder,
+    operator: SegHistOp,
+    places: Sequence[Array],
+    values: Sequence[Value],
+) -> None:
+    """`places = places op values`, without regard to others: the places are the scalars
+    or rows of one bin."""
+    if all(isinstance(value, kc.Expression) for value in values):
+        old = [k.declare("old", k.read(place, ())) for place in places]
+        new = k.apply(operator.operator, (*old, *values))
+        held = [k.declare("new", value) for value in new]
+        for place, value in zip(places, held, strict=True):
+            k.write(place, (), value)
+        return
+    whole = SegBinOp(operator.operator, operator.neutral, operator.vector)
+    combine_into(k, whole, list(places), list(values))
