@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minifut.frontend import syntax
-    from minifut.frontend.check.matching import ModuleBindings
+    from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
     from minifut.frontend.types import Size, Type
     from minifut.names import Name
 
@@ -61,6 +61,7 @@ class Sealed:
 
     value: Closure
     spec: Type
+    parameters: frozenset[Name]
     env: Environment
     inner: Sealed | None
     mapping: dict[Name, Type | Size] | None = None
@@ -77,13 +78,15 @@ class Module:
 
 @dataclass(slots=True, eq=False)
 class Functor:
-    """A parametric module: code and environment."""
+    """A parametric module: code and environment. One that is the result of applying
+    another also has the names that each such application gave it."""
 
     parameter: syntax.ModuleParam
     signature: syntax.ModuleTypeExp | None
     bindings: ModuleBindings | None
     body: syntax.ModuleExp
     env: Environment
+    renamed: tuple[FunctorBindings, ...] = ()
 
 
 Term: TypeAlias = "Value | Module | Functor | Deferred | SizeParameter | Sealed"

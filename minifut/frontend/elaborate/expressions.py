@@ -52,7 +52,7 @@ from minifut.frontend.elaborate.values import (
     constant,
     scalar,
 )
-from minifut.frontend.types import Named, Size, SizeVar, Type
+from minifut.frontend.types import Arrow, Named, Size, SizeVar, Type
 from minifut.ir import core
 from minifut.ir.sizes import ZERO
 from minifut.ir.types import BOOL, I64, U8
@@ -219,10 +219,18 @@ def _string(exp: syntax.StringLiteral, env: Environment, work: Work) -> Value:
 
 
 def _hole(exp: syntax.Hole, env: Environment, work: Work) -> Value:
+    assert exp.type is not None
+    return _hole_of(exp, exp.type, env, work)
+
+
+def _hole_of(exp: syntax.Hole, type_: Type, env: Environment, work: Work) -> Value:
+    """A value of the type that fails when it is needed."""
     from minifut.frontend.elaborate.static_types import build
 
-    assert exp.type is not None
-    static = resolve_type(exp.type, env, work, emit=True)
+    if isinstance(type_, Arrow):
+        result, home = type_.result, env.capture()
+        return Primitive("???", 1, lambda c: _hole_of(exp, result, home, c.work))
+    static = resolve_type(type_, env, work, emit=True)
     false = constant(False, BOOL)
     checks.check(work, false, ("Reached hole.",), exp.location)
     blanks = (sums.blank(work, type_) for type_ in leaf_types(static))

@@ -92,6 +92,10 @@ class _Loop:
                     by_name = dict(fields)
                     for name, part in parts.items():
                         visit(by_name.get(name), part, depth)
+                case types.Named(_, _, lifted), _ if lifted:
+                    # A size-lifted type may have other sizes each time round.
+                    count = len(values.array_sizes(value, depth))
+                    found.extend(self.work.names.fresh("size") for _ in range(count))
                 case _:
                     found.extend([None] * len(values.array_sizes(value, depth)))
 

@@ -7,6 +7,7 @@ left out of the module, so that opening it cannot shadow anything else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
@@ -212,12 +213,16 @@ class Modules:
             given = restrict(given, parameter.signature, functor.env)
             inner.names.update(given.names)
         inner.terms[parameter.name] = given
+        for before in reversed(functor.renamed):
+            bind_names(before.taken, inner.names, Module(), inner)
         result = self.module(functor.body, inner, functor.signature, functor.bindings)
+        renamed = (*functor.renamed, bindings)
         if isinstance(result, Module):
             names = {**inner.names, **result.names}
             result = Module(result.terms, names, result.signatures)
-            bind_names(bindings.result, result.names, result, inner)
-        return result
+            for each in renamed:
+                bind_names(each.result, result.names, result, inner)
+        return rename(result, renamed)
 
     def structure(self, exp: syntax.ModuleExp, env: Environment) -> Module:
         """A module that must not be parametric."""
@@ -237,6 +242,22 @@ class Modules:
             self.entries = before
             self.imported[path] = exports
         return self.imported[path]
+
+
+def rename(term: Term, renamed: tuple[FunctorBindings, ...]) -> Term:
+    """Parametric modules that come out of an application have its names, too."""
+    match term:
+        case Functor():
+            return replace(term, renamed=(*term.renamed, *renamed))
+        case Module(terms, names, signatures):
+            changed = {
+                name: rename(inner, renamed)
+                for name, inner in terms.items()
+                if isinstance(inner, Module | Functor)
+            }
+            return Module({**terms, **changed}, names, signatures)
+        case _:
+            return term
 
 
 def open_module(module: Module, into: Environment | Module) -> None:
@@ -309,7 +330,7 @@ def _collect_spec(
                 if spec.type.type is not None:
                     home = Environment()
                     home.names = result.names
-                    value = seal(value, spec.type.type, home)
+                    value = seal(value, spec, home)
                 result.terms[name] = value
                 if spec.name_resolved is not None:
                     result.names[spec.name_resolved] = value

@@ -8,7 +8,7 @@ what each parameter of the definition is in terms of the specification: n is k.
 
 from __future__ import annotations
 
-from minifut.frontend import types
+from minifut.frontend import syntax, types
 from minifut.frontend.elaborate.environment import (
     Environment,
     Sealed,
@@ -16,77 +16,121 @@ from minifut.frontend.elaborate.environment import (
     Thunk,
     TypeFunction,
 )
-from minifut.frontend.elaborate.values import Closure
+from minifut.frontend.elaborate.values import Closure, Terms
 from minifut.names import Name
 
 
-def seal(value: Term, spec: types.Type, env: Environment) -> Term:
+def seal(value: Term, spec: syntax.ValueSpec, env: Environment) -> Term:
     """The value with its parameters given in terms of its specification."""
+    type_ = spec.type.type
+    assert type_ is not None
+    names = (p.name_resolved for p in spec.type_parameters)
+    parameters = frozenset(name for name in names if name is not None)
     if isinstance(value, Sealed):
-        return Sealed(value.value, spec, env, value)
+        return Sealed(value.value, type_, parameters, env, value)
     if not isinstance(value, Closure) or value.definition is None:
         return value
     if not value.definition.scheme_parameters:
         return value
-    return Sealed(value, spec, env, None)
+    return Sealed(value, type_, parameters, env, None)
 
 
-def _mapping(sealed: Sealed) -> dict[Name, types.Type | types.Size]:
+def _mapping(sealed: Sealed) -> Terms:
     """What the names of the type inside are in the specification; found at the first
     use, when the abstract types of the module are bound."""
     if sealed.mapping is None:
         sealed.mapping = {}
         if sealed.inner is not None:
-            own, parameters = sealed.inner.spec, None
+            own, parameters = sealed.inner.spec, sealed.inner.parameters
         else:
             definition = sealed.value.definition
             assert definition is not None and definition.type is not None
             own = definition.type
             parameters = frozenset(definition.scheme_parameters)
-        _relate(own, sealed.spec, parameters, sealed)
+        _Relation(parameters, sealed.env, sealed.mapping).types(own, sealed.spec)
     return sealed.mapping
 
 
-def _relate(
-    own: types.Type,
-    spec: types.Type,
-    parameters: frozenset[Name] | None,
-    sealed: Sealed,
-) -> None:
-    """Find what names of one type are in another of the same structure."""
-    mapping = sealed.mapping
-    assert mapping is not None
-    match own, spec:
-        case types.Named(name, ()), _ if parameters is None or name in parameters:
-            mapping.setdefault(name, spec)
-        case types.Array(size, element), types.Array(other, other_element):
-            if isinstance(size, types.SizeVar):
-                mapping.setdefault(size.name, other)
-            _relate(element, other_element, parameters, sealed)
-        case types.Arrow(_, argument, result, _), types.Arrow(
-            _, other, other_result, _
-        ):
-            _relate(argument, other, parameters, sealed)
-            _relate(result, other_result, parameters, sealed)
-        case types.Record(fields), types.Record(others):
-            for (_, one), (_, two) in zip(fields, others, strict=False):
-                _relate(one, two, parameters, sealed)
-        case types.Sum(constructors), types.Sum(others):
-            for (_, ones), (_, twos) in zip(constructors, others, strict=False):
-                for one, two in zip(ones, twos, strict=False):
-                    _relate(one, two, parameters, sealed)
-        case _, types.Named(name, arguments):
-            found = sealed.env.meaning(name)
-            if isinstance(found, Thunk) and isinstance(found.term, TypeFunction):
-                names = [n for n, _ in found.term.parameters]
-                given = dict(zip(names, arguments, strict=True))
-                body = types.substitute(found.term.body, given)
-                _relate(own, body, parameters, sealed)
+class _Relation:
+    """Finds what names of one type are in another of the same structure."""
+
+    def __init__(
+        self, parameters: frozenset[Name], env: Environment, mapping: Terms
+    ) -> None:
+        self.parameters, self.env, self.mapping = parameters, env, mapping
+
+    def types(self, own: types.Type, spec: types.Type) -> None:
+        match own, spec:
+            case types.Named(name, ()), _ if name in self.parameters:
+                self.mapping.setdefault(name, spec)
+            case types.Named(name, ones), types.Named(other, twos) if name == other:
+                for one, two in zip(ones, twos, strict=True):
+                    self._argument(one, two)
+            case types.Array(size, element), types.Array(other_size, other_element):
+                self.sizes(size, other_size)
+                self.types(element, other_element)
+            case types.Arrow(_, argument, result, _), types.Arrow():
+                self.types(argument, spec.argument)
+                self.types(result, spec.result)
+            case types.Record(fields), types.Record(others):
+                for (_, one_part), (_, two_part) in zip(fields, others, strict=False):
+                    self.types(one_part, two_part)
+            case types.Sum(constructors), types.Sum(other_constructors):
+                pairs = zip(constructors, other_constructors, strict=False)
+                for (_, own_parts), (_, spec_parts) in pairs:
+                    for one_part, two_part in zip(own_parts, spec_parts, strict=False):
+                        self.types(one_part, two_part)
+            case _, types.Named():
+                expanded = self._expanded(spec)
+                if expanded is not None:
+                    self.types(own, expanded)
+            case types.Named(), _:
+                expanded = self._expanded(own)
+                if expanded is not None:
+                    self.types(expanded, spec)
+
+    def _expanded(self, named: types.Named) -> types.Type | None:
+        found = self.env.meaning(named.name) or self._same_base(named.name)
+        if isinstance(found, Thunk) and isinstance(found.term, TypeFunction):
+            names = [n for n, _ in found.term.parameters]
+            given = dict(zip(names, named.arguments, strict=True))
+            body = types.substitute(found.term.body, given)
+            return None if body == named else body
+        return None
+
+    def _same_base(self, name: Name) -> object:
+        """The checker renames the abstract types of a signature at each use; the
+        specification itself keeps the first names."""
+        for other, found in reversed(self.env.names.items()):
+            if other.base == name.base and isinstance(found, Thunk):
+                return found
+        return None
+
+    def _argument(
+        self, own: types.Type | types.Size, spec: types.Type | types.Size
+    ) -> None:
+        if types.is_size(own):
+            self.sizes(own, spec)  # type: ignore[arg-type]
+        else:
+            self.types(own, spec)  # type: ignore[arg-type]
+
+    def sizes(self, own: types.Size, spec: types.Size) -> None:
+        match own, spec:
+            case types.SizeVar(name), _ if name in self.parameters:
+                self.mapping.setdefault(name, spec)
+            case types.SizeApply(_, ones), types.SizeApply(_, twos):
+                if own.function == spec.function and len(ones) == len(twos):
+                    for one, two in zip(ones, twos, strict=True):
+                        self.sizes(one, two)
+            case types.SizeOpaque(key, _, inner), types.SizeOpaque(other, _, outer):
+                if key == other and len(inner) == len(outer):
+                    for (_, one), (_, two) in zip(inner, outer, strict=True):
+                        self.sizes(one, two)
 
 
 def unseal(
-    term: Sealed, instance: dict[Name, types.Type | types.Size], env: Environment
-) -> tuple[Closure, dict[Name, types.Type | types.Size], Environment]:
+    term: Sealed, instance: Terms, env: Environment
+) -> tuple[Closure, Terms, Environment]:
     """The function inside with its own instance."""
     layer: Sealed | None = term
     while layer is not None:
