@@ -102,7 +102,12 @@ class _Part:
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}),'
 
     def failure(self, failure: kc.Failure) -> str:
-        parts = _tuple([repr(str(part)) for part in failure.message])
+        parts = _tuple(
+            [
+                repr(part) if isinstance(part, str) else f'rt.Hole("{part}")'
+                for part in failure.message
+            ]
+        )
         places = _tuple([repr(place) for place in failure.backtrace])
         return f"\n        rt.Failure({parts}, {places}),"
 

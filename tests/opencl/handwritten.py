@@ -90,7 +90,7 @@ PROGRAM = rt.Program(
     ),
     failures=(
         rt.Failure(
-            ("Index [", "i64", "] of ", "i64", " is negative."), ("a.fut:3:4", "a:1:1")
+            ("Index [", rt.Hole("i64"), "] of ", rt.Hole("i64"), " is negative."), ("a.fut:3:4", "a:1:1")
         ),
     ),
     parameters=(

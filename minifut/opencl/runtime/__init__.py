@@ -14,7 +14,7 @@ generated module describes a program by data and one host function per entry poi
     program = rt.Program(
         name="axpy", schedule="cpu", prelude=PRELUDE,
         kernels=(rt.Kernel("main_map", ("buffer", "buffer", "i64", "f32"), TEXT, 64),),
-        failures=(rt.Failure(("Index ", "i64", " out of bounds."), ("a.fut:3:4",)),),
+        failures=(rt.Failure(("Index ", rt.Hole("i64"), " out of bounds."), ("a.fut:3:4",)),),
         parameters=(rt.Parameter("main_tile", "tile_size", {"cpu": 64, "gpu": 16}),),
         entries=(rt.Entry("main", main, ("n",),
             parameters=(rt.Value("xs", "[]f32", (rt.Leaf("f32", ("n",)),)),
@@ -68,6 +68,7 @@ from minifut.opencl.runtime.describe import (
     DTYPES,
     Entry,
     Failure,
+    Hole,
     Kernel,
     Leaf,
     Parameter,
@@ -82,7 +83,7 @@ from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 
 __all__ = [
-    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Instance",
+    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Hole", "Instance",
     "Kernel", "Leaf", "Opaque", "Parameter", "Program", "Run", "Schedules", "Session",
     "Value", "list_devices", "open_device", "open_session",
 ]  # fmt: skip

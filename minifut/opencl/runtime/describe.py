@@ -40,13 +40,17 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """A place in a message for a recorded value of a scalar type (`i64`, ..)."""
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
-    """Message of a failure: texts, and the types (`i64`, ..) of recorded values.
+    """Message of a failure: texts, and holes for recorded values."""
 
-    A part that names a scalar type is a hole; any other is text.
-    """
-
-    message: tuple[str, ...]
+    message: tuple[str | Hole, ...]
     backtrace: tuple[str, ...] = ()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ProgramError
-from minifut.opencl.runtime.describe import DTYPES, Failure
+from minifut.opencl.runtime.describe import DTYPES, Failure, Hole
 
 CELL_LONGS = 16
 INTERRUPTED = 0x7FFFFFFF
@@ -64,7 +64,7 @@ def show(value: Any) -> str:
 def failure_error(failure: Failure, values: Sequence[Any]) -> ProgramError:
     """The error for a failure whose message holes have these values."""
     left = iter(values)
-    parts = [show(next(left)) if p in DTYPES else p for p in failure.message]
+    parts = [show(next(left)) if isinstance(p, Hole) else p for p in failure.message]
     return ProgramError("".join(parts), failure.backtrace)
 
 
@@ -74,6 +74,6 @@ def device_error(failures: Sequence[Failure], cell: np.ndarray) -> ProgramError:
     if not 0 < number <= len(failures):
         return ProgramError(f"the device recorded an unknown failure ({number})")
     failure = failures[number - 1]
-    holes = [part for part in failure.message if part in DTYPES]
+    holes = [part.type for part in failure.message if isinstance(part, Hole)]
     values = [decode(int(bits), t) for bits, t in zip(cell[1:], holes, strict=False)]
     return failure_error(failure, values)
