@@ -69,8 +69,9 @@ class Team:
         k, piece = self.k, self.piece
         self.shared.put(piece.local, own)
         k.barrier()
-        with self.doubling() as offset, meeting(k):
-            with k.branch((piece.lane & (offset * 2 - 1)).equals(0)):
+        with self.doubling() as offset:
+            takes = (piece.lane & (offset * 2 - 1)).equals(0)
+            with meeting(k), k.branch(takes):
                 self.absorb(own, self.shared.get(piece.local + offset))
                 self.shared.put(piece.local, own)
 

@@ -179,9 +179,9 @@ def reduce_strided(lanes: Team, point: Element) -> list[kc.Variable]:
     """Lane i folds the elements i, i + t, i + 2 t, ... of the piece."""
     k, piece = lanes.k, lanes.piece
     own = lanes.neutral("sum")
-    with meeting(k):
-        with k.loop("at", piece.end, piece.start + piece.lane, piece.lanes) as at:
-            lanes.absorb(own, point(at))
+    first = piece.start + piece.lane
+    with meeting(k), k.loop("at", piece.end, first, piece.lanes) as at:
+        lanes.absorb(own, point(at))
     lanes.tree(own)
     return own
 

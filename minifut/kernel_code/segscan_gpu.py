@@ -137,12 +137,12 @@ def _second(
         first = k.declare("start", number * piece.chunk)
         full = kc.Call("min", (first + piece.chunk, k.size_value(cut.length)), kc.LONG)
         end = k.declare("end", kc.Select(piece.active, full, first, kc.LONG))
-        with meeting(k):
-            with k.loop("at", end, first + piece.lane, piece.lanes) as at:
-                old = [k.declare("old", k.read(r, (*outer, at))) for r in results]
-                new = combine(k, operation.operators, carry, old)
-                for result, value in zip(results, new, strict=True):
-                    k.write(result, (*outer, at), value)
+        own = first + piece.lane
+        with meeting(k), k.loop("at", end, own, piece.lanes) as at:
+            old = [k.declare("old", k.read(r, (*outer, at))) for r in results]
+            new = combine(k, operation.operators, carry, old)
+            for result, value in zip(results, new, strict=True):
+                k.write(result, (*outer, at), value)
     launch(host, k, over)
 
 
@@ -155,8 +155,8 @@ def _fold_before(
     share = k.declare("share", (number + piece.lanes - 1) // piece.lanes)
     begin = k.declare("begin", piece.lane * share)
     stop = kc.Call("min", (begin + share, number), kc.LONG)
-    with meeting(k), k.branch(piece.active):
-        with k.loop("at", k.declare("stop", stop), begin) as at:
-            place = row + at
-            lanes.absorb(own, [k.read(array, (place,)) for array in carries])
+    end = k.declare("stop", kc.Select(piece.active, stop, begin, kc.LONG))
+    with meeting(k), k.loop("at", end, begin) as at:
+        place = row + at
+        lanes.absorb(own, [k.read(array, (place,)) for array in carries])
     lanes.tree(own)
