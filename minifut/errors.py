@@ -1,11 +1,11 @@
 """What can go wrong, in three kinds, and how each is told.
 
-`CompileError`   the user's program is at fault: where (line, caret), what, and what to do.
-`ProgramError`   a run of the program failed (index, assert, division, size): located as well.
-`InternalError`  minifut is at fault: names the pass and shows the IR around the statement.
+`CompileError`   the program is at fault: where (line, caret), what, and what to do.
+`ProgramError`   a run of it failed (index, assert, division, size): located as well.
+`InternalError`  minifut is at fault: names the pass, shows the IR around the fault.
 
-Anything else that a user can cause (a missing file, a wrong argument) is a `UsageError`:
-one clear line, no position in a program.
+Anything else that a user can cause (a missing file, a wrong argument) is a
+`UsageError`: one clear line, no position in a program.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ that `[n]a` with a := `[m]b` is simply nested. Sizes are terms that unify:
     SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker only)
 
 A size term never holds a position; `SizeOpaque` stands for an expression that the terms
-cannot express, identified by its normalised text. After checking no meta variables are left.
+cannot express, identified by its normalised text. After checking no meta variables are
+left.
 
-Uniqueness (`*`) is a mark on arrays and named types that equality ignores in unification
-(`strip_unique`) and that the uniqueness analysis reads.
-"""
+Uniqueness (`*`) is a mark on arrays and named types that equality ignores in
+unification (`strip_unique`) and that the uniqueness analysis reads."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ Size: TypeAlias = SizeConst | SizeVar | SizeApply | SizeOpaque | SizeMeta | Size
 
 # --- types --------------------------------------------------------------------
 
-SCALAR_NAMES = (
-    "i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 bool".split()
-)  # fmt: skip
+SCALAR_NAMES = [
+    "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", "bool",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from minifut.names import Name
 
 
 @cache
-def _child_fields(cls: type[Any]) -> tuple[str, ...]:
+def _child_fields(cls: Any) -> tuple[str, ...]:
     """The fields of a syntax class that may hold syntax."""
     return tuple(
         f.name
@@ -35,8 +35,7 @@ def free_variables(root: syntax.Node) -> set[Name]:
             case syntax.Node():
                 if isinstance(item, syntax.Var) and item.name_resolved is not None:
                     found.add(item.name_resolved)
-                if isinstance(item, syntax.LetUpdate):
-                    if item.source_resolved is not None:
-                        found.add(item.source_resolved)
+                if isinstance(item, syntax.LetUpdate) and item.source_resolved:
+                    found.add(item.source_resolved)
                 work.extend(getattr(item, name) for name in _child_fields(type(item)))
     return found

@@ -1,9 +1,9 @@
 """The oracle: runs a core program, of either dialect, on NumPy arrays.
 
-Every function is translated once to Python text, statement by statement, and that text is
-run: scalars are Python numbers kept in their type's range, arrays are NumPy arrays.
-Nothing is shared with the passes or with lowering, and nothing is reordered, except that
-a body of total scalar operators is evaluated for all its points at once (`lanes`).
+Every function is translated once to Python text, statement by statement, and that text
+is run: scalars are Python numbers kept in their type's range, arrays are NumPy arrays.
+Nothing is shared with the passes or with lowering, and nothing is reordered, except
+that a body of total scalar operators is evaluated for all its points at once (`lanes`).
 
     values = run(program, "main", [xs, np.int32(3)])
 

@@ -2,10 +2,9 @@
 
     \\x -> let y = mul_f32(x, x) in {y}        v_y = mul(v_x, v_x) on whole arrays
 
-Allowed: scalar operators, sizes, copies, checks, and elements of arrays whose indices are
-known for all points (rows of an input array included). The text computes the same values
-as the loop over points would; a failing check reports its first failing point.
-"""
+Allowed: scalar operators, sizes, copies, checks, and elements of arrays whose indices
+are known for all points (rows of an input array included). The text computes the same
+values as the loop over points would; a failing check reports its first failing point."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ class Lanes:
             case core.Copy(atom) | core.Opaque(atom):
                 writer.line(f"{targets[0]} = {writer.atom(atom)}")
             case core.Index(array, slice_):
-                self._index(targets[0], array, [p for p in slice_ if _is_atom(p)])
+                self._index(targets[0], array, atoms_of(slice_))
             case core.Assert() as check:
                 self._assert(check)
 
@@ -103,8 +102,9 @@ class Lanes:
         )
 
 
-def _is_atom(part: object) -> bool:
-    return isinstance(part, Name | Constant)
+def atoms_of(slice_: tuple[Atom | core.DimSlice, ...]) -> list[Atom]:
+    """The parts that fix their dimension."""
+    return [part for part in slice_ if isinstance(part, Name | Constant)]
 
 
 def row_parameters(parameters: tuple[core.Param, ...]) -> tuple[set[Name], set[Name]]:

@@ -88,7 +88,7 @@ def concat(arrays: tuple[np.ndarray, ...], dimension: int) -> np.ndarray:
 
 def rows_of(array: np.ndarray) -> list[Any]:
     """The elements along the first dimension, scalars as Python numbers."""
-    return array.tolist() if array.ndim == 1 else list(array)  # type: ignore[return-value]
+    return array.tolist() if array.ndim == 1 else list(array)
 
 
 def stack(

@@ -106,8 +106,9 @@ def space_points(
     sizes = [writer.size(size) for size in space.sizes]
     writer.line(f"{count} = {' * '.join(sizes) or '1'}")
     names = [writer.name(i) for i in space.indices]
-    arrays = [a for a in atoms if isinstance(writer.types.get(a), ArrayType)]
-    if not arrays and can_run_in_lanes(body.statements, set(), set(space.indices)):
+    names_returned = [a for a in atoms if isinstance(a, Name)]
+    whole = any(isinstance(writer.types.get(a), ArrayType) for a in names_returned)
+    if not whole and can_run_in_lanes(body.statements, set(), set(space.indices)):
         shape = f"({''.join(f'{s}, ' for s in sizes)})"
         writer.line(f"{unpack(names)} = [i.ravel() for i in np.indices({shape})]")
         lanes = Lanes(writer, {}, count)

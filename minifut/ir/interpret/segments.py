@@ -1,4 +1,4 @@
-"""Combining the values of a space: reductions and scans by segment, tiles into arrays."""
+"""Combining the values of a space: by segment, and tiles into arrays."""
 
 from __future__ import annotations
 

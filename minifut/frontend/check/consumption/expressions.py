@@ -1,10 +1,9 @@
 """What each expression consumes, and what its value may share memory with.
 
-One function per kind of expression, in a table; each returns the `Tree` of the value and
-records uses and consumptions in the `State`. Source: the language reference, "In-place
-updates"; the rules of "Uniqueness types" in Henriksen's thesis (2017), extended to
-records and sums by component.
-"""
+One function per kind of expression, in a table; each returns the `Tree` of the value
+and records uses and consumptions in the `State`. Source: the language reference,
+"In-place updates"; the rules of "Uniqueness types" in Henriksen's thesis (2017),
+extended to records and sums by component."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ def check_expression(state: State, exp: syntax.Exp) -> Tree:
     return RULES[type(exp)](state, exp)
 
 
-# --- values without aliases -----------------------------------------------------
+# --- values without aliases -------------------------------------------------------
 
 
 def fresh(state: State, exp: syntax.Exp) -> Tree:
@@ -191,7 +190,7 @@ def assertion(state: State, exp: syntax.Assert) -> Tree:
     return check_expression(state, exp.value)
 
 
-# --- products, sums, projections ------------------------------------------------------
+# --- products, sums, projections --------------------------------------------------
 
 
 def tuple_expression(state: State, exp: syntax.TupleExp) -> Tree:
@@ -225,7 +224,7 @@ def indexing(state: State, exp: syntax.Index) -> Tree:
     return tree_of(exp.type, all_aliases(tree))
 
 
-# --- binding and branching ---------------------------------------------------------
+# --- binding and branching --------------------------------------------------------
 
 
 def let(state: State, exp: syntax.Let) -> Tree:
@@ -288,7 +287,7 @@ def join_branches(
     return without(tree, everything)
 
 
-# --- updates ------------------------------------------------------------------------
+# --- updates ----------------------------------------------------------------------
 
 
 def update(state: State, exp: syntax.Update) -> Tree:
@@ -376,7 +375,7 @@ def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:
     )
 
 
-# --- applications -----------------------------------------------------------------------
+# --- applications -----------------------------------------------------------------
 
 
 def application(state: State, exp: syntax.Apply) -> Tree:

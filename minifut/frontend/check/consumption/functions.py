@@ -1,9 +1,8 @@
 """Functions and calls: what a body may consume, what a call does to its arguments.
 
 Inside a function only its own consumed (`*`) parameters and what it makes itself may be
-consumed. A call consumes the arguments whose parameter type says `*`; its result aliases
-the other arguments unless the result type says `*`.
-"""
+consumed. A call consumes the arguments whose parameter type says `*`; its result
+aliases the other arguments unless the result type says `*`."""
 
 from __future__ import annotations
 
