@@ -47,3 +47,11 @@ def size_of_code(exp: object) -> int:
         elif isinstance(part, tuple):
             waiting.extend(part)
     return count
+
+
+def calls_itself(definition: syntax.ValueDeclaration) -> bool:
+    """Is it recursive? Its own name may also mean what it means outside."""
+    if not definition.parameters:
+        return False
+    own = definition.name_resolved
+    return any(name == own for _, name in free_variables(definition.body))

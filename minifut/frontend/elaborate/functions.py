@@ -24,7 +24,7 @@ from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.call_keys import INLINE, Sizes, key_of, static_key
-from minifut.frontend.elaborate.free import free_variables
+from minifut.frontend.elaborate.free import calls_itself
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
     Static,
@@ -140,12 +140,6 @@ class Specialisations:
         """How many names an inlined call has made."""
         history = self.histories[definition]
         history.cost = max(history.cost, cost)
-
-
-def calls_itself(definition: syntax.ValueDeclaration) -> bool:
-    """Is it recursive?"""
-    own = definition.name_resolved
-    return any(name == own for _, name in free_variables(definition.body))
 
 
 def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:

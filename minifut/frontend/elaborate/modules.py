@@ -23,6 +23,7 @@ from minifut.frontend.elaborate.environment import (
     TypeFunction,
 )
 from minifut.frontend.elaborate.expressions import evaluate, lookup
+from minifut.frontend.elaborate.free import calls_itself
 from minifut.frontend.elaborate.sealed import seal
 from minifut.frontend.elaborate.values import Closure, Value
 
@@ -66,7 +67,7 @@ class Modules:
             case syntax.ValueDeclaration(name=name):
                 before = env
                 env = env.child() if env.knows(name) else env
-                home = env if declaration.parameters else before
+                home = env if calls_itself(declaration) else before
                 value = self.value(declaration, home)
                 self._bind(name, declaration.name_resolved, value, env, exports)
             case syntax.ModuleDeclaration(name=name):
