@@ -7,7 +7,8 @@ the call from Python is timed inside one process, arguments and results in NumPy
 
 Predictions written down before the first measurement: help 0.15 s (click alone), check
 0.35 s (cached tables, lark, no NumPy), run 0.9 s (NumPy, OpenCL and cached kernels),
-call 45 µs (two copies of 4 kB, a launch and a wait on a thread pool)."""
+call 45 µs (two copies of 4 kB, a launch and a wait on a thread pool).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Types and sizes of the checked surface language.
 
 A type is a value: frozen, compared by structure. Arrays have one dimension per node, so
-that `[n]a` with a := `[m]b` is simply nested. Sizes are terms that unify:
+that `[n]a` with a := `[m]b` is nested arrays. Sizes are terms that unify:
 
     SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker only)
 
@@ -10,7 +10,8 @@ cannot express, identified by its normalised text. After checking no meta variab
 left.
 
 Uniqueness (`*`) is a mark on arrays and named types that equality ignores in
-unification (`strip_unique`) and that the uniqueness analysis reads."""
+unification (`strip_unique`) and that the uniqueness analysis reads.
+"""
 
 from __future__ import annotations
 

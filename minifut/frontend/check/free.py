@@ -37,5 +37,6 @@ def free_variables(root: syntax.Node) -> set[Name]:
                     found.add(item.name_resolved)
                 if isinstance(item, syntax.LetUpdate) and item.source_resolved:
                     found.add(item.source_resolved)
-                work.extend(getattr(item, name) for name in _child_fields(type(item)))
+                kind: Any = type(item)
+                work.extend(getattr(item, name) for name in _child_fields(kind))
     return found

@@ -3,7 +3,8 @@
 A scalar is a Python int, float or bool that its type can hold exactly; an f32 is a
 Python float rounded to 32 bits (a sum, product, quotient or root of two such, computed
 in 64 bits and rounded once more, is the correctly rounded result). The operators that
-loops live on have a Python expression here; the others go through their NumPy meaning."""
+loops live on have a Python expression here; the others go through their NumPy meaning.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
 
 Allowed: scalar operators, sizes, copies, checks, and elements of arrays whose indices
 are known for all points (rows of an input array included). The text computes the same
-values as the loop over points would; a failing check reports its first failing point."""
+values as the loop over points would; a failing check reports its first failing point.
+"""
 
 from __future__ import annotations
 

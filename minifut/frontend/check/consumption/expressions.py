@@ -3,7 +3,8 @@
 One function per kind of expression, in a table; each returns the `Tree` of the value
 and records uses and consumptions in the `State`. Source: the language reference,
 "In-place updates"; the rules of "Uniqueness types" in Henriksen's thesis (2017),
-extended to records and sums by component."""
+extended to records and sums by component.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Inside a function only its own consumed (`*`) parameters and what it makes itself may be
 consumed. A call consumes the arguments whose parameter type says `*`; its result
-aliases the other arguments unless the result type says `*`."""
+aliases the other arguments unless the result type says `*`.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A parameter that the body consumes must be given anew each time round by a value that
 aliases nothing outside the loop and no other returned component; the initial value
-given for it is consumed by the loop."""
+given for it is consumed by the loop.
+"""
 
 from __future__ import annotations
 
