@@ -3,7 +3,7 @@
 A type is a value: frozen, compared by structure. Arrays have one dimension per node, so
 that `[n]a` with a := `[m]b` is nested arrays. Sizes are terms that unify:
 
-    SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker only)
+    SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker)
 
 A size term never holds a position; `SizeOpaque` stands for an expression that the terms
 cannot express, identified by its normalised text. After checking no meta variables are
