@@ -47,7 +47,7 @@ def _mapping(sealed: Sealed) -> Terms:
             assert definition is not None and definition.type is not None
             own = definition.type
             parameters = frozenset(definition.scheme_parameters)
-        _Relation(parameters, sealed.env, sealed.mapping).types(own, sealed.spec)
+        _Relation(parameters, sealed.env, sealed.mapping).relate(own, sealed.spec)
     return sealed.mapping
 
 
@@ -59,7 +59,7 @@ class _Relation:
     ) -> None:
         self.parameters, self.env, self.mapping = parameters, env, mapping
 
-    def types(self, own: types.Type, spec: types.Type) -> None:
+    def relate(self, own: types.Type, spec: types.Type) -> None:
         match own, spec:
             case types.Named(name, ()), _ if name in self.parameters:
                 self.mapping.setdefault(name, spec)
@@ -67,27 +67,27 @@ class _Relation:
                 for one, two in zip(ones, twos, strict=True):
                     self._argument(one, two)
             case types.Array(size, element), types.Array(other_size, other_element):
-                self.sizes(size, other_size)
-                self.types(element, other_element)
+                self.relate_sizes(size, other_size)
+                self.relate(element, other_element)
             case types.Arrow(_, argument, result, _), types.Arrow():
-                self.types(argument, spec.argument)
-                self.types(result, spec.result)
+                self.relate(argument, spec.argument)
+                self.relate(result, spec.result)
             case types.Record(fields), types.Record(others):
                 for (_, one_part), (_, two_part) in zip(fields, others, strict=False):
-                    self.types(one_part, two_part)
+                    self.relate(one_part, two_part)
             case types.Sum(constructors), types.Sum(other_constructors):
                 pairs = zip(constructors, other_constructors, strict=False)
                 for (_, own_parts), (_, spec_parts) in pairs:
                     for one_part, two_part in zip(own_parts, spec_parts, strict=False):
-                        self.types(one_part, two_part)
+                        self.relate(one_part, two_part)
             case _, types.Named():
                 expanded = self._expanded(spec)
                 if expanded is not None:
-                    self.types(own, expanded)
+                    self.relate(own, expanded)
             case types.Named(), _:
                 expanded = self._expanded(own)
                 if expanded is not None:
-                    self.types(expanded, spec)
+                    self.relate(expanded, spec)
 
     def _expanded(self, named: types.Named) -> types.Type | None:
         found = self.env.meaning(named.name) or self._same_base(named.name)
@@ -110,22 +110,22 @@ class _Relation:
         self, own: types.Type | types.Size, spec: types.Type | types.Size
     ) -> None:
         if types.is_size(own):
-            self.sizes(own, spec)  # type: ignore[arg-type]
+            self.relate_sizes(own, spec)  # type: ignore[arg-type]
         else:
-            self.types(own, spec)  # type: ignore[arg-type]
+            self.relate(own, spec)  # type: ignore[arg-type]
 
-    def sizes(self, own: types.Size, spec: types.Size) -> None:
+    def relate_sizes(self, own: types.Size, spec: types.Size) -> None:
         match own, spec:
             case types.SizeVar(name), _ if name in self.parameters:
                 self.mapping.setdefault(name, spec)
             case types.SizeApply(_, ones), types.SizeApply(_, twos):
                 if own.function == spec.function and len(ones) == len(twos):
                     for one, two in zip(ones, twos, strict=True):
-                        self.sizes(one, two)
+                        self.relate_sizes(one, two)
             case types.SizeOpaque(key, _, inner), types.SizeOpaque(other, _, outer):
                 if key == other and len(inner) == len(outer):
                     for (_, one), (_, two) in zip(inner, outer, strict=True):
-                        self.sizes(one, two)
+                        self.relate_sizes(one, two)
 
 
 def unseal(
