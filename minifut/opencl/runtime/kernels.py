@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +125,10 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
                 return program
     program = cl.Program(session.context, text)
     try:
-        program.build(options, cache_dir=False)
+        with warnings.catch_warnings():
+            # Remarks of the OpenCL compiler are for its developers, not for users.
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            program.build(options, cache_dir=False)
     except cl.Error as error:
         message = f"kernel {name}: {error}"
         raise InternalError("opencl", message, _numbered(text)) from None
