@@ -251,6 +251,12 @@ def test_absurd_sizes_are_out_of_memory_too(program: rt.Instance) -> None:
         program.huge(1 << 50)
 
 
+def test_arguments_too_large_for_a_buffer(program: rt.Instance) -> None:
+    elements = program.session.device.largest_buffer // 4 + 1
+    with pytest.raises(MemoryError, match="largest single array"):
+        program.axpy(np.empty(elements, np.float32), 1.0)
+
+
 def test_damaged_cache_entries_are_recomputed(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, xs: np.ndarray
 ) -> None:

@@ -14,7 +14,8 @@ generated module describes a program by data and one host function per entry poi
     program = rt.Program(
         name="axpy", schedule="cpu", prelude=PRELUDE,
         kernels=(rt.Kernel("main_map", ("buffer", "buffer", "i64", "f32"), TEXT, 64),),
-        failures=(rt.Failure(("Index ", rt.Hole("i64"), " out of bounds."), ("a.fut:3:4",)),),
+        failures=(
+            rt.Failure(("Index ", rt.Hole("i64"), " is wrong."), ("a.fut:3:4",)),),
         parameters=(rt.Parameter("main_tile", "tile_size", {"cpu": 64, "gpu": 16}),),
         entries=(rt.Entry("main", main, ("n",),
             parameters=(rt.Value("xs", "[]f32", (rt.Leaf("f32", ("n",)),)),

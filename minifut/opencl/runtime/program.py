@@ -178,6 +178,11 @@ def _callable(
         except KeyboardInterrupt:
             session.abandon(arguments, leaves, results)
             raise
+        except session.cl.MemoryError as error:
+            # Drivers that allocate late find out when a kernel starts.
+            _settle(session)
+            needed = sum(x.nbytes for x in leaves if isinstance(x, Block))
+            raise session.pool.out_of_memory(needed) from error
         except BaseException:
             _settle(session)
             raise

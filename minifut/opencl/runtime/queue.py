@@ -142,6 +142,8 @@ class Session:
 
     def borrow(self, array: np.ndarray) -> Block:
         """A NumPy array as a block in place (devices that share memory only)."""
+        if array.nbytes > self.device.largest_buffer:
+            raise self.pool.out_of_memory(array.nbytes)
         flags = self.cl.mem_flags
         buffer = self.cl.Buffer(
             self.context, flags.READ_ONLY | flags.USE_HOST_PTR, hostbuf=array
