@@ -197,9 +197,9 @@ def meeting(
     """Statements, then a barrier, which those that fail reach by a jump.
 
     They go on with what their variables hold: the failure is recorded, nobody will look
-    at the result, and all that could harm is checked by itself. (Leaving the group is no
-    way out: all would have to agree on it.) `repair` emits what those that failed
-    do before the barrier, so that the others find no memory that was never written.
+    at the result, and all that could harm is checked by itself. (Leaving the group is
+    no way out: all would have to agree on it.) `repair` emits what those that failed do
+    before the barrier, so that the others find no memory that was never written.
     """
     before = k.fail_label, k.can_fail
     label = str(k.names.fresh("meet"))
