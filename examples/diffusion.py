@@ -15,7 +15,7 @@ import numpy as np
 import minifut
 
 HERE = Path(__file__).parent
-STEPS, RATE, SHARPNESS = 30, 0.2, 0.12
+STEPS, RATE, SHARPNESS = 12, 0.2, 0.07
 
 
 def reference(image: np.ndarray) -> np.ndarray:
