@@ -43,14 +43,13 @@ def make_lambda(
     parameters: Sequence[Param],
     arguments: Sequence[Value],
     sizes: list[Size] | None = None,
-    rows: bool = True,
 ) -> Made:
     """The function on these arguments, whose leaves are the parameters.
 
-    `sizes` are what the result must have; else they are found. With `rows` the expected
-    type of the call is that of the array of all results."""
+    `sizes` are what the result must have; else they are found, if need be from the
+    expected type of the call, which is that of the array of all results."""
     work = call.work
-    mark = work.mark()
+    mark = min((p.name.tag for p in parameters), default=work.mark()) - 1
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
     with work.nested() as build:
@@ -64,7 +63,7 @@ def make_lambda(
     own = values.array_sizes(result)
     wanted = sizes
     if wanted is None:
-        wanted = _outer_sizes(call, build, own, mark, rows)
+        wanted = _outer_sizes(call, build, parameters, own, mark)
     with within(work, build):
         result = coerce(work, result, wanted)
     leaves = values.leaves(result)
@@ -74,18 +73,24 @@ def make_lambda(
 
 
 def _outer_sizes(
-    call: Call, build: Builder, own: list[Size], mark: int, rows: bool
+    call: Call,
+    build: Builder,
+    parameters: Sequence[Param],
+    own: list[Size],
+    mark: int,
 ) -> list[Size]:
+    """The sizes of the results in terms of what is known outside."""
     work = call.work
     if not any(work.is_inner(size, mark) for size in own):
         return own
     hoist(work, build, own, mark)
-    hidden = _hidden(build)
+    hidden = {p.name for statement in build.statements for p in statement.pattern}
+    hidden.update(p.name for p in parameters)
     found = [None if size.names() & hidden else size for size in own]
     if None in found and call.expected is not None:
         expected = call.expected
         known = static_sizes(resolve_type(expected.type, expected.env, work, emit=True))
-        known = known[1:] if rows else known
+        known = known[1:]
         if len(known) == len(found):
             found = [
                 f if f is not None else k for f, k in zip(found, known, strict=True)
@@ -98,10 +103,6 @@ def _outer_sizes(
             "all elements of an array must have the same size",
         )
     return [size for size in found if size is not None]
-
-
-def _hidden(build: Builder) -> set[Name]:
-    return {p.name for statement in build.statements for p in statement.pattern}
 
 
 def hoist(work: Work, build: Builder, sizes: list[Size], mark: int) -> None:

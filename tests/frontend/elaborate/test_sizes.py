@@ -1,0 +1,116 @@
+"""Sizes: unknown ones, those of entry points, and what checks leave known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minifut.errors import CompileError, ProgramError
+from tests.frontend.elaborate.running import core_of, result, results, shown
+
+
+def test_odd_sizes_of_entry_parameters_are_checked() -> None:
+    text = "entry main (n: i64) (m: i64) (xs: [n * m]i32) = unflatten xs :> [n][m]i32"
+    xs = np.arange(6, dtype=np.int32)
+    assert result(text, np.int64(2), np.int64(3), xs) == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(ProgramError, match="invalid sizes"):
+        result(text, np.int64(2), np.int64(2), xs)
+
+
+def test_size_of_an_opaque_expression() -> None:
+    text = """
+    def grid (n: i32) (m: i32) (xs: []i32) =
+      unflatten (sized (i64.i32 n * i64.i32 m) xs)
+    entry main n m xs = grid n m xs
+    """
+    xs = np.arange(4, dtype=np.int32)
+    assert result(text, np.int32(2), np.int32(2), xs) == [[0, 1], [2, 3]]
+
+
+def test_what_a_branch_checks_is_not_known_after_it() -> None:
+    text = """
+    entry main (c: bool) (n: i64) =
+      let a = if c then i64.sum (iota n) else 0
+      in replicate n a
+    """
+    with pytest.raises(ProgramError, match="negative"):
+        result(text, False, np.int64(-1))
+
+
+def test_loop_over_a_size_lifted_type() -> None:
+    text = """
+    def repeat '~a (n: i32) (f: (() -> a) -> a) (x: () -> a) =
+      loop x = x () for _i < n do f (\\() -> x)
+    entry main n (xs: []i32) =
+      repeat n (\\(p: () -> []i32) -> p () ++ p ()) (\\() -> xs)
+    """
+    assert result(text, np.int32(2), np.array([7], np.int32)) == [7, 7, 7, 7]
+
+
+def test_abstract_sizes_are_bound_by_values() -> None:
+    text = """
+    module box : {type box [n] val pack [n]: [n]i32 -> box [n]
+                  val count [n]: box [n] -> i64} =
+      {type box [n] = {xs: [n]i32} def pack xs = {xs} def count [n] (_: box [n]) = n}
+    entry main (xs: []i32) = let b = box.pack xs in box.count b
+    """
+    assert result(text, np.zeros(3, np.int32)) == 3
+
+
+def test_a_sum_that_holds_functions_is_known() -> None:
+    text = """
+    type^ choice = #apply (i32 -> i32) | #keep
+    entry main (x: i32) =
+      match (#apply (\\y -> y + x) : choice) case #apply f -> f 1 case #keep -> x
+    """
+    assert result(text, np.int32(4)) == 5
+
+
+def test_irregular_rows_are_refused() -> None:
+    with pytest.raises(CompileError):
+        core_of("entry main (n: i64) = map (\\i -> iota i) (iota n)")
+
+
+def test_wide_unsigned_numbers_are_extended_by_zeros() -> None:
+    assert result("entry main (x: i16) = u32.i16 x", np.int16(-1)) == 65535
+
+
+def test_trivial_maps_are_no_maps() -> None:
+    text = "entry main [n] (xs: [n]i32) (y: f32) = map (\\x -> (y, x)) xs |> unzip"
+    assert "map(" not in shown(text)
+    ys, xs = results(text, np.array([1, 2], np.int32), np.float32(3))
+    assert (ys.tolist(), xs.tolist()) == ([3.0, 3.0], [1, 2])
+
+
+def test_attributes_reach_their_statement() -> None:
+    text = "entry main [n] (xs: [n]i32) = #[sequential] map (+ 1) xs"
+    assert "#[sequential] let mapped" in shown(text)
+
+
+def test_what_is_not_supported_says_where() -> None:
+    text = "entry main (x: f64) = jvp (\\y -> y * y) x 1"
+    with pytest.raises(CompileError, match="not supported yet") as caught:
+        core_of(text)
+    assert caught.value.location is not None
+
+
+@pytest.mark.parametrize(
+    ("recursive", "expected"),
+    [
+        ("def f (n: i64) : i64 = if n == 0 then 0 else n + f (n - 1)", 10),
+        (
+            "def g (h: i64 -> i64) (n: i64) : i64 ="
+            " if n == 0 then 0 else h (g h (n - 1))"
+            "\ndef f = g (+ 2)",
+            8,
+        ),
+        (
+            "def g [n] (k: i64) (xs: [n]i64) : [n]i64 ="
+            " if k == 0 then xs else map (+ 1) (g (k - 1) xs)"
+            "\ndef f k = i64.sum (g k [1, 1])",
+            10,
+        ),
+    ],
+)
+def test_recursion(recursive: str, expected: int) -> None:
+    assert result(f"{recursive}\nentry main n = f n", np.int64(4)) == expected
