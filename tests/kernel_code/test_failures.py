@@ -18,7 +18,7 @@ fun main (n: i64, m: i64, xs: [n]f32, is: [m]i64) -> (r: [m]f32) {
     let low: bool = le_i64(0i64, i)
     let high: bool = lt_i64(i, n)
     let inside: bool = and_bool(low, high)
-    let () = assert(inside, ["index ", i, " of ", n, " (", inside, ")"], ["a.fut:3:4", "a.fut:9:1"])
+    let () = assert(inside, ["index ", i, " of ", n, " (", inside, ") ", "i64"], ["a.fut:3:4", "a.fut:9:1"])
     let x: f32 = xs[i]
     return returns x
   }
@@ -42,7 +42,7 @@ def test_a_kernel_fails_and_the_next_run_works(schedule: str) -> None:
         places[2100] = wrong
         with pytest.raises(ProgramError) as caught:
             instance.main(xs, places)
-        assert caught.value.message == f"index {wrong} of 10 (false)"
+        assert caught.value.message == f"index {wrong} of 10 (false) i64"
         assert caught.value.backtrace == ("a.fut:3:4", "a.fut:9:1")
         places[2100] = 4
         np.testing.assert_array_equal(instance.main(xs, places), xs[places] + 1)
