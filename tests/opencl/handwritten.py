@@ -90,7 +90,8 @@ PROGRAM = rt.Program(
     ),
     failures=(
         rt.Failure(
-            ("Index [", rt.Hole("i64"), "] of ", rt.Hole("i64"), " is negative."), ("a.fut:3:4", "a:1:1")
+            ("Index [", rt.Hole("i64"), "] of ", rt.Hole("i64"), " is negative."),
+            ("a.fut:3:4", "a:1:1"),
         ),
     ),
     parameters=(
