@@ -3,10 +3,14 @@
     nodes             the small language of kernels and of the host around them
     index_functions   `Array`: a view of a memory (offset, strides)
     builder           `CodeBuilder`: kernels written statement by statement
-    lower_kernel      `KernelBuilder`: a CodeBuilder that lowers thread code
-    lower_host        `HostBuilder`: functions of the program on the host
+    lower_kernel      `KernelBuilder`: a CodeBuilder that lowers thread code, with its rules
+                      in thread_code and thread_control
+    arena             memory for arrays whose sizes only threads know
+    lower_host        `HostBuilder`: functions of the program on the host, with its rules
+                      in host_code; on_host for what kernels cannot do
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
-    segmap_cpu, segmap_gpu, segred_cpu, ...    one segmented operation, one schedule
+    nest_cpu, nest_gpu    nests of parallel loops: maps, copies, fills
+    segmap, segred_cpu, segred_gpu, ...    one segmented operation, one schedule
 
 A segmented operation is lowered by a function
 

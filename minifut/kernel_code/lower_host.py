@@ -21,6 +21,7 @@ from minifut.ir.core import Atom, Constant, Param
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.arena import launch_with_arenas
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
 from minifut.names import Name
@@ -215,7 +216,11 @@ class HostBuilder:
                 case kc.LocalParameter(_, count):
                     arguments.append(count)
         sizes = tuple(Size.constant(g) for g in group)
-        self.emit(kc.Launch(kernel, grid, sizes, tuple(arguments)))
+        launch = kc.Launch(kernel, grid, sizes, tuple(arguments))
+        if k.arenas:
+            launch_with_arenas(self, k, launch)
+        else:
+            self.emit(launch)
 
     # --- binding ----------------------------------------------------------------------
 

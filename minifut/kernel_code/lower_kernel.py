@@ -19,6 +19,7 @@ from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.arena import Arena, take
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.names import Name
@@ -47,6 +48,8 @@ class KernelBuilder(CodeBuilder):
         self.thread: tuple[kc.Expression, Size] | None = None
         self.destinations: dict[Name, Array] = {}
         self.private_bytes = 0
+        self.repeatable = False
+        self.arenas: dict[ScalarType, Arena] = {}
 
     # --- names ------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class KernelBuilder(CodeBuilder):
                 self.private_bytes += nbytes
                 return self.private_array(element, shape, base)
         if not self.is_of_host(count):
-            raise NotInKernel(f"the size of {base} varies between threads")
+            return self.arena_array(element, shape, base)
         if self.thread is None:
             raise NotInKernel(f"there is no scratch memory for {base}")
         thread, threads = self.thread
@@ -144,6 +147,16 @@ class KernelBuilder(CodeBuilder):
         if self.host.schedule == "cpu":
             return Array(memory, shape, number * count, strides)
         return Array(memory, shape, number, tuple(s * threads for s in strides))
+
+    def arena_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """Memory of this thread whose size the host cannot know. Such a kernel may have
+        to run again, so it must be `repeatable`."""
+        if not self.repeatable:
+            raise NotInKernel(f"the size of {base} varies between threads")
+        memory, offset = take(self, element, product(shape))
+        return Array(memory, shape, offset, row_major_strides(shape))
 
     def private_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str

@@ -64,6 +64,7 @@ def launch_nest(
     threads = ceil_div(total_size, chunk)
     thread = k.declare("thread", k.identity("get_global_id"))
     k.thread = (thread, threads)
+    k.repeatable = True
     start = k.declare("at", thread * k.size_value(chunk))
     limit = k.size_value(total_size)
     stop = k.declare(

@@ -47,6 +47,7 @@ def launch_nest(
     k = host.kernel(base)
     thread = k.declare("thread", k.identity("get_global_id"))
     k.thread = (thread, threads)
+    k.repeatable = True
     limit, step = k.size_value(total), k.size_value(threads)
     with k.loop("at", limit, thread, step) as at:
         visit(k, unravel(k, at, shape))

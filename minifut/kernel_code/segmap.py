@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
+from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.arena import forget_after
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
 
@@ -118,6 +120,18 @@ def run_points(
         if isinstance(result, kernels.Returns) and output.rank > len(at):
             rows.append((result.value, output.row(indices)))
     k.aim(body, tuple(rows))
+    with k.nested() as point:
+        finish_point(k, body, outputs, indices)
+    forget_after(k, point)
+
+
+def finish_point(
+    k: KernelBuilder,
+    body: kernels.KernelBody,
+    outputs: list[Array],
+    indices: tuple[Size, ...],
+) -> None:
+    """The statements of a point, then its results where they belong."""
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
         match result:

@@ -197,7 +197,7 @@ fun main (n: i64, xs: [n]f32) -> (r: [n]f32) {
 
 def test_arrays_whose_size_varies_between_threads() -> None:
     text = entry(1, "[]f32", "[]f32") + TRIANGLE
-    check(text, [(f32(n),) for n in (0, 1, 5, 40)])
+    check(text, [(f32(n),) for n in (0, 1, 5, 40, 2500)])
 
 
 VIEWS = """
@@ -272,3 +272,71 @@ def test_halves_and_bools_in_memory() -> None:
         bools = RANDOM.integers(0, 2, n).astype(bool)
         cases.append((f32(n).astype(np.float16), bools, np.float16(1.25)))
     check(text, cases)
+
+
+ROAMING = """
+fun main (n: i64, m: i64, xs: [n][m]i64) -> (r: [n]i64) {
+  let r: [n]i64 = segmap grid (i < n) -> (i64) {
+    let row: [m]i64 = xs[i]
+    let odd: i64 = mod_i64(i, 2i64)
+    let is_odd: bool = eq_i64(odd, 1i64)
+    let (k: i64, ys: [k]i64) = if is_odd then {m, row} else {
+      let two: i64 = size(2 * m)
+      let both: [2 * m]i64 = concat(0, 2 * m, row, row)
+      return two, both
+    }
+    let (l: i64, zs: [l]i64) = loop (l0: i64 = k, z0: [l0]i64 = ys) for s: i64 < 3i64 do {
+      let next: i64 = add_i64(l0, 2i64)
+      let grown: [next]i64 = segmap thread (j < next) -> (i64) {
+        let inside: bool = lt_i64(j, l0)
+        let v: i64 = if inside then {
+          let old: i64 = z0[j]
+          return old
+        } else {s}
+        let w: i64 = add_i64(v, 1i64)
+        return returns w
+      }
+      return next, grown
+    }
+    let t: i64 = loop (acc: i64 = l) for j2: i64 < l do {
+      let z: i64 = zs[j2]
+      let scaled: i64 = mul_i64(acc, 3i64)
+      let sum: i64 = add_i64(scaled, z)
+      return sum
+    }
+    return returns t
+  }
+  return r
+}
+"""
+
+
+def test_arrays_whose_size_changes_in_branches_and_loops() -> None:
+    text = entry(2, "[][]i64", "[]i64") + ROAMING
+    check(
+        text, [(i64(*shape),) for shape in ((0, 2), (1, 1), (5, 0), (40, 9), (3, 600))]
+    )
+
+
+REDUCED_TRIANGLE = """
+fun main (n: i64, xs: [n]i64) -> (r: i64) {
+  let r: i64 = segred grid (i < n) operator commutative(\\(a: i64, b: i64) -> (i64) {
+    let c: i64 = add_i64(a, b) return c }, (0i64), []) -> (i64) {
+    let k: i64 = add_i64(i, 1i64)
+    let part: [k]i64 = xs[0i64 :+ k by 1i64]
+    let made: [k]i64 = segmap thread (j < k) -> (i64) {
+      let x: i64 = part[j]
+      let y: i64 = mul_i64(x, x)
+      return returns y
+    }
+    let last: i64 = made[i]
+    return returns last
+  }
+  return r
+}
+"""
+
+
+def test_reductions_over_arrays_of_varying_size() -> None:
+    text = entry(1, "[]i64", "i64") + REDUCED_TRIANGLE
+    check(text, [(i64(n),) for n in (0, 1, 50)])
