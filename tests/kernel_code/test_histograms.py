@@ -1,0 +1,190 @@
+"""Histograms under both schedules against the interpreter.
+
+Native atomics, words that are swapped, cells under a lock; in local memory, in global
+memory, in private copies.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+import numpy as np
+import pytest
+
+from tests.opencl.device_programs import check, entry
+
+pytestmark = pytest.mark.device
+
+RANDOM = np.random.default_rng(11)
+SIZES = ((0, 3), (1, 1), (5, 0), (3000, 1), (3000, 40), (70, 9000), (9000, 500))
+"""elements and bins: few bins, bins beyond local memory, elements for several chunks"""
+
+
+def numbers(type_: str, *shape: int) -> np.ndarray:
+    """Small numbers, so that sums of floats are exact in any order."""
+    if type_ == "bool":
+        return RANDOM.random(shape) < 0.5
+    name = {"i": "int", "u": "uint", "f": "float"}[type_[0]] + type_[1:]
+    return RANDOM.integers(0, 4, shape).astype(name)
+
+
+def bins(count: int, *shape: int) -> np.ndarray:
+    """Indices of bins, some out of bounds."""
+    return RANDOM.integers(-2, count + 2, shape).astype(np.int64)
+
+
+ONE_VALUE = Template("""
+fun main (n: i64, k: i64, to: [k]$t, is: [n]i64, xs: [n]$t) -> (r: [k]$t) {
+  let (r: [k]$t) = seghist grid (i < n)
+      bins([k], (to), ($neutral), \\(a: $t, b: $t) -> ($t) {
+        let c: $t = ${op}_$t(a, b)
+        return c
+      }, []) -> (i64, $t) {
+    let at: i64 = is[i]
+    let x: $t = xs[i]
+    return returns at, returns x
+  }
+  return r
+}
+""")
+
+
+@pytest.mark.parametrize(
+    ("type_", "op", "neutral"),
+    [
+        ("i32", "add", "0i32"),
+        ("i64", "max", "-9i64"),
+        ("f32", "add", "0.0f32"),
+        ("i8", "add", "0i8"),
+        ("f16", "min", "9.0f16"),
+    ],
+)
+def test_one_value(type_: str, op: str, neutral: str) -> None:
+    text = ONE_VALUE.substitute(t=type_, op=op, neutral=neutral)
+    line = entry(2, f"[]{type_} []i64 []{type_}", f"[]{type_}")
+    cases = [(numbers(type_, k), bins(k, n), numbers(type_, n)) for n, k in SIZES]
+    check(line + text, cases)
+
+
+TWO_OPERATORS = Template("""
+fun main (n: i64, k: i64, a: [k]f64, p: [k]i64, c: [3][k]u16, is: [n]i64, xs: [n]f64)
+    -> (r: [k]f64, s: [k]i64, t: [3][k]u16) {
+  let (r: [k]f64, s: [k]i64, t: [3][k]u16) = seghist grid (i < n)
+      bins([k], (a, p), (-1.0f64, 99999i64),
+        \\(x1: f64, p1: i64, x2: f64, p2: i64) -> (f64, i64) {
+          let more: bool = lt_f64(x2, x1)
+          let same: bool = eq_f64(x1, x2)
+          let before: bool = le_i64(p1, p2)
+          let both: bool = and_bool(same, before)
+          let first: bool = or_bool(more, both)
+          let (x: f64, q: i64) = if first then {x1, p1} else {x2, p2}
+          return x, q
+        }, [])
+      bins([3][k], (c), (0u16), \\(e: u16, f: u16) -> (u16) {
+        let g: u16 = add_u16(e, f)
+        return g
+      }, []) -> (i64, i64, i64, f64, i64, u16) {
+    let at: i64 = is[i]
+    let x3: f64 = xs[i]
+    let row: i64 = rem_i64(i, 4i64)
+    let place: i64 = sub_i64(k, at)
+    return returns at, returns row, returns place, returns x3, returns i, returns 1u16
+  }
+  return r, s, t
+}
+""")
+
+
+def test_pairs_and_two_operators() -> None:
+    """The greatest element of each bin and where it first stands; and counts in bins of
+    two dimensions."""
+    types = "[]f64 []i64 [][]u16"
+    text = entry(2, f"{types} []i64 []f64", types) + TWO_OPERATORS.substitute()
+    cases = []
+    for n, k in SIZES[:-1]:
+        places = RANDOM.integers(-1, max(1, n), k).astype(np.int64)
+        given = (numbers("f64", k), places, numbers("u16", 3, k))
+        cases.append((*given, bins(k, n), numbers("f64", n)))
+    check(text, cases)
+
+
+SEGMENTS = """
+fun main (s: i64, n: i64, k: i64, to: [s][k]i32, is: [s][n]i64, fail: i64)
+    -> (r: [s][k]i32) {
+  let (r: [s][k]i32) = seghist grid (h < s, i < n)
+      bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+        let c: i32 = add_i32(a, b)
+        return c
+      }, []) -> (i64, i32) {
+    let at: i64 = is[h, i]
+    let good: bool = ne_i64(at, fail)
+    let () = assert(good, ["bin ", at], ["a.fut:1:1"])
+    return returns at, returns 1i32
+  }
+  return r
+}
+"""
+
+
+def test_segments() -> None:
+    text = entry(3, "[][]i32 [][]i64 i64", "[][]i32") + SEGMENTS
+    cases = []
+    shapes = ((0, 1, 2), (2, 0, 3), (3, 4, 0), (300, 7, 5), (3, 5000, 20), (40, 9, 900))
+    for s, n, k in shapes:
+        places = bins(k, s, n)
+        cases += [(numbers("i32", s, k), places, np.int64(f)) for f in (99999, k)]
+    check(text, cases)
+
+
+VECTORS = """
+fun main (n: i64, k: i64, v: i64, to: [k][v]f32, is: [n]i64, xs: [n][v]f32)
+    -> (r: [k][v]f32) {
+  let (r: [k][v]f32) = seghist grid (i < n)
+      bins([k], (to), (0.0f32), \\(a: f32, b: f32) -> (f32) {
+        let c: f32 = add_f32(a, b)
+        return c
+      }, [v]) -> (i64, [v]f32) {
+    let at: i64 = is[i]
+    let x: [v]f32 = xs[i]
+    return returns at, returns x
+  }
+  return r
+}
+"""
+
+PAIRS = """
+fun main (n: i64, k: i64, to: [k][2]i64, is: [n]i64, xs: [n][2]i64)
+    -> (r: [k][2]i64) {
+  let one: [2]i64 = replicate([2], 1i64)
+  let (r: [k][2]i64) = seghist grid (i < n)
+      bins([k], (to), (one), \\(a: [2]i64, b: [2]i64) -> ([2]i64) {
+        let a0: i64 = a[0i64]
+        let a1: i64 = a[1i64]
+        let b0: i64 = b[0i64]
+        let b1: i64 = b[1i64]
+        let c0: i64 = mul_i64(a0, b0)
+        let c1: i64 = mul_i64(a1, b1)
+        let c: [2]i64 = [c0, c1] : i64
+        return c
+      }, []) -> (i64, [2]i64) {
+    let at: i64 = is[i]
+    let x: [2]i64 = xs[i]
+    return returns at, returns x
+  }
+  return r
+}
+"""
+
+
+def test_vectors_and_rows() -> None:
+    """Values of several elements: combined one by one, or by an operator on arrays."""
+    for program, type_ in ((VECTORS, "f32"), (PAIRS, "i64")):
+        vector = program is VECTORS
+        parameters = f"[][]{type_} []i64 [][]{type_}"
+        text = entry(2 + vector, parameters, f"[][]{type_}") + program
+        cases = []
+        for n, k, v in ((0, 2, 3), (5, 0, 2), (900, 3, 7), (9000, 30, 2)):
+            width = v if vector else 2
+            given = (numbers(type_, k, width), bins(k, n), numbers(type_, n, width))
+            cases.append(given)
+        check(text, cases)
