@@ -170,6 +170,8 @@ def _histograms(
         for target, destination in zip(own, operator.destinations, strict=True):
             writer.line(f"{target} = {writer.name(destination)}.copy()")
         function = writer.function(operator.operator, "operator")
+        if isinstance(operator, kernels.SegHistOp) and operator.vector:
+            function = f"vectorised({function}, {len(operator.vector)})"
         bins = [points.column(bin_at + i, I64) for i in range(len(operator.shape))]
         values = [
             points.column(value_at + i, types[value_at + i]) for i in range(len(own))

@@ -148,6 +148,7 @@ def assemble_register_tiles(
 
 EXPORTS: dict[str, Any] = {
     "element": element,
+    "vectorised": vectorised,
     "fold_segments": fold_segments,
     "scan_segments": scan_segments,
     "assemble_tiles": assemble_tiles,
