@@ -3,11 +3,11 @@
     nodes             the small language of kernels and of the host around them
     index_functions   `Array`: a view of a memory (offset, strides)
     builder           `CodeBuilder`: kernels written statement by statement
-    lower_kernel      `KernelBuilder`: a CodeBuilder that lowers thread code, with its rules
-                      in thread_code and thread_control
+    lower_kernel      `KernelBuilder`: a CodeBuilder that lowers thread code; its rules
+                      are in thread_code and thread_control
     arena             memory for arrays whose sizes only threads know
-    lower_host        `HostBuilder`: functions of the program on the host, with its rules
-                      in host_code; on_host for what kernels cannot do
+    lower_host        `HostBuilder`: functions of the program on the host; its rules are
+                      in host_code, and in on_host for what kernels cannot do
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
     nest_cpu, nest_gpu    nests of parallel loops: maps, copies, fills
     segmap, segred_cpu, segred_gpu, ...    one segmented operation, one schedule
@@ -32,11 +32,11 @@ which `lower_host.SEGMENTED` names per class and schedule. It
        k.read(array, indices)         an element (indices: i64 expressions)
        k.write(array, indices, value) an element, or an array row by row
        k.private_array(element, shape, base)
-   where `k.thread` must first be set to (number of the running thread, how many run) if
+   where `k.thread` must first be set to (number of the thread, how many run) if
    the body may need scratch memory: an expression and a host size;
 3. launches it: `host.launch(k, grid, group)`, sizes over host variables; `group` are
    ints. A parameter of the program is read with `host.parameter(Parameter)`;
-4. binds the pattern: `host.bind(param, array)`; for a scalar pattern element an Array of
+4. binds the pattern: `host.bind(param, array)`; for a scalar element an Array of
    rank 0, which is read (synchronising) then.
 
 `NotInKernel` says that code cannot run in a kernel; `lower_host` then falls back to a

@@ -217,6 +217,7 @@ def transfer(host: HostBuilder, value: Any) -> Atom:
     """The variable (of a scalar or a memory) that hands a value over."""
     if isinstance(value, Array):
         return host.whole(value).memory.name
+    assert isinstance(value, Name | Constant)
     if isinstance(value, Name) and value in host.values:
         return host.atom(value)
     return value

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minifut.analysis.in_place import InPlace, in_place_updates
-from minifut.ir import core, kernels
+from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Program
+from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
@@ -40,7 +41,7 @@ class LoweredProgram:
     functions: list[kc.HostFunction]
     entries: list[EntryCode]
     failures: list[kc.Failure]
-    parameters: list[kernels.Parameter]
+    parameters: list[Parameter]
     constants: kc.HostFunction | None
     constant_names: tuple[Name, ...]
 
@@ -53,7 +54,7 @@ class ProgramBuilder:
         self.schedule = schedule
         self.functions = {f.name: f for f in program.functions}
         self.kernels: list[kc.Kernel] = []
-        self.parameters: dict[str, kernels.Parameter] = {}
+        self.parameters: dict[str, Parameter] = {}
         self.constants: dict[Name, HostValue] = {}
         self.constant_scalars: dict[Name, ScalarType] = {}
         self.in_place = InPlace()
@@ -81,7 +82,7 @@ class ProgramBuilder:
         failure = kc.Failure(parts, backtrace)
         return self._failures.setdefault(failure, len(self._failures) + 1)
 
-    def parameter(self, parameter: kernels.Parameter) -> None:
+    def parameter(self, parameter: Parameter) -> None:
         """Remember a tunable parameter of the program."""
         self.parameters.setdefault(parameter.name, parameter)
 
