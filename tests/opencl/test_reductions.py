@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut import compiler
+from minifut.errors import Source
 
 pytestmark = pytest.mark.device
 
@@ -36,8 +38,14 @@ def numbers(type_: str, *shape: int, seed: int = 0) -> np.ndarray:
 
 
 @functools.cache
+def kernels_of(text: str) -> Any:
+    checked = compiler.check(Source("<test>", text))
+    return compiler.to_kernels(compiler.to_core(checked))
+
+
+@functools.cache
 def compiled(text: str, schedule: str) -> Any:
-    return minifut.compile(text, schedule=schedule)
+    return compiler.load(compiler.to_host_module(kernels_of(text), schedule))
 
 
 def agree(text: str, schedule: str, given: tuple[Any, ...], expected: Any) -> None:
