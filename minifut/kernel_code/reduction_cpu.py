@@ -103,7 +103,11 @@ class Reduction:
 
 def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
     """Whether neighbours in memory are neighbouring segments rather than neighbouring
-    elements, for most of the arrays that the body reads."""
+    elements, for most of the arrays that the body reads.
+
+    An array that is the same for neighbouring segments has no say: over columns it is
+    one scalar for the whole block (`a` in a matrix product).
+    """
     names = operation.space.indices
     if len(names) < 2:
         return False
@@ -116,6 +120,8 @@ def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
         if not isinstance(array, Array):
             continue
         strides = _strides_of(array, exp.slice)
+        if names[-2] not in strides:
+            continue
         if strides.get(names[-1], ZERO) == ONE:
             along += 1
         elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
