@@ -67,10 +67,12 @@ class ModuleBindings:
 class FunctorBindings:
     """For the application of a parametric module: `parameter` says what the names of
     its parameter stand for in the argument, `result` what the new names of the result
-    stand for in the body."""
+    stand for in the body, and `taken` what the names in the body stand for that
+    parametric modules in the result take."""
 
     parameter: ModuleBindings
     result: ModuleBindings
+    taken: ModuleBindings
 
 
 def match_module(

@@ -213,35 +213,51 @@ class Checker:
         mapping.update({old: SizeVar(new) for old, new in parameter.values.items()})
         result, renamed = copy_signature(self.context, function.result, mapping)
         node.bindings = FunctorBindings(
-            parameter, _result_bindings(function.result, renamed)
+            parameter, *_result_bindings(function.result, renamed)
         )
         self._abstract.update(result.abstract)
         return result
 
 
-def _result_bindings(signature: Signature, renamed: dict[Name, Name]) -> ModuleBindings:
-    """What the new names of an application's result are in the functor's body."""
+def _result_bindings(
+    signature: Signature, renamed: dict[Name, Name]
+) -> tuple[ModuleBindings, ModuleBindings]:
+    """What the new names of an application's result are in the functor's body; and,
+    the other way round, what the names there are that functors in the result take."""
     from minifut.frontend.check.environment import abstract_type
 
-    bindings = ModuleBindings()
-    declared: dict[Name, TypeBinding] = {}
-    modules = [signature.module]
-    while modules:
-        module = modules.pop()
-        if isinstance(module, Structure):
+    given, taken = ModuleBindings(), ModuleBindings()
+    signatures = [(signature, given, taken)]
+    while signatures:
+        current, own, other = signatures.pop()
+        declared: dict[Name, TypeBinding] = {}
+        modules = [current.module]
+        while modules:
+            module = modules.pop()
+            if isinstance(module, Functor):
+                signatures.append((module.parameter, other, own))
+                signatures.append((module.result, own, other))
+                continue
             for binding in module.types.values():
                 if isinstance(binding.type, Named):
                     declared[binding.type.name] = binding
+            for old in module.values.values():
+                if old in renamed:
+                    name, meaning = _directed(old, renamed[old], own is taken)
+                    own.values[name] = meaning
             modules += module.modules.values()
-    for old, new in renamed.items():
-        if old in signature.abstract:
+        for old, (_, lifted) in current.abstract.items():
             found = declared.get(old)
             parameters = found.parameters if found is not None else ()
-            lifted = signature.abstract[old][1]
-            bindings.types[new] = abstract_type(old, parameters, lifted)
-        else:
-            bindings.values[new] = old
-    return bindings
+            name, meaning = _directed(old, renamed[old], own is taken)
+            own.types[name] = abstract_type(meaning, parameters, lifted)
+    return given, taken
+
+
+def _directed(old: Name, new: Name, is_taken: bool) -> tuple[Name, Name]:
+    """Which name means which: what is given has new names for what is in the body, what
+    is taken comes under new names."""
+    return (old, new) if is_taken else (new, old)
 
 
 def _refuse_duplicates(declarations: tuple[syntax.Declaration, ...]) -> None:

@@ -25,6 +25,24 @@ def test_polymorphic_use_at_two_types() -> None:
     assert (first.tolist(), bool(second)) == ([3], True)
 
 
+def test_functor_is_applied_to_one_argument_at_a_time() -> None:
+    source = """
+    module type rules = {type cell val one: cell -> cell val make: i32 -> cell}
+    module world (F: {val k: i32}) (R: rules): rules = {
+      type cell = (R.cell, i32)
+      def one ((a, b): cell): cell = (R.one a, b + F.k)
+      def make x: cell = (R.make x, x)
+    }
+    module half = world {def k = 3i32}
+    module a = half {type cell = i32 def one (x: i32) = x + 1 def make (x: i32) = x}
+    module b = half {type cell = f32 def one (x: f32) = x / 2 def make x = f32.i32 x}
+    entry main (x: a.cell) (y: b.cell): (a.cell, b.cell) =
+      (a.one x, b.one (loop y for _i < 3 do b.one y))
+    """
+    found = results(source, np.int32(4), np.int32(5), np.float32(16), np.int32(0))
+    assert [value.tolist() for value in found] == [5, 8, 1.0, 12]
+
+
 def test_functor_is_applied_twice() -> None:
     text = """
     module type number = {type t val zero: t val add: t -> t -> t}
