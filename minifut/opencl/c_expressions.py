@@ -9,6 +9,7 @@ stands alone anywhere, `exp` one that may need parentheses inside another.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from minifut.ir.core import Constant
 from minifut.ir.scalar_opencl import (
@@ -17,6 +18,7 @@ from minifut.ir.scalar_opencl import (
     register_type,
     spelling,
 )
+from minifut.ir.scalars import all_operators
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.kernel_code import nodes as kc
@@ -31,9 +33,25 @@ _WORDS = """
     failure main abs min max clamp select step sign mix dot cross length distance
     normalize all any fma mad exp log pow sqrt sin cos tan floor ceil round trunc rint
     read_only write_only read_write uniform as convert vec_step NAN INFINITY NULL
-    complex imaginary I popcount clz rotate shuffle signbit isnan isinf printf
+    complex imaginary I popcount clz rotate shuffle signbit isnan isinf printf barrier
+    fmin fmax fabs get_global_id get_local_id get_group_id get_num_groups
+    get_local_size get_global_size vload_half vstore_half_rte
 """
-RESERVED = frozenset(_WORDS.split())
+
+
+@cache
+def reserved_words() -> frozenset[str]:
+    """What no variable may be called: C's words, and every function that the spelling
+    of a scalar operator calls (a variable `acosh` would hide it)."""
+    words = set(_WORDS.split())
+    for operator in all_operators():
+        found = spelling(operator)
+        operands = [""] * len(operator.operands)
+        words.update(_IDENTIFIER.findall(found.text(*operands)), found.helpers)
+    return frozenset(words)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -66,7 +84,7 @@ class ExpressionPrinter:
     """Prints expressions; remembers the helper functions that they need."""
 
     def __init__(self) -> None:
-        self.names = Names(RESERVED)
+        self.names = Names(reserved_words())
         self.helpers: dict[str, None] = {}
 
     # --- types and expressions --------------------------------------------------------
