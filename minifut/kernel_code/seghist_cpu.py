@@ -4,8 +4,9 @@
                                which are combined afterwards
     else                       a segment is one work-item's job, straight into results
 
-Where the bins are so few that neighbouring elements often hit the same one, a chunk has
-several copies and takes them in turn: else each update would wait for the store before.
+Where the bins are so few that elements close together often hit the same one, a chunk
+has several copies, each for a part of its elements, and the parts take turns: else each
+update would wait for the store before.
 Which of the two it is, the host decides by the sizes when it runs.
 """
 
@@ -32,7 +33,7 @@ SMALLEST_CHUNK = 4096
 ELEMENTS_PER_CELL = 4
 """elements for each cell of a private copy that make it worth while"""
 TURNS = 4
-"""copies of a chunk that elements take in turn"""
+"""copies of a chunk, whose parts take turns"""
 CELLS_IN_TURN = 2048
 """so many cells at most are copied for each turn"""
 GROUPS_PER_CORE = 16
@@ -137,11 +138,14 @@ def _in_copies(
     share = k.declare("share", k.size_value(ceil_div(length, chunks)))
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))
-    with k.loop("i", last, first) as i:
-        k.bind(operation.space.indices[-1], i)
-        row = k.as_size(number * count + (i & (count - 1)), "copy")
-        _update(k, operation, copies, (row, *at))
-    host.launch(k, segments * chunks, 1)
+    part = k.declare("part", (last - first + (count - 1)) // count)
+    with k.loop("round", part) as round_, k.loop("turn", count) as turn:
+        i = k.declare("i", first + turn * part + round_)
+        with k.branch(i < last):
+            k.bind(operation.space.indices[-1], i)
+            row = k.as_size(number * count + turn, "copy")
+            _update(k, operation, copies, (row, *at))
+    host.launch(k, segments * chunks, 1, fresh=True)
 
 
 def _update(
