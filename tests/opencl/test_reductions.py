@@ -64,7 +64,7 @@ def agree(text: str, schedule: str, given: tuple[Any, ...], expected: Any) -> No
 Meaning = Callable[[np.ndarray], Any]
 OPERATORS: list[tuple[str, str, str, Meaning, Meaning]] = [
     (t, "(+)", "0", lambda x: x.sum(dtype=x.dtype), lambda x: x.cumsum(dtype=x.dtype))
-    for t in ("i8", "u16", "i32", "u64", "f32", "f64")
+    for t in ("i8", "u64", "i32", "f32", "f64")
 ] + [
     ("i64", "(*)", "1", lambda x: x.prod(), lambda x: x.cumprod()),
     ("i32", "i32.max", "i32.lowest", lambda x: x.max(initial=-(1 << 31)).astype("i4"),
@@ -76,11 +76,16 @@ OPERATORS: list[tuple[str, str, str, Meaning, Meaning]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+# Kernels with barriers compile slowly on CPU devices, so the GPU schedule has fewer.
+CASES = [("cpu", *case) for case in OPERATORS] + [
+    ("gpu", *case) for case in OPERATORS[2::3]
+]
+
+
 @pytest.mark.parametrize(
-    ("type_", "operator", "neutral", "total", "running"),
-    OPERATORS,
-    ids=[f"{case[0]} {case[1]}" for case in OPERATORS],
+    ("schedule", "type_", "operator", "neutral", "total", "running"),
+    CASES,
+    ids=[" ".join(case[:3]) for case in CASES],
 )
 def test_operators(
     schedule: str,
