@@ -60,7 +60,7 @@ def unexpected_token(
     """The error for the token at `place`, which the parser in `states` cannot take."""
     at = tokens.location(place, place)
     expected = _expected(table, states)
-    message = f"unexpected {_found(tokens, place)}"
+    message = f"Unexpected {_found(tokens, place)}"
     likely = _in_words(expected)
     if likely:
         message += f"; expected {likely}"
@@ -70,13 +70,13 @@ def unexpected_token(
 def _found(tokens: Tokens, place: int) -> str:
     kind, text = tokens.kinds[place], tokens.texts[place]
     if kind == END:
-        return "end of the text"
+        return "end of file"
     if kind == "DOC":
         return "documentation comment"
     if kind in KEYWORDS:
-        return f"keyword `{text}`"
+        return f'"{text}"'
     shown = text if len(text) <= 40 else text[:37] + "..."
-    return f"`{shown}`"
+    return f"token: '{shown}'"
 
 
 def _expected(table: Table, states: list[int]) -> set[str]:
