@@ -13,7 +13,11 @@ from minifut.errors import UsageError
 from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS, SOACS
 from minifut.names import NameSource
-from minifut.passes.flatten.driver import flatten
+from minifut.passes.flatten.driver import (
+    flatten,
+    flatten_fully,
+    flatten_moderately,
+)
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
@@ -33,6 +37,20 @@ SIMPLIFY_KERNELS = Pass(
 FLATTEN = Pass(
     "flatten", flatten, SOACS, KERNELS, "turn nests of SOACs into segmented operations"
 )
+FLATTEN_MODERATELY = Pass(
+    "flatten-moderately",
+    flatten_moderately,
+    SOACS,
+    KERNELS,
+    "flatten perfect nests only, without versions",
+)
+FLATTEN_FULLY = Pass(
+    "flatten-fully",
+    flatten_fully,
+    SOACS,
+    KERNELS,
+    "exploit all regular parallelism, without versions",
+)
 SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
 )
@@ -42,6 +60,8 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY,
     FUSE,
     FLATTEN,
+    FLATTEN_MODERATELY,
+    FLATTEN_FULLY,
     SIMPLIFY_KERNELS,
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
@@ -63,6 +83,13 @@ DEFAULT: tuple[Pass, ...] = (
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
+)
+
+MODERATE: tuple[Pass, ...] = tuple(
+    FLATTEN_MODERATELY if step is FLATTEN else step for step in DEFAULT
+)
+FULL: tuple[Pass, ...] = tuple(
+    FLATTEN_FULLY if step is FLATTEN else step for step in DEFAULT
 )
 
 

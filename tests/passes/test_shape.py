@@ -10,15 +10,16 @@ from minifut.ir import core, kernels
 from minifut.ir.parser import names_after, parse_program
 from minifut.ir.printer import show
 from minifut.ir.traverse import walk
-from minifut.passes.pipelines import run_pipeline
+from minifut.passes.pipeline import Pass
+from minifut.passes.pipelines import FULL, MODERATE, run_pipeline
 from tests.passes.programs import EXAMPLES
 
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
-def final(name: str) -> core.Program:
+def final(name: str, steps: tuple[Pass, ...] = MODERATE) -> core.Program:
     program = parse_program(EXAMPLES[name].text())
-    return run_pipeline(program, names_after(program))
+    return run_pipeline(program, names_after(program), steps=steps)
 
 
 def kernels_of(program: core.Program) -> list[str]:
@@ -54,6 +55,18 @@ def kernels_of(program: core.Program) -> list[str]:
 )
 def test_kernels(name: str, wanted: list[str]) -> None:
     assert kernels_of(final(name)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("matmul", ["SegRed(n, p, m)"]),
+        ("irregular", ["SegMap(n)"]),
+        ("imperfect", ["SegRed(n, m)", "SegMap(n, m)"]),
+    ],
+)
+def test_kernels_of_full_flattening(name: str, wanted: list[str]) -> None:
+    assert kernels_of(final(name, FULL)) == wanted
 
 
 def test_matmul_reads_each_array_by_one_index() -> None:

@@ -27,10 +27,10 @@ def with_segments(site: Site, nest: Nest, name: Name) -> Name | None:
     shape = shape_of(build.scope[name])
     if value is not None and not any(nest.size_varies(size) for size in shape):
         return build.let(Replicate(nest.sizes + shape, value), name.base)
-    return _whole(site, nest, name)
+    return whole_array(site, nest, name)
 
 
-def _whole(site: Site, nest: Nest, name: Name) -> Name | None:
+def whole_array(site: Site, nest: Nest, name: Name) -> Name | None:
     """The host array whose row at all the nest's indices is `name`."""
     indices = list(nest.indices)
     while name in nest.bound:

@@ -6,8 +6,11 @@ Host code (statements of functions, bodies of host loops and branches) stays as 
 each SOAC in it is handed to the rules, first with an empty nest around it. A rule looks
 at the nest so far and the SOAC inside it and either emits kernels that compute the
 results with the nest's dimensions in front, or declines; the order of `RULES` is the
-preference, and the last two never decline. Today that is *moderate* flattening: perfect
-nests only. Versions and distribution are further rules at the same place.
+preference, and `LAST_RESORT` never declines.
+
+`flatten` is *incremental*: where parallelism may be left to a thread or exploited, both
+are kept as versions (`flatten.versions`). `flatten_moderately` makes kernels of perfect
+nests only and leaves the rest to threads; `flatten_fully` exploits all there is.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Exp, Param, Program, Stm
+from minifut.ir.core import Exp, Function, Param, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -26,41 +29,69 @@ from minifut.passes.flatten.inner_hist import flatten_hist
 from minifut.passes.flatten.inner_reduce import flatten_reduce
 from minifut.passes.flatten.inner_scan import flatten_scan
 from minifut.passes.flatten.inner_scatter import flatten_scatter
+from minifut.passes.flatten.interchange_branch import interchange_map_with_branch
+from minifut.passes.flatten.interchange_loop import interchange_map_with_loop
 from minifut.passes.flatten.interchange_operator import interchange_operator
-from minifut.passes.flatten.map_nest import flatten_perfect_nest
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import Site
-from minifut.passes.flatten.thread_body import run_in_one_thread, run_map_in_threads
+from minifut.passes.flatten.thread_body import run_in_one_thread
+from minifut.passes.flatten.version_names import (
+    FULL,
+    INCREMENTAL,
+    MODERATE,
+    MOST,
+    VersionNames,
+)
+from minifut.passes.flatten.versions import flatten_incrementally
 
 Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
 
 RULES: tuple[Rule, ...] = (
-    flatten_perfect_nest,
+    flatten_incrementally,
     # before the two that need scalar operators
     interchange_operator,
     flatten_reduce,
     flatten_scan,
     flatten_hist,
     flatten_scatter,
-    # what is left runs sequentially
-    run_map_in_threads,
-    run_in_one_thread,
+    interchange_map_with_loop,
+    interchange_map_with_branch,
 )
 
+LAST_RESORT: Rule = run_in_one_thread
 
-def flatten(program: Program, names: NameSource) -> Program:
+
+def flatten(
+    program: Program, names: NameSource, versions: str = INCREMENTAL
+) -> Program:
     """The program with segmented operations in place of the host's SOACs."""
-    flattener = _Flattener(names, scope_of(program))
+    flattener = _Flattener(names, scope_of(program), VersionNames(versions))
     constants = flattener.statements(program.constants)
-    functions = tuple(flattener.node(function) for function in program.functions)
+    functions = tuple(flattener.function(function) for function in program.functions)
     return replace(program, constants=constants, functions=functions)
 
 
+def flatten_moderately(program: Program, names: NameSource) -> Program:
+    """Only the parallelism of perfect nests; no versions."""
+    return flatten(program, names, MODERATE)
+
+
+def flatten_fully(program: Program, names: NameSource) -> Program:
+    """All regular parallelism; no versions."""
+    return flatten(program, names, FULL)
+
+
 class _Flattener:
-    def __init__(self, names: NameSource, scope: Scope) -> None:
+    def __init__(self, names: NameSource, scope: Scope, versions: VersionNames) -> None:
         self.names = names
         self.scope = scope
+        self.versions = versions
         self.definitions: dict[Name, Exp] = {}
+
+    def function(self, function: Function) -> Function:
+        self.versions.function = function.name.base
+        flattened: Function = self.node(function)
+        return flattened
 
     def node(self, node: Any) -> Any:
         """Host code: a body's statements one by one, other nodes part by part."""
@@ -71,10 +102,11 @@ class _Flattener:
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         build = Builder(self.names, self.scope)
-        site = Site(build, self.definitions, apply_rules)
+        site = Site(build, self.definitions, apply_rules, try_rules, self.versions)
         for statement in statements:
             build.location = statement.location
             if isinstance(statement.exp, SOAC_EXPRESSIONS):
+                self.versions.left = MOST
                 apply_rules(site, Nest(), statement, statement.pattern)
             else:
                 if len(statement.pattern) == 1:
@@ -91,4 +123,13 @@ def apply_rules(
     site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
 ) -> bool:
     """Emit what computes the statement's results in the nest, bound to `pattern`."""
+    return try_rules(site, nest, statement, pattern) or LAST_RESORT(
+        site, nest, statement, pattern
+    )
+
+
+def try_rules(
+    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
+) -> bool:
+    """The same, or nothing where that would be one thread for each point."""
     return any(rule(site, nest, statement, pattern) for rule in RULES)

@@ -50,7 +50,7 @@ def flatten_perfect_nest(
     width = inner.exp.width
     if outer.size_varies(width):
         return False
-    if has_check(before):
+    if has_check(outer.statements):
         _check_if_empty(site, outer, width)
     inner_pattern = tuple(pattern[position] for position in order)
     return site.again(site, outer, inner, inner_pattern)

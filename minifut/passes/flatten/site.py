@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import replace as replace_site
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
-from minifut.ir.kernels import KernelBody, Returns
-from minifut.ir.types import I64, ScalarType
+from minifut.ir.kernels import KernelBody, Returns, SegHist, SegMap, SegRed, SegScan
+from minifut.ir.scope import add_parameters
+from minifut.ir.traverse import rename
+from minifut.ir.types import I64, ScalarType, Type, array_of
 from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.sequentialise import sequential_lambda
+
+SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """`build` takes host statements; `definitions` are what host names stand for;
-    `again` applies all rules to a statement in a deeper nest."""
+    `again` applies all rules to a statement in a deeper nest, `attempt` those that find
+    parallelism in it; `path` are the versions that this place is within."""
 
     build: Builder
     definitions: dict[Name, Exp]
     again: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
+    attempt: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
+    versions: VersionNames
+    path: tuple[str, ...] = ()
+
+    def inner(self, *path: str) -> Site:
+        """The same for the statements of a body on the host."""
+        return replace_site(self, build=self.build.nested(), path=self.path + path)
 
     def fresh_index(self, base: str) -> Name:
         """A new index name, known as an i64."""
@@ -34,8 +48,17 @@ class Site:
         return sequential_lambda(operator, self.build.names, self.build.scope)
 
     def emit(self, pattern: tuple[Param, ...], exp: Exp) -> None:
-        """A host statement with a given pattern."""
+        """A host statement with a given pattern. A nest's statements may be in several
+        kernels, so each kernel gets names of its own."""
+        if isinstance(exp, SEGMENTED):
+            exp = rename(exp, self.build.names)
         self.build.append(Stm(pattern, exp, (), self.build.location))
+
+    def expanded(self, nest: Nest, base: Name, type_: Type) -> Param:
+        """A fresh name for an array of such values, one for each point of the nest."""
+        made = Param(self.build.names.like(base), array_of(type_, nest.sizes))
+        add_parameters(self.build.scope, (made,))
+        return made
 
     def definition(self, nest: Nest, name: Name) -> Exp | None:
         """The expression that made a name, in the nest or on the host, if known."""
