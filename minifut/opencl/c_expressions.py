@@ -9,6 +9,7 @@ stands alone anywhere, `exp` one that may need parentheses inside another.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
@@ -62,6 +63,10 @@ class Names:
         self._texts: dict[Name, str] = {}
         self._taken: set[str] = set(reserved)
         self._next: dict[str, int] = {}
+
+    def reserve(self, words: Iterable[str]) -> None:
+        """Words that no name may have from now on."""
+        self._taken.update(words)
 
     def text(self, name: Name) -> str:
         """The text of a name, the same each time."""

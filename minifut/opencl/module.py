@@ -9,6 +9,7 @@ schedule it holds both, and the kind of the device decides when it is loaded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from minifut.ir.core import Entry, EntryType, Param, Program
@@ -27,8 +28,12 @@ def module_text(
 ) -> str:
     """The text of the module for one schedule, or (None) for both."""
     wanted = ("cpu", "gpu") if schedule is None else (schedule,)
-    parts = [_Part(lower_program(program, s), name) for s in wanted]
-    bodies = [part.text() for part in parts]
+    bodies: list[str] = []
+    for each in wanted:
+        part = _Part(lower_program(program, each), name)
+        # Both schedules share one module: the second's functions need other names.
+        part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
+        bodies.append(part.text())
     helpers = helpers_of("\n".join(bodies))
     lines = [f'"""{name}, compiled by minifut."""\n']
     lines.append("from minifut.opencl import runtime as rt")
@@ -43,6 +48,9 @@ def module_text(
     else:
         text += f"\nprogram = program_{schedule}\n"
     return text
+
+
+_DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
 
 
 def _literal(text: str) -> str:
