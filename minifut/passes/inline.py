@@ -11,7 +11,7 @@ not be called from parallel code.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypeVar
 
 from minifut.errors import CompileError, Location
 from minifut.ir.core import Apply, Assert, Atom, Body, Function, Program, Stm
@@ -19,6 +19,8 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import children, map_children, rename, substitute, walk
 from minifut.names import Name, NameSource
+
+T = TypeVar("T")
 
 SMALL = 60
 """A function with at most this many statements (nested ones count) is copied freely."""
@@ -34,12 +36,10 @@ def inline(program: Program, names: NameSource) -> Program:
     inliner = _Inliner(names, {f.name: f for f in program.functions}, chosen)
     order = _callees_first(program, calls)
     done = {name: inliner.function(name) for name in order}
-    constants = inliner.statements(program.constants)
-    if not inliner.replaced:
+    constants = inliner.finished(inliner.statements(program.constants))
+    functions = tuple(done[f.name] for f in program.functions)
+    if constants is program.constants and all(map(_same, functions, program.functions)):
         return _without_dead(program)
-    meaning = inliner.resolved()
-    constants = substitute(constants, meaning)
-    functions = tuple(substitute(done[f.name], meaning) for f in program.functions)
     return _without_dead(replace(program, constants=constants, functions=functions))
 
 
@@ -127,7 +127,8 @@ def _callees_first(program: Program, calls: dict[Name, Counter[Name]]) -> list[N
 
 
 class _Inliner:
-    """Rewrites bodies; what replaced patterns stand for is substituted at the end."""
+    """Rewrites bodies; what replaced patterns stand for is substituted at the end of
+    each function, before the function itself is copied anywhere."""
 
     def __init__(
         self, names: NameSource, functions: dict[Name, Function], chosen: set[Name]
@@ -140,9 +141,17 @@ class _Inliner:
     def function(self, name: Name) -> Function:
         """The function with the chosen calls in it replaced; remembered for callers."""
         before = self.functions[name]
-        after = map_children(before, self.node)
+        after = self.finished(map_children(before, self.node))
         self.functions[name] = after
         return after
+
+    def finished(self, node: T) -> T:
+        """The node with what replaced names stand for."""
+        if not self.replaced:
+            return node
+        meaning = self.resolved()
+        self.replaced = {}
+        return substitute(node, meaning)
 
     def node(self, node: Any) -> Any:
         if isinstance(node, Body):
