@@ -28,7 +28,10 @@ PRELUDE = """\
 #endif
 """
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-LONG_ATOMICS = "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+LONG_ATOMICS = (
+    "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+    "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
+)
 
 
 class KernelPrinter(ExpressionPrinter):

@@ -56,7 +56,7 @@ fun main (n: i64, k: i64, to: [k]$t, is: [n]i64, xs: [n]$t) -> (r: [k]$t) {
         ("i64", "max", "-9i64"),
         ("f32", "add", "0.0f32"),
         ("i8", "add", "0i8"),
-        ("f16", "min", "9.0f16"),
+        ("f16", "add", "0.0f16"),
     ],
 )
 def test_one_value(type_: str, op: str, neutral: str) -> None:
