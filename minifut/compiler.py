@@ -10,6 +10,7 @@ end only.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,13 +38,14 @@ class Options:
     """What to compile for.
 
     `schedule` and `device` None: chosen by what is there. `parameters` sets tuning
-    parameters by name.
+    parameters by name; `use_tuning` takes what the program's tuning file sets besides.
     """
 
     backend: str = "opencl"
     schedule: str | None = None
     device: str | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
+    use_tuning: bool = True
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -111,18 +113,27 @@ def load(
     device: str | None = None,
     parameters: Mapping[str, int] | None = None,
     all_known: bool = True,
+    tuned: Mapping[str, int] | None = None,
 ) -> Program:
     """The program of a generated module of one schedule, on a device.
 
-    Parameters that it does not have are refused, or left out if not `all_known`.
+    Parameters that it does not have are refused, or left out if not `all_known`;
+    `tuned` are those of a tuning file, where unknown names are warned of.
     """
+    from minifut.tuning.parameters import Tunable, Tuning
+
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
     exec(compile(module, "<generated module>", "exec"), namespace)
     generated = namespace["program"]
     known = {p.name for p in generated.parameters}
     if all_known:
         check_names(parameters or {}, known)
-    chosen = {n: v for n, v in (parameters or {}).items() if n in known}
+    wanted = {**(tuned or {}), **(parameters or {})}
+    chosen = {n: v for n, v in wanted.items() if n in known}
+    for name in tuned or {}:
+        if name not in known:
+            text = f"the tuning file sets '{name}', which the program does not have"
+            print(f"minifut: warning: {text}", file=sys.stderr)
     instance = generated.load(device=device, parameters=chosen)
     entries = [
         EntryPoint(
@@ -133,11 +144,22 @@ def load(
         )
         for entry in generated.entries
     ]
-    return Program(entries, str(instance.session.device))
+    device_ = instance.session.device
+    tunables = [
+        Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
+        for p in generated.parameters
+    ]
+    tuning = Tuning(tunables, device_.kind, instance.set_parameters, chosen)
+    return Program(entries, str(device_), tuning)
 
 
-def compile_checked(checked: CheckedProgram, options: Options, name: str) -> Program:
-    """The rest of the way from a checked program."""
+def compile_checked(
+    checked: CheckedProgram,
+    options: Options,
+    name: str,
+    tuned: Mapping[str, int] | None = None,
+) -> Program:
+    """The rest of the way from a checked program; `tuned` as for `load`."""
     program = to_core(checked)
     if options.backend == "interpreter":
         from minifut.interpreted import interpreted_program
@@ -145,12 +167,15 @@ def compile_checked(checked: CheckedProgram, options: Options, name: str) -> Pro
         return interpreted_program(program, options.parameters)
     schedule = options.schedule or device_kind(options.device)
     module = to_host_module(to_kernels(program), schedule, name)
-    return load(module, options.device, options.parameters)
+    return load(module, options.device, options.parameters, tuned=tuned)
 
 
 def compile_program(source: Source, options: Options) -> Program:
     """All stages."""
-    return compile_checked(check(source), options, Path(source.name).stem)
+    from minifut.tuning.file import tuning_beside
+
+    tuned = tuning_beside(source.name) if options.use_tuning else {}
+    return compile_checked(check(source), options, Path(source.name).stem, tuned)
 
 
 def device_kind(device: str | None) -> str:

@@ -22,6 +22,7 @@ from minifut.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minifut.tuning.parameters import Tuning
     from minifut.values.types import ValueType
 
 
@@ -102,9 +103,17 @@ class EntryPoint:
 class Program:
     """Entry points by name, also as attributes."""
 
-    def __init__(self, entries: Iterable[EntryPoint], description: str) -> None:
+    def __init__(
+        self,
+        entries: Iterable[EntryPoint],
+        description: str,
+        tuning: Tuning | None = None,
+    ) -> None:
+        from minifut.tuning.parameters import Tuning
+
         self.entries: dict[str, EntryPoint] = {e.name: e for e in entries}
         self.description = description
+        self.tuning = tuning or Tuning((), "cpu", lambda values: None, {})
 
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})

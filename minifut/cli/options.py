@@ -70,6 +70,14 @@ def target_options(command: F) -> F:
             help="Set a tuning parameter.",
         ),
         click.option(
+            "--no-tuning",
+            "use_tuning",
+            is_flag=True,
+            flag_value=False,
+            default=True,
+            help="Ignore the tuning file beside the program (FILE.tuning).",
+        ),
+        click.option(
             "--backend",
             type=click.Choice(["opencl", "interpreter"]),
             default="opencl",

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     help="Save a result; once for each result.",
 )
 @click.option("-b", "--binary", is_flag=True, help="Print the results in binary form.")
+@click.option(
+    "--print-params",
+    "print_parameters",
+    is_flag=True,
+    help="Print the program's tuning parameters instead of running it.",
+)
 @target_options
 def command(
     file: Path,
@@ -38,6 +44,7 @@ def command(
     entry: str,
     outputs: tuple[Path, ...],
     binary: bool,
+    print_parameters: bool,
     **target: Any,
 ) -> None:
     """Run a program on values and print or save the results.
@@ -52,7 +59,11 @@ def command(
     source = compiler.read_source(file)
     # Arguments are read first: their mistakes are quick to find.
     given = [read_argument(text, n) for n, text in enumerate(unguarded(args), 1)]
-    chosen = compiler.compile_program(source, options).entry(entry)
+    program = compiler.compile_program(source, options)
+    if print_parameters:
+        click.echo(str(program.tuning))
+        return
+    chosen = program.entry(entry)
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
             f"{entry} has {len(chosen.results)} results, "

@@ -177,8 +177,11 @@ class _Run:
         module = compiler.to_host_module(kernels, schedule, self.path.stem)
         if not wanted:
             return checked, None
+        from minifut.tuning.file import tuning_beside
+
+        tuned = tuning_beside(self.path) if options.use_tuning else {}
         return checked, compiler.load(
-            module, options.device, options.parameters, all_known=False
+            module, options.device, options.parameters, all_known=False, tuned=tuned
         )
 
     def interpreted(self) -> Program:

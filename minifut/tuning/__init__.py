@@ -1,0 +1,1 @@
+"""Numbers that shape performance: their values, their files, what they mean."""

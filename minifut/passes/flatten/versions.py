@@ -38,7 +38,7 @@ from minifut.passes.flatten.thread_body import run_map_in_threads
 from minifut.passes.flatten.version_names import FULL, NEVER, shape_of_body
 
 ALWAYS = 0
-CPU_BUSY = 32
+CPU_BUSY = 4
 GPU_BUSY = 1 << 15
 
 ONLY_OUTER = frozenset({"sequential_inner", "flattening(only_outer)"})

@@ -1,0 +1,114 @@
+"""`prog.tuning`: the numbers that shape a loaded program's performance.
+
+    prog.tuning["main.map_reduce_map.outer"] = 128     # from the next call on
+    prog.tuning.load("prog.fut.tuning")
+    print(prog.tuning)                                 # a table of all of them
+
+A threshold chooses between versions when the program runs: nothing is compiled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from minifut.tuning.file import read_tuning, write_tuning
+
+NEVER = 1 << 62
+"""a threshold that no parallelism reaches"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """A parameter: its class, its default per kind of device, what it guards."""
+
+    name: str
+    kind: str
+    defaults: Mapping[str, int]
+    bounds: tuple[int, int] | None
+    guards: str
+
+
+class Tuning(Mapping[str, int]):
+    """The current value of each parameter by name; assign to change one."""
+
+    def __init__(
+        self,
+        tunables: Sequence[Tunable],
+        device: str,
+        change: Callable[[Mapping[str, int]], None],
+        values: Mapping[str, int],
+    ) -> None:
+        self.tunables = {t.name: t for t in tunables}
+        self.device = device
+        self._change = change
+        self._values = {
+            t.name: values.get(t.name, t.defaults.get(device, 1)) for t in tunables
+        }
+
+    def __getitem__(self, name: str) -> int:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.update({name: value})
+
+    def update(self, values: Mapping[str, int]) -> None:
+        """Change several at once. Raises `UsageError` for unknown names and values out
+        of bounds; then none is changed."""
+        from minifut.program import check_names
+
+        check_names(values, self._values)
+        self._change(values)
+        self._values.update(values)
+
+    def reset(self) -> None:
+        """Back to the defaults."""
+        defaults = {
+            name: tunable.defaults.get(self.device, 1)
+            for name, tunable in self.tunables.items()
+        }
+        self.update(defaults)
+
+    def load(self, path: str | Path) -> None:
+        """Take the values of a tuning file; names that are unknown are left out."""
+        values = read_tuning(Path(path))
+        self.update({n: v for n, v in values.items() if n in self._values})
+
+    def save(self, path: str | Path) -> None:
+        """Write a tuning file with all values."""
+        write_tuning(Path(path), self._values)
+
+    def __str__(self) -> str:
+        return table(list(self.tunables.values()), self._values)
+
+
+def table(tunables: Sequence[Tunable], values: Mapping[str, int]) -> str:
+    """A line for each parameter: name, class, value, defaults, bounds, what it
+    guards."""
+    if not tunables:
+        return "The program has no parameters."
+    rows: list[tuple[str, ...]] = [
+        ("name", "class", "value", "cpu", "gpu", "bounds", "guards")
+    ]
+    for t in sorted(tunables, key=lambda t: t.name):
+        bounds = "" if t.bounds is None else f"{t.bounds[0]}..{_number(t.bounds[1])}"
+        defaults = [_number(t.defaults.get(kind, 1)) for kind in ("cpu", "gpu")]
+        value = _number(values.get(t.name, 1))
+        rows.append((t.name, t.kind, value, *defaults, bounds, t.guards))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _number(value: int) -> str:
+    return "never" if value >= NEVER else str(value)

@@ -1,0 +1,99 @@
+"""Parameters of a loaded program: set, listed, and never a reason to compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.errors import UsageError
+from minifut.opencl.runtime.kernels import Launcher
+
+pytestmark = pytest.mark.device
+
+NAME = "main.map_reduce_map.outer"
+TEXT = """
+def main [n][m] (xss: [n][m]i64) =
+  map (\\xs -> let s = reduce (+) 0 xs in map (+ s) xs) xss
+"""
+XSS = np.arange(12).reshape(3, 4)
+WANTED = XSS + XSS.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "norm.fut"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_versions_agree_on_the_device(schedule: str) -> None:
+    program = minifut.compile(TEXT, schedule=schedule)
+    for threshold in (0, 1 << 60):
+        program.tuning[NAME] = threshold
+        np.testing.assert_array_equal(program.main(XSS), WANTED)
+
+
+def test_a_version_not_taken_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    first = Launcher._first
+
+    def spy(launcher: Any, *arguments: Any) -> Any:
+        built.append(launcher.kernel.name)
+        return first(launcher, *arguments)
+
+    monkeypatch.setattr(Launcher, "_first", spy)
+    program = minifut.compile(TEXT, params={NAME: 0})
+    program.main(XSS)
+    (outer,) = built
+    program.tuning[NAME] = 1 << 60
+    program.main(XSS)
+    inner = built[1:]
+    assert inner and outer not in inner
+    program.tuning[NAME] = 0
+    program.main(XSS)
+    program.tuning[NAME] = 1 << 60
+    program.main(XSS)
+    assert built == [outer, *inner]
+
+
+def test_the_file_beside_the_program_is_used(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(f"{file}.tuning").write_text(f"{NAME}=7\nold.outer=1\n")
+    program = minifut.compile(file)
+    assert dict(program.tuning) == {NAME: 7}
+    assert "'old.outer'" in capsys.readouterr().err
+    assert minifut.compile(file, params={NAME: 9}).tuning[NAME] == 9
+
+
+def test_values_are_checked_and_reset() -> None:
+    tuning = minifut.compile(TEXT).tuning
+    before = dict(tuning)
+    with pytest.raises(UsageError, match="there is no parameter"):
+        tuning.update({NAME: 3, "unknown": 1})
+    with pytest.raises(UsageError, match="must be from 0"):
+        tuning[NAME] = -1
+    assert dict(tuning) == before
+    tuning[NAME] = 3
+    tuning.reset()
+    assert dict(tuning) == before
+
+
+def test_the_table_tells_class_defaults_and_guard() -> None:
+    header, line = str(minifut.compile(TEXT).tuning).splitlines()
+    assert header.split()[:5] == ["name", "class", "value", "cpu", "gpu"]
+    assert line.startswith(NAME) and "threshold" in line and "one thread" in line
+
+
+def test_saved_values_are_loaded(tmp_path: Path) -> None:
+    tuning = minifut.compile(TEXT).tuning
+    tuning[NAME] = 5
+    tuning.save(tmp_path / "a.tuning")
+    tuning.reset()
+    tuning.load(tmp_path / "a.tuning")
+    assert tuning[NAME] == 5
