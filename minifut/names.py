@@ -18,7 +18,8 @@ class Name:
     tag: int
 
     def __hash__(self) -> int:
-        return hash((self.base, self.tag))
+        # the same in every run, so that sets of names have one order
+        return self.tag
 
     def __str__(self) -> str:
         return f"{self.base}_{self.tag}" if self.tag else self.base

@@ -30,17 +30,21 @@ _PLURAL = {NODE: NODES, ATOM: ATOMS, SIZE: SIZES, TYPE: TYPES}
 _PLAIN = (int, float, bool, str, type(None), Operator, Location, ScalarType)
 
 
-def per_class(compute: Callable[[type], T]) -> Callable[[type], T]:
-    """Remembers the answer for each class."""
-    known: dict[type, T] = {}
+class _PerClass(dict[type, T]):
+    """Answers, computed at the first question."""
 
-    def answer(cls: type) -> T:
-        found = known.get(cls)
-        if found is None:
-            found = known[cls] = compute(cls)
+    def __init__(self, compute: Callable[[type], T]) -> None:
+        super().__init__()
+        self.compute = compute
+
+    def __missing__(self, cls: type) -> T:
+        found = self[cls] = self.compute(cls)
         return found
 
-    return answer
+
+def per_class(compute: Callable[[type], T]) -> Callable[[type], T]:
+    """Remembers the answer for each class."""
+    return _PerClass(compute).__getitem__
 
 
 @per_class

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from minifut.errors import InternalError
 from minifut.ir import fields
 from minifut.ir.core import Atom, Constant
+from minifut.ir.fields import ATOM, ATOMS, NODE, NODES, SIZE, TYPE
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name, NameSource
@@ -41,9 +42,9 @@ def children(node: object) -> list[Any]:
     found: list[Any] = []
     for name, kind in _child_fields(type(node)):
         held = getattr(node, name)
-        if kind == fields.NODE:
+        if kind == NODE:
             found.append(held)
-        elif kind == fields.NODES:
+        elif kind == NODES:
             found.extend(held)
         else:
             found.extend(_nodes_within(held))
@@ -62,9 +63,10 @@ def walk(node: object) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         yield current
-        below = children(current)
-        below.reverse()
-        waiting.extend(below)
+        if _child_fields(type(current)):
+            below = children(current)
+            below.reverse()
+            waiting += below
 
 
 def map_children(node: T, function: Callable[[Any], Any]) -> T:
@@ -73,9 +75,9 @@ def map_children(node: T, function: Callable[[Any], Any]) -> T:
     changes: dict[str, Any] = {}
     for name, kind in _child_fields(type(node)):
         old = getattr(node, name)
-        if kind == fields.NODE:
+        if kind == NODE:
             new = function(old)
-        elif kind == fields.NODES:
+        elif kind == NODES:
             new = _map_tuple(old, function)
         else:
             new = _map_nodes_within(old, function)
@@ -148,25 +150,28 @@ def free_names(node: object) -> set[Name]:
 
 
 @fields.per_class
+def _free_fields(cls: type) -> tuple[tuple[str, int], ...]:
+    """All fields but those that bind names."""
+    introduced = getattr(cls, "introduces", ())
+    return tuple((n, k) for n, k in fields.parts(cls) if n not in introduced)
+
+
+@fields.per_class
 def _use_fields(cls: type) -> tuple[tuple[str, int], ...]:
     """Fields with uses of names in this very node."""
-    introduced = getattr(cls, "introduces", ())
-    skipped = (fields.NODE, fields.NODES)
-    return tuple(
-        (n, k) for n, k in fields.parts(cls) if n not in introduced and k not in skipped
-    )
+    return tuple((n, k) for n, k in _free_fields(cls) if k not in (NODE, NODES))
 
 
 def own_names(node: object, found: set[Name]) -> None:
     """Add the names that this very node uses, not those of its children."""
     for name, kind in _use_fields(type(node)):
         held = getattr(node, name)
-        if kind == fields.ATOM:
+        if kind == ATOM:
             if type(held) is Name:
                 found.add(held)
-        elif kind == fields.ATOMS:
+        elif kind == ATOMS:
             found.update([a for a in held if type(a) is Name])
-        elif kind == fields.TYPE:
+        elif kind == TYPE:
             if type(held) is ArrayType:
                 for size in held.shape:
                     found |= size.names()
@@ -207,34 +212,28 @@ class _Replacer:
                 self.sizes[name] = Size.constant(atom.value)
 
     def node(self, node: Any) -> Any:
-        cls = type(node)
-        introduced = getattr(cls, "introduces", ())
         changes: dict[str, Any] = {}
-        for name, kind in fields.parts(cls):
-            if name in introduced and not self.binders:
-                continue
+        cls = type(node)
+        for name, kind in fields.parts(cls) if self.binders else _free_fields(cls):
             old = getattr(node, name)
-            new = self.part(old, kind)
+            new: Any
+            if kind == ATOMS:
+                new = _map_tuple(old, self.atom)
+            elif kind == NODE:
+                new = self.node(old)
+            elif kind == TYPE:
+                new = self.type(old) if type(old) is ArrayType else old
+            elif kind == NODES:
+                new = _map_tuple(old, self.node)
+            elif kind == ATOM:
+                new = self.atom(old)
+            elif kind == SIZE:
+                new = old.substitute(self.sizes)
+            else:
+                new = self.mixed(old)
             if new is not old:
                 changes[name] = new
         return _rebuilt(node, changes) if changes else node
-
-    def part(self, old: Any, kind: int) -> Any:
-        match kind:
-            case fields.NODE:
-                return self.node(old)
-            case fields.NODES:
-                return _map_tuple(old, self.node)
-            case fields.ATOM:
-                return self.atom(old)
-            case fields.ATOMS:
-                return _map_tuple(old, self.atom)
-            case fields.SIZE:
-                return old.substitute(self.sizes)
-            case fields.TYPE:
-                return self.type(old)
-            case _:
-                return self.mixed(old)
 
     def atom(self, old: Atom) -> Atom:
         return self.atoms.get(old, old) if type(old) is Name else old
