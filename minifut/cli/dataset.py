@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from minifut.cli.options import print_bytes
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,11 +126,9 @@ def show(value: Value | Any, form: str) -> None:
     from minifut.values.text import format_value
     from minifut.values.types import shaped_type
 
-    stream = sys.stdout.buffer
     if form == "binary":
-        stream.write(write_binary(value))
+        print_bytes(write_binary(value))
     elif form == "type":
-        stream.write(f"{shaped_type(value)}\n".encode())
+        print_bytes(f"{shaped_type(value)}\n".encode())
     else:
-        stream.write(format_value(value).encode() + b"\n")
-    stream.flush()
+        print_bytes(format_value(value).encode() + b"\n")

@@ -27,7 +27,8 @@ def guarded(run: Callable[[], Any]) -> int:
     """Run a command; its exit code."""
     try:
         result = run()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code

@@ -90,6 +90,19 @@ def target_options(command: F) -> F:
     return command
 
 
+def print_bytes(data: bytes) -> None:
+    """All of the data on standard output, which unbuffered may take a part only."""
+    import sys
+
+    if sys.stdout is None:
+        raise OSError("standard output is closed")
+    stream = sys.stdout.buffer
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) :]
+    stream.flush()
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears whole or not at all. Raises `UsageError`."""
     import os

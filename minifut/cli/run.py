@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from minifut.cli.options import PROGRAM, ValuesCommand, target_options, unguarded
+from minifut.cli.options import (
+    PROGRAM,
+    ValuesCommand,
+    print_bytes,
+    target_options,
+    unguarded,
+)
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minifut.program import EntryPoint
+    from minifut.program import EntryPoint, Parameter
 
 
 @click.command("run", cls=ValuesCommand)
@@ -50,15 +57,16 @@ def command(
     """Run a program on values and print or save the results.
 
     Each ARG is the path of a .npy file or a value such as 5, -100i8, 1.5f32 or
-    "[1, 2, 3]". Without ARGs the values come from standard input, in Futhark's text or
-    binary form.
+    "[1, 2, 3]"; numbers without a suffix take the type of the parameter. Without ARGs
+    the values come from standard input, in Futhark's text or binary form.
     """
     from minifut import compiler
 
     options = compiler.Options(**target)
     source = compiler.read_source(file)
-    # Arguments are read first: their mistakes are quick to find.
-    given = [read_argument(text, n) for n, text in enumerate(unguarded(args), 1)]
+    # Files are read first: what is wrong with them is quick to find.
+    texts = unguarded(args)
+    given = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, options)
     if print_parameters:
         click.echo(str(program.tuning))
@@ -67,10 +75,17 @@ def command(
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
             f"{entry} has {len(chosen.results)} results, "
-            f"-o is given {len(outputs)} times"
+            f"-o is given {len(outputs)} times; give it once for each"
         )
     if not args and chosen.parameters:
         given = read_input()
+    elif len(args) == len(chosen.parameters):
+        given = [
+            read_argument(text, number, parameter) if value is None else value
+            for number, (text, value, parameter) in enumerate(
+                zip(texts, given, chosen.parameters, strict=True), 1
+            )
+        ]
     results = chosen.call(fit(chosen, given))
     if outputs:
         save(results, chosen, outputs)
@@ -78,17 +93,27 @@ def command(
         show(results, chosen, binary)
 
 
-def read_argument(text: str, number: int) -> Any:
-    """The value of an argument: a .npy file, or a literal."""
-    if text.endswith(".npy"):
-        from minifut.values.npy import read_npy
+def read_npy_argument(text: str) -> Any:
+    """The array of an argument that names a .npy file; None for other arguments."""
+    if not text.endswith(".npy"):
+        return None
+    from minifut.values.npy import read_npy
 
-        return read_npy(Path(text))
+    return read_npy(Path(text))
+
+
+def read_argument(text: str, number: int, parameter: Parameter) -> Any:
+    """The value of a literal. Its numbers are of the parameter's type where they have
+    no suffix and that loses nothing."""
     from minifut.values.reader import read_literal
 
+    name = f"argument {number} ({text[:40]})"
+    expected = parameter.value_type
     try:
-        return read_literal(text, f"argument {number} ({text[:40]})")
+        return read_literal(text, name, expected.element if expected else None)
     except UsageError as error:
+        with contextlib.suppress(UsageError):
+            return read_literal(text, name)
         if Path(text).is_file():
             hint = f"(to read values from a file: minifut run ... < {text})"
             raise UsageError(f"{error} {hint}") from None
@@ -103,13 +128,12 @@ def read_input() -> list[Any]:
 
 
 def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
-    """The values as the parameters want them: a literal without suffix takes the
-    parameter's type if that loses nothing. Raises `UsageError` for any other."""
+    """The values if they are what the parameters want, else a `UsageError`."""
     if len(values) != len(entry.parameters):
         shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
         raise UsageError(
-            f"{entry.name} takes {len(entry.parameters)} values ({shown}), "
-            f"{len(values)} were given"
+            f"{entry.name} takes {_values(len(entry.parameters))} ({shown}), "
+            f"{len(values) or 'none'} given"
         )
     fitted: list[Any] = []
     for parameter, value in zip(entry.parameters, values, strict=True):
@@ -131,17 +155,20 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     return fitted
 
 
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
+
+
 def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> None:
     """Every result in its .npy file."""
-    from minifut.values.npy import write_npy
+    from minifut.values.npy import write_npy_files
 
     for described in entry.results:
         if described.value_type is None:
             raise UsageError(
                 f"a result of type {described.type_text} cannot be saved as .npy"
             )
-    for result, path in zip(results, outputs, strict=True):
-        write_npy(path, result)
+    write_npy_files(list(zip(outputs, results, strict=True)))
 
 
 def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
@@ -149,7 +176,6 @@ def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
     from minifut.values.binary import write_binary
     from minifut.values.text import format_value
 
-    stream = sys.stdout.buffer
     texts: list[bytes] = []
     for result, described in zip(results, entry.results, strict=True):
         if described.value_type is None:
@@ -162,5 +188,4 @@ def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
             texts.append(write_binary(result))
         else:
             texts.append(format_value(result).encode() + b"\n")
-    stream.write(b"".join(texts))
-    stream.flush()
+    print_bytes(b"".join(texts))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minifut.cli.options import PROGRAM, target_options
+from minifut.errors import UsageError
 
 if TYPE_CHECKING:
     from minifut.testing.runner import Report
@@ -46,7 +47,10 @@ def command(
     )
     start = time.perf_counter()
     reports = []
-    for path in find_programs(paths):
+    programs = find_programs(paths)
+    if not programs:
+        raise UsageError(f"no .fut file in {', '.join(map(str, paths))}")
+    for path in programs:
         report = run_program(path, options)
         reports.append(report)
         show(report, verbose)
@@ -57,7 +61,7 @@ def command(
     if aside:
         summary += f", {aside} set aside by their tags"
     click.echo(f"{summary} ({time.perf_counter() - start:.1f} s)")
-    return 1 if failed or not reports else 0
+    return 1 if failed else 0
 
 
 def show(report: Report, verbose: bool) -> None:

@@ -20,14 +20,17 @@ MAXIMAL_UNPACKED = 1 << 33
 """How large a compressed file may become."""
 
 
-def read_values(data: bytes, name: str, wrap: bool = False) -> list[Value]:
+def read_values(
+    data: bytes, name: str, wrap: bool = False, expected: str | None = None
+) -> list[Value]:
     """All values of the data; `name` says in messages where it came from, `wrap`
-    whether integers out of range wrap."""
+    whether integers out of range wrap, `expected` of which type numbers without a
+    suffix are."""
     values: list[Value] = []
     offset = skip_space(data, 0)
     try:
         while offset < len(data):
-            value, offset = read_next(data, offset, wrap)
+            value, offset = read_next(data, offset, wrap, expected)
             values.append(value)
             offset = skip_space(data, offset)
     except Malformed as error:
@@ -36,21 +39,23 @@ def read_values(data: bytes, name: str, wrap: bool = False) -> list[Value]:
     return values
 
 
-def read_next(data: bytes, offset: int, wrap: bool = False) -> tuple[Value, int]:
+def read_next(
+    data: bytes, offset: int, wrap: bool = False, expected: str | None = None
+) -> tuple[Value, int]:
     """The value that starts exactly at `offset`, of either form."""
     head = data[offset : offset + 1]
     if head == b"b":
         return read_binary(data, offset)
-    if head == b"[" and len(data) - offset > SMALL:
+    if head == b"[" and len(data) - offset > SMALL and expected is None:
         found = read_bulk(data, offset)
         if found is not None:
             return found
-    return read_value(data, offset, wrap)
+    return read_value(data, offset, wrap, expected)
 
 
-def read_literal(text: str, name: str) -> Value:
+def read_literal(text: str, name: str, expected: str | None = None) -> Value:
     """The one value that a text holds, as on a command line."""
-    values = read_values(text.encode(), name)
+    values = read_values(text.encode(), name, expected=expected)
     if len(values) != 1:
         raise UsageError(f"{name}: one value was expected, not {len(values)}")
     return values[0]

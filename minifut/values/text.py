@@ -50,20 +50,23 @@ def skip_space(data: bytes, offset: int) -> int:
     return found.end() if found else offset
 
 
-def read_value(data: bytes, offset: int, wrap: bool = False) -> tuple[Value, int]:
+def read_value(
+    data: bytes, offset: int, wrap: bool = False, expected: str | None = None
+) -> tuple[Value, int]:
     """The text value that starts at `offset` and where it ends.
 
     With `wrap`, integers out of range wrap, as test files expect; else they are errors.
+    Numbers without a suffix are of the type `expected`, if one is given.
     """
     if data[offset : offset + 1] == b"[":
-        return _read_array(data, offset, wrap)
+        return _read_array(data, offset, wrap, expected)
     if data[offset : offset + 1] == b'"':
         text, offset = _read_string(data, offset)
         return np.frombuffer(text.encode(), np.uint8).copy(), offset
     found = EMPTY.match(data, offset)
     if found is not None:
         return _empty_array(found), found.end()
-    element, number, end = _read_scalar(data, offset, None, wrap)
+    element, number, end = _read_scalar(data, offset, expected, wrap)
     with np.errstate(over="ignore"):
         return DTYPES[element].type(number), end
 
@@ -151,11 +154,12 @@ def integer_range(element: str) -> tuple[int, int]:
 # --- arrays -------------------------------------------------------------------------
 
 
-def _read_array(data: bytes, offset: int, wrap: bool) -> tuple[Value, int]:
+def _read_array(
+    data: bytes, offset: int, wrap: bool, element: str | None
+) -> tuple[Value, int]:
     """A bracketed array, element by element: `counts[d]` is how many elements every
     array at depth d has, -1 before the first of them is complete."""
     start = offset
-    element: str | None = None
     numbers: list[Any] = []
     counts: list[int] = []
     here: list[int] = []
@@ -198,7 +202,7 @@ def _read_array(data: bytes, offset: int, wrap: bool) -> tuple[Value, int]:
             numbers.append(number)
             here[-1] += 1
             after_element = True
-    if element is None:
+    if element is None or not numbers:
         raise Malformed(start, "an array without elements")
     with np.errstate(over="ignore"):
         return np.array(numbers, DTYPES[element]).reshape(counts), offset

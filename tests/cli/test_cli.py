@@ -108,7 +108,7 @@ def test_run_with_several_results(file: str, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["-e", "mian", "1"], "no entry point 'mian'; did you mean 'main'"),
-        (["1"], "main takes 2 values (x: i32, xs: []f64), 1 were given"),
+        (["1"], "main takes 2 values (x: i32, xs: []f64), 1 given"),
         (["1", "2.0"], "parameter xs of main: []f64 is expected, got f64"),
         (["1", "[2.0f32]"], "[]f64 is expected, got []f32"),
         (["1", "[2.0,, 3]"], "argument 2 ([2.0,, 3]): byte 5"),

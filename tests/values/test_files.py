@@ -11,7 +11,7 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.values.binary import write_binary
-from minifut.values.npy import read_npy, write_npy
+from minifut.values.npy import read_npy, write_npy, write_npy_files
 from minifut.values.reader import read_file, read_values
 from minifut.values.types import DTYPES, value_type
 
@@ -106,3 +106,18 @@ def test_compressed_files(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"[1, 2]")[:-4])
     with pytest.raises(UsageError, match="cannot be read"):
         read_file(path)
+
+
+def test_npy_files_appear_all_or_none(tmp_path: Path) -> None:
+    files = [(tmp_path / "a.npy", np.int32(1)), (tmp_path / "no" / "b.npy", np.int8(2))]
+    with pytest.raises(UsageError, match=r"b\.npy: cannot be written"):
+        write_npy_files(files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_npy_with_a_negative_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros(4, np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(4,)", b"(-4,)"))
+    with pytest.raises(UsageError, match="negative"):
+        read_npy(path)

@@ -1,0 +1,114 @@
+"""What people do wrong, and what the system does to them: one line, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from minifut.cli import main
+
+PROGRAM = """
+entry add (x: i64) (y: f32) = (x + 1, y)
+entry square [n] (m: [n][n]f64): [n]f64 = map f64.sum m
+entry triple (xs: [3]u8) = xs
+entry count (n: i64) = iota n
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "a.fut"
+    path.write_text(PROGRAM)
+    return str(path)
+
+
+def invoke(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def run(file: str, entry: str, *args: str) -> Result:
+    return invoke("run", file, "--backend", "interpreter", "-e", entry, *args)
+
+
+def test_numbers_without_suffix_take_the_type_of_the_parameter(file: str) -> None:
+    assert run(file, "add", "3000000000", "2").output == "3000000001i64\n2.0f32\n"
+    assert run(file, "triple", "[1, 2, 255]").output == "[1u8, 2u8, 255u8]\n"
+    assert run(file, "square", "[[1, 2.5], [3, 4]]").output == "[3.5f64, 7.0f64]\n"
+
+
+@pytest.mark.parametrize(
+    ("entry", "args", "message"),
+    [
+        ("add", ["1i32", "2"], "parameter x of add: i64 is expected, got i32"),
+        ("add", ["1.5", "2"], "parameter x of add: i64 is expected, got f64"),
+        ("add", ["9" * 20, "2"], "is out of the range of i64"),
+        ("triple", ["[1, 2, 256]"], "is expected, got []i32"),
+        ("add", [], "add takes 2 values (x: i64, y: f32), none given"),
+        ("count", ["1", "2"], "count takes 1 value (n: i64), 2 given"),
+        ("square", ["[1, 2]"], "is expected, got []"),
+    ],
+)
+def test_wrong_values(file: str, entry: str, args: list[str], message: str) -> None:
+    result = run(file, entry, *args)
+    assert result.exit_code == 2 and message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.device
+def test_a_size_is_called_as_it_is_written(file: str) -> None:
+    result = invoke("run", file, "-e", "square", "[[1, 2, 3], [4, 5, 6]]")
+    assert result.exit_code == 2
+    assert "dimension 1 must be 2 (n, from argument m), got 3" in result.stderr
+
+
+def test_no_result_is_saved_unless_all_are(file: str, tmp_path: Path) -> None:
+    outputs = ["-o", str(tmp_path / "x.npy"), "-o", str(tmp_path / "no" / "y.npy")]
+    assert run(file, "add", "1", "2", *outputs).exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a.fut"]
+
+
+def start(file: str, *args: str, **options: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "minifut", "run", file, "--backend", "interpreter"]
+    return subprocess.Popen([*command, *args], stderr=subprocess.PIPE, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_went_away(file: str, unbuffered: str) -> None:
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    args = ("-e", "count", "100000")
+    with start(file, *args, stdout=subprocess.PIPE, env=env) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.read(1) == b"["
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_standard_output_that_is_closed(file: str) -> None:
+    command = [sys.executable, "-m", "minifut", "run", file, "-e", "count", "3"]
+    shell = " ".join([*command, "--backend", "interpreter", ">&-"])
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "minifut: standard output is closed\n"
+
+
+def test_tests_without_programs(tmp_path: Path) -> None:
+    result = invoke("test", tmp_path)
+    assert result.exit_code == 2 and "no .fut file in" in result.stderr
+
+
+def test_tests_whose_data_is_missing(tmp_path: Path) -> None:
+    blocks = "-- ==\n-- input @ in.txt\n-- script input @ script.txt\n-- input { 1 }\n"
+    (tmp_path / "a.fut").write_text(
+        f"{blocks}-- output @ out.txt\ndef main (x: i32) = x"
+    )
+    result = invoke("test", tmp_path, "--backend", "interpreter")
+    assert result.exit_code == 1
+    for name in ("in.txt", "script.txt", "out.txt"):
+        assert f"{name}: cannot be read: no such file" in result.stdout
+    assert "internal" not in result.stdout
