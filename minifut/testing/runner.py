@@ -233,7 +233,7 @@ class _Run:
                 from minifut.testing.script import script_arguments
 
                 if in_file:
-                    text = (self.path.parent / text).read_text(encoding="utf-8")
+                    text = compiler.read_source(self.path.parent / text).text
                 return script_arguments(program, entry, text, self.path.parent)
             case RandomValues():
                 values = random_values(case.input)
