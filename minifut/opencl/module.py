@@ -146,7 +146,7 @@ class _Part:
         gives = [self.value(t, outs, []) for t in entry.results]
         described = (
             f"\n        rt.Entry({entry.name!r}, {wrapper}, "
-            f"{_tuple([repr(names.text(s)) for s in sizes])},"
+            f"{_tuple([repr(self.size_label(s, sizes)) for s in sizes])},"
             f"\n            {_tuple(takes)},\n            {_tuple(gives)}),"
         )
         return "\n".join(lines) + "\n", described
@@ -158,6 +158,11 @@ class _Part:
             return text
         shape = _tuple([self.printer.size(s) for s in shape_of(result.type)])
         return f"({text}, {shape})"
+
+    def size_label(self, size: Name, sizes: list[Name]) -> str:
+        """What messages call a size of an entry point: as written, if that is clear."""
+        alone = sum(other.base == size.base for other in sizes) == 1
+        return size.base if alone else self.printer.names.text(size)
 
     def size_checks(
         self, entry: Entry, parameters: tuple[Param, ...], sizes: list[Name]
@@ -219,7 +224,7 @@ class _Part:
             if size.as_constant is not None:
                 dimensions.append(str(size.as_constant))
             elif name is not None and name in sizes:
-                dimensions.append(repr(self.printer.names.text(name)))
+                dimensions.append(repr(self.size_label(name, sizes)))
             else:
                 dimensions.append("None")
         return f'rt.Leaf("{leaf.type.element}", {_tuple(dimensions)})'
