@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+LONGEST_LINE = 160
+"""Characters of a source line that an error shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -58,13 +61,22 @@ class Location:
         return "\n".join(lines)
 
     def excerpt(self) -> str:
-        """The first line of the stretch with carets under it."""
+        """The first line of the stretch with carets under it; of a very long line only
+        the part around them."""
         line = self.source.line(self.line)
         stop = self.end_column if self.end_line == self.line else len(line) + 1
         width = max(1, stop - self.column)
         margin = f"{self.line:5d} | "
         shown = line.replace("\t", " ")
-        return f"{margin}{shown}\n{' ' * (len(margin) + self.column - 1)}{'^' * width}"
+        before = self.column - 1
+        if len(shown) > LONGEST_LINE:
+            first = max(0, before - LONGEST_LINE // 3)
+            last = min(len(shown), first + LONGEST_LINE)
+            head, tail = "..." if first else "", "..." if last < len(shown) else ""
+            shown = head + shown[first:last] + tail
+            before += len(head) - first
+            width = max(1, min(width, len(shown) - before))
+        return f"{margin}{shown}\n{' ' * (len(margin) + before)}{'^' * width}"
 
 
 class MinifutError(Exception):
