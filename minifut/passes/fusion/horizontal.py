@@ -4,7 +4,9 @@ r"""Fuse two SOACs over the same width that read the same array into one pass.
              let b = map(n, xs, g)
     after:   let (a, b) = redomap(n, (xs, xs), op, \x y -> {f x, g y})
 
-Neither may need the other's result. Scans join only with maps.
+Neither may need the other's result. Scans join only with maps. What is joined stays
+narrow: results live in registers while the array streams by, and pairwise joining of n
+statements into one would take time quadratic in n.
 """
 
 from __future__ import annotations
@@ -14,12 +16,17 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
 
+MOST_RESULTS = 16
+"""of a joined SOAC"""
+
 
 def fuse_neighbours(first: Stm, second: Stm) -> Stm | str:
     """One statement that binds what both bind, or why not."""
     a, b = first.exp, second.exp
     if not isinstance(a, Screma) or not isinstance(b, Screma):
         return "only maps, reductions and scans fuse horizontally"
+    if len(first.pattern) + len(second.pattern) > MOST_RESULTS:
+        return f"together they have more than {MOST_RESULTS} results"
     if a.width != b.width:
         return "the widths are not known to be equal"
     if not set(a.arrays) & set(b.arrays):
