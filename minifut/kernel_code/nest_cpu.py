@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_kernel import KernelBuilder
+from minifut.kernel_code.streaming_cpu import stream_blocks
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
@@ -74,7 +75,10 @@ def launch_nest(
     if len(shape) == 0:
         visit(k, ())
     elif len(shape) == 1:
-        with k.loop("i", stop, start, parallel=parallel) as i:
+        rest: kc.Expression = start
+        if parallel and fresh and not heavy and total.as_constant is None:
+            rest = stream_blocks(k, total_size, start, stop, visit)
+        with k.loop("i", stop, rest, parallel=parallel) as i:
             visit(k, (i,))
     else:
         rows(k, shape, start, stop, visit, parallel)

@@ -36,11 +36,15 @@ class Assign:
 
 @node
 class Store:
-    """Write to memory; several lanes go to consecutive elements."""
+    """Write to memory; several lanes go to consecutive elements.
+
+    `streaming`: around the caches; then the place is aligned to all the lanes.
+    """
 
     memory: Memory
     index: Expression
     exp: Expression
+    streaming: bool = False
 
 
 @node

@@ -26,6 +26,11 @@ PRELUDE = """\
 #define REASSOCIATE
 #define PARALLEL
 #endif
+#if defined(__clang__)
+#define STREAM(value, place) __builtin_nontemporal_store(value, place)
+#else
+#define STREAM(value, place) (*(place) = (value))
+#endif
 """
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
 LONG_ATOMICS = (
@@ -64,6 +69,12 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"{left} = {self.exp(init)};")
             case kc.Assign(target, exp):
                 self.line(f"{self.primary(target)} = {self.exp(exp)};")
+            case kc.Store(memory, index, exp, True):
+                type_ = f"__global {self.element(memory)}{exp.type.lanes} *"
+                place = (
+                    f"({type_})({self.names.text(memory.name)} + {self.primary(index)})"
+                )
+                self.line(f"STREAM({self.exp(exp)}, {place});")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
             case kc.DeclareArray(memory, count):

@@ -48,7 +48,9 @@ fun main (n: i64, xs: [n]f32) -> (r: [n]f32, w: i64) {
 
 def test_a_kernel_reads_like_written_by_hand() -> None:
     text = module_text(parse_program(AXPY), schedule="cpu")
-    assert "r[i] = y;" in text
+    assert "lanes[l] = y;" in text
+    assert "STREAM(vload16(0, lanes + 0L), (__global float16 *)(r + block));" in text
+    assert "r[i_1] = y_1;" in text
     assert "float x = xs[i];" in text
     assert "__global const float *restrict xs" in text
     assert "__global float *restrict r" in text
