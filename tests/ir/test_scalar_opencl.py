@@ -88,6 +88,12 @@ def kernel(op: Operator, number: int) -> str:
 
 
 def agree(op: Operator, found: np.ndarray, wanted: np.ndarray) -> bool:
+    if op.name == "to_bits":
+        # Which of the many NaNs it is, no two conversions agree on.
+        shown = np.dtype(f"f{wanted.dtype.itemsize}")
+        found, wanted = found.view(shown), wanted.view(shown)
+        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+        return bool(same.all())
     if wanted.dtype.kind != "f":
         return bool((found == wanted).all())
     bits = op.result.bits
