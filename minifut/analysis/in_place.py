@@ -20,7 +20,7 @@ writes them, the start has to be copied once: `InPlace.copied` says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
@@ -53,17 +53,19 @@ class InPlace:
     copied: set[Name] = field(default_factory=set)
 
 
-def in_place_updates(function: Function, program: Program | None = None) -> InPlace:
+def called_functions(program: Program) -> set[Name]:
+    """The functions that something in the program calls."""
+    return {node.function for node in walk(program) if isinstance(node, Apply)}
+
+
+def in_place_updates(function: Function, called: Collection[Name] = ()) -> InPlace:
     """What may be done in place in the function; see the module.
 
-    Parameters marked unique are written only if nothing in `program` calls the
-    function: then the runtime alone answers for what it passes.
+    Parameters marked unique are written only if the function is not among those that
+    are `called`: then the runtime alone answers for what it passes.
     """
-    called = program is not None and any(
-        isinstance(node, Apply) and node.function == function.name
-        for node in walk(program)
-    )
-    sweep = _Sweep(find_aliases(function, owns_parameters=not called))
+    owns_parameters = function.name not in called
+    sweep = _Sweep(find_aliases(function, owns_parameters))
     sweep.need_all(function.body.result)
     sweep.statements(function.body.statements, function)
     return sweep.found

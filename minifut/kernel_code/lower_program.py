@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minifut.analysis.in_place import InPlace, in_place_updates
+from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Program
 from minifut.ir.kernels import Parameter
@@ -58,8 +58,9 @@ class ProgramBuilder:
         self.constants: dict[Name, HostValue] = {}
         self.constant_scalars: dict[Name, ScalarType] = {}
         self.in_place = InPlace()
+        called = called_functions(program)
         for function in program.functions:
-            found = in_place_updates(function, program)
+            found = in_place_updates(function, called)
             self.in_place.updates |= found.updates
             self.in_place.copied |= found.copied
         self.residence = Residence(self.in_place)

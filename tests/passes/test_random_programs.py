@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut.analysis.in_place import in_place_updates
+from minifut.analysis.in_place import called_functions, in_place_updates
 from minifut.ir import core
 from minifut.ir.dialect import SOACS
 from minifut.ir.interpret import translate
@@ -93,7 +93,7 @@ def test_updates_in_place_are_never_noticed(
     given = arguments(seed)
     expected = [outcome(program, values) for values in given]
     (function,) = program.functions
-    found = in_place_updates(function, program)
+    found = in_place_updates(function, called_functions(program))
 
     def overwrite(writer: Any, exp: core.Update, targets: list[str]) -> None:
         copy = "" if exp in in_place else ".copy()"

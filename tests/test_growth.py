@@ -1,0 +1,89 @@
+"""Twice the program takes twice the time: no stage of the compiler is quadratic.
+
+Counted are calls of Python functions, not seconds, so that a busy machine says the
+same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from minifut import compiler
+from minifut.errors import Source
+
+FEW, MANY = 16, 128
+
+
+def definitions(n: int) -> str:
+    return "\n".join(
+        f"entry f{i} [n] (xs: [n]f32) (ys: [n][n]f32) ="
+        f" map (\\row -> reduce (+) {i} (map2 (*) row xs)) ys"
+        for i in range(n)
+    )
+
+
+def chain(n: int) -> str:
+    steps = "".join(
+        f"  let x{i + 1} = scan (+) 0 (map (+{i}) x{i})\n" for i in range(n)
+    )
+    return f"entry main [n] (xs: [n]i64) =\n  let x0 = xs\n{steps}  in x{n}"
+
+
+def calls(n: int) -> str:
+    steps = "".join(f"  let x{i + 1} = g x{i} {i + 1}\n" for i in range(n))
+    return (
+        "def g [n] (xs: [n]i64) (k: i64) ="
+        " map (\\x -> if x > k then x - 1 else x / k) xs |> reverse\n"
+        f"entry main [n] (xs: [n]i64) =\n  let x0 = xs\n{steps}  in x{n}"
+    )
+
+
+def neighbours(n: int) -> str:
+    sums = ", ".join(f"i64.sum (map (*{i}) xs)" for i in range(n))
+    return f"entry main [n] (xs: [n]i64) = ({sums})"
+
+
+def in_threads(n: int) -> str:
+    steps = "".join(
+        f"  let x = if x % {i + 2} == 0 then x / {i + 2} "
+        "else loop y = x for j < 3 do y + j\n"
+        for i in range(n)
+    )
+    return f"entry main [n] (xs: [n]i64) = map (\\x ->\n{steps}  in x) xs"
+
+
+def work(run: Callable[[], Any]) -> tuple[Any, int]:
+    """What `run` gives, and how many calls it made."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        result = run()
+    finally:
+        sys.setprofile(before)
+    return result, count
+
+
+def work_of_stages(text: str) -> dict[str, int]:
+    checked, check = work(lambda: compiler.check(Source("growth.fut", text)))
+    core, elaborate = work(lambda: compiler.to_core(checked))
+    kernels, passes = work(lambda: compiler.to_kernels(core))
+    _, module = work(lambda: compiler.to_host_module(kernels, "cpu"))
+    return {"check": check, "elaborate": elaborate, "passes": passes, "module": module}
+
+
+@pytest.mark.parametrize("pattern", [definitions, chain, calls, neighbours, in_threads])
+def test_work_grows_with_the_program(pattern: Callable[[int], str]) -> None:
+    few, many = work_of_stages(pattern(FEW)), work_of_stages(pattern(MANY))
+    ratios = {stage: many[stage] / few[stage] for stage in few}
+    assert all(ratio < 1.5 * MANY / FEW for ratio in ratios.values()), ratios
