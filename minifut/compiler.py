@@ -10,11 +10,13 @@ end only.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minifut.errors import InternalError, MinifutError, Source, UsageError
@@ -27,8 +29,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NESTED_TOO_DEEPLY = (
+    "has loops or branches that are nested too deeply: write some of them one after "
+    "the other"
+)
+
 SCHEDULES = ("cpu", "gpu")
 BACKENDS = ("opencl", "interpreter")
+DEEPEST = 100_000
+"""Python frames of a stage"""
 LARGEST_SOURCE = 16 << 20
 """bytes; a longer program is not read"""
 
@@ -93,7 +102,8 @@ def to_kernels(
     from minifut.ir.parser import names_after
     from minifut.passes.pipelines import run_pipeline
 
-    return run_pipeline(program, names_after(program), options=options)
+    with deep_recursion():
+        return run_pipeline(program, names_after(program), options=options)
 
 
 def to_host_module(
@@ -106,6 +116,16 @@ def to_host_module(
     return _stage(
         "code generation", lambda: module_text(program, schedule=schedule, name=name)
     )
+
+
+def host_code(module: str) -> CodeType:
+    """The generated module as Python compiles it, which limits how deep loops nest."""
+    try:
+        return compile(module, "<generated module>", "exec")
+    except SyntaxError as error:
+        if "too many" in str(error):
+            raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
+        raise
 
 
 def load(
@@ -123,7 +143,7 @@ def load(
     from minifut.tuning.parameters import Tunable, Tuning
 
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
-    exec(compile(module, "<generated module>", "exec"), namespace)
+    exec(host_code(module), namespace)
     generated = namespace["program"]
     known = {p.name for p in generated.parameters}
     if all_known:
@@ -185,15 +205,25 @@ def device_kind(device: str | None) -> str:
     return open_device(device).kind
 
 
+@contextlib.contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Passes recurse as deep as programs nest, which is deeper than Python's limit."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def _stage(name: str, run: Callable[[], T]) -> T:
     try:
-        return run()
+        with deep_recursion():
+            return run()
     except (MinifutError, MemoryError):
         raise
     except RecursionError:
-        raise UsageError(
-            "the program is nested too deeply: name some of its inner expressions"
-        ) from None
+        raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
     except Exception as error:
         frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
         message = f"{type(error).__name__}: {error}"

@@ -32,4 +32,5 @@ def command(file: Path, output: Path | None, schedule: str | None) -> None:
         click.echo(str(warning), err=True)
     kernels = compiler.to_kernels(compiler.to_core(checked))
     text = compiler.to_host_module(kernels, schedule, file.stem)
+    compiler.host_code(text)
     write_whole(output or file.with_suffix(".py"), text.encode())

@@ -112,3 +112,30 @@ def test_tests_whose_data_is_missing(tmp_path: Path) -> None:
     for name in ("in.txt", "script.txt", "out.txt"):
         assert f"{name}: cannot be read: no such file" in result.stdout
     assert "internal" not in result.stdout
+
+
+def test_loops_nested_deeper_than_python_allows(tmp_path: Path) -> None:
+    outer = " ".join(f"loop y = {name} for i < 2 do" for name in ["xs", *["y"] * 24])
+    path = tmp_path / "a.fut"
+    path.write_text(f"def main [n] (xs: [n]i64) = {outer} map (+ 1) y")
+    result = invoke("compile", path)
+    assert result.exit_code == 2 and "nested too deeply" in result.stderr
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_arrays_of_more_dimensions_than_numpy_has(tmp_path: Path) -> None:
+    path = tmp_path / "a.fut"
+    path.write_text(f"def main (x: i64) = {'[' * 40}x{']' * 40}")
+    result = invoke("compile", path)
+    assert result.exit_code == 2
+    assert "a.fut:1:1: error: The entry point main" in result.stderr
+
+
+def test_a_long_line_is_shown_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "a.fut"
+    path.write_text(f"def main (x: i64) = x{' + x' * 200} + unknown{' + x' * 200}")
+    result = invoke("check", path)
+    lines = result.stderr.splitlines()
+    assert max(map(len, lines)) < 200
+    at = lines[2].index("^")
+    assert lines[1][at:].startswith("unknown") and "^" * 7 in lines[2]

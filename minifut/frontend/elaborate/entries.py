@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import attributes, checks, entry_types, patterns, values
 from minifut.frontend.elaborate.branches import coerce
@@ -27,11 +28,14 @@ from minifut.frontend.elaborate.values import Value, scalar
 from minifut.ir import core
 from minifut.ir.core import Entry, Function, Param
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64
+from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
+
+HIGHEST_RANK = 32
+"""of arrays from and to the outside: what every NumPy has"""
 
 
 def entry_point(
@@ -69,6 +73,14 @@ def entry_point(
         work.location = declaration.location
         results, atoms = result_parameters(work, result, mark)
         body = build.finish(*atoms)
+    for leaf in (*parameters, *results):
+        if len(shape_of(leaf.type)) > HIGHEST_RANK:
+            raise CompileError(
+                declaration.location,
+                f"The entry point {declaration.name} takes or gives an array of more "
+                f"than {HIGHEST_RANK} dimensions, which NumPy does not have.",
+                "flatten some of the dimensions",
+            )
     function = Function(function_name, tuple(parameters), results, body)
     entry = Entry(
         declaration.name,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minifut.errors import InternalError
+from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import device as _device
 from minifut.opencl.runtime.describe import DTYPES, Kernel
 
@@ -117,7 +117,9 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
         if binary is not None:
             try:
                 program = cl.Program(session.context, [device.handle], [binary])
-                program.build(cache_dir=False)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", cl.CompilerWarning)
+                    program.build(cache_dir=False)
             except cl.Error:  # made by a driver that has changed since
                 pass
             else:
@@ -130,6 +132,11 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
             warnings.simplefilter("ignore", cl.CompilerWarning)
             program.build(options, cache_dir=False)
     except cl.Error as error:
+        if "bracket nesting level" in str(error):
+            raise UsageError(
+                "a kernel has loops or branches that are nested too deeply: write some "
+                "of them one after the other"
+            ) from None
         message = f"kernel {name}: {error}"
         raise InternalError("opencl", message, _numbered(text)) from None
     if not device.is_simulator:
