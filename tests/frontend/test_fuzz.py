@@ -42,3 +42,8 @@ def test_damage_is_done() -> None:
     assert fuzz.complaint_about("def f (x: i32) = y", "a.fut", "checker") is None
     broken = "def f (x: i32) = x" + " + (x" * 20_000
     assert fuzz.complaint_about(broken, "a.fut", "parser") is None
+
+
+def test_indexing_with_nothing() -> None:
+    text = "def main (xs: [](i32, bool)) = (map (.[]) xs, xs[])"
+    assert fuzz.complaint_about(text, "a.fut", "compile") is None

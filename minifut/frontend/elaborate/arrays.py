@@ -74,11 +74,11 @@ def pick(
     prefix: tuple[Size, ...],
 ) -> Value:
     """Each leaf sliced in its outer `taken` dimensions."""
+    if not slice_:  # `x[]`, also of what is no array
+        return element
 
     def change(leaf: Leaf) -> Leaf:
         assert isinstance(leaf.atom, Name) and isinstance(leaf.type, ArrayType)
-        if all(isinstance(part, DimSlice) for part in slice_) and not slice_:
-            return leaf
         return work.leaf(core.Index(leaf.atom, slice_), leaf.atom.base)
 
     return values.map_leaves(element, change)
