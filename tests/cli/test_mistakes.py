@@ -139,3 +139,11 @@ def test_a_long_line_is_shown_in_part(tmp_path: Path) -> None:
     assert max(map(len, lines)) < 200
     at = lines[2].index("^")
     assert lines[1][at:].startswith("unknown") and "^" * 7 in lines[2]
+
+
+def test_failures_are_told_where_the_program_is_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "a.fut"
+    path.write_text("def main [n] (xs: [n]i32) = map2 (/) xs xs")
+    result = invoke("run", path, "--backend", "interpreter", "[1, 0]")
+    assert result.exit_code == 1 and "division by zero" in result.stderr
+    assert f"-> #0  {path}:1:" in result.stderr and "prelude/" not in result.stderr

@@ -38,8 +38,13 @@ def check(
     if work.warns_of_checks:
         work.warn(location, "Safety check required.")
     work.build.location = location
-    backtrace = (str(location), *work.calls)
+    backtrace = _told((str(location), *work.calls))
     work.build.bind((), core.Assert(atom, message, backtrace))
+
+
+def _told(places: tuple[str, ...]) -> tuple[str, ...]:
+    """The places in the user's files, as far as there are any."""
+    return tuple(p for p in places if not p.startswith("prelude/")) or places
 
 
 def all_of(work: Work, conditions: list[Leaf]) -> Leaf:
