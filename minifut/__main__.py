@@ -1,6 +1,16 @@
-"""`python -m minifut` is the `minifut` command."""
+"""The `minifut` command, also as `python -m minifut`."""
 
-from minifut.cli import main
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command; an interrupt while it still loads is answered like any other."""
+    try:
+        from minifut.cli import main as command
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    command()
+
 
 if __name__ == "__main__":
     main()
