@@ -41,6 +41,27 @@ def single_operator(function: Lambda) -> Operator | None:
             return None
 
 
+def _by_ufunc(
+    writer: Writer,
+    call: str,
+    operator: Lambda,
+    neutral: tuple[Atom, ...],
+    points: Points,
+    first: int,
+    targets: list[str],
+) -> bool:
+    """Combine by NumPy's own fold (`call`), if there is one for the operator."""
+    known = single_operator(operator)
+    ufunc = fold_function(known) if known is not None else None
+    if ufunc is None:
+        return False
+    kept = writer.keep(ufunc, "ufunc")
+    values = points.array(first, operator.results[0], "()")
+    start = writer.atom(neutral[0])
+    writer.line(f"{targets[0]} = {call}({kept}, {start}, {values})")
+    return True
+
+
 def _reduce(
     writer: Writer,
     operator: Lambda,
@@ -50,13 +71,7 @@ def _reduce(
     targets: list[str],
 ) -> None:
     """`targets` become the reduction of the values from result `first` on."""
-    known = single_operator(operator)
-    ufunc = fold_function(known) if known is not None else None
-    if ufunc is not None:
-        kept = writer.keep(ufunc, "ufunc")
-        values = points.array(first, operator.results[0], "()")
-        start = writer.atom(neutral[0])
-        writer.line(f"{targets[0]} = fold_ufunc({kept}, {start}, {values})")
+    if _by_ufunc(writer, "fold_ufunc", operator, neutral, points, first, targets):
         return
     columns = _columns(points, first, operator)
     function = writer.function(operator, "operator")
@@ -79,13 +94,7 @@ def _scan(
     targets: list[str],
 ) -> None:
     """`targets` become the arrays of partial reductions."""
-    known = single_operator(operator)
-    ufunc = fold_function(known) if known is not None else None
-    if ufunc is not None:
-        kept = writer.keep(ufunc, "ufunc")
-        values = points.array(first, operator.results[0], "()")
-        start = writer.atom(neutral[0])
-        writer.line(f"{targets[0]} = accumulate_ufunc({kept}, {start}, {values})")
+    if _by_ufunc(writer, "accumulate_ufunc", operator, neutral, points, first, targets):
         return
     columns = _columns(points, first, operator)
     function = writer.function(operator, "operator")
