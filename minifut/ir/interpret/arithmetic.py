@@ -8,7 +8,6 @@ loops live on have a Python expression here; the others go through their NumPy m
 
 from __future__ import annotations
 
-import operator as python
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -158,4 +157,4 @@ def to_numpy(value: Any, type_: Type) -> Any:
     return NUMPY_TYPES[type_.name](value)
 
 
-HELPERS = {"round32": round32, "index": python.index}
+HELPERS = {"round32": round32}

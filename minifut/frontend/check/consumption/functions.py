@@ -18,7 +18,6 @@ from minifut.frontend.check.consumption.aliases import (
     all_aliases,
     array_aliases,
     components,
-    leave_scope,
     mark_fresh,
     result_of,
 )
@@ -97,7 +96,7 @@ def check_body(
     }
     if not parameters:
         return types.strip_unique(plain), bound
-    result = mark_fresh(plain, leave_scope(tree, ()), consumable)
+    result = mark_fresh(plain, tree, consumable)
     return result, bound
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
-from minifut.frontend.check.consumption.aliases import Alias, Leaf, Parts, tree_of
+from minifut.frontend.check.consumption.aliases import (
+    Alias,
+    Leaf,
+    Parts,
+    add,
+    tree_of,
+)
 from minifut.frontend.types import Record, Sum
 
 if TYPE_CHECKING:
@@ -68,8 +74,6 @@ def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]
 
 
 def _with_self(leaf: syntax.NamePattern, tree: Tree) -> Tree:
-    from minifut.frontend.check.consumption.aliases import add
-
     assert leaf.name_resolved is not None and leaf.type is not None
     return add(tree, frozenset({Alias(leaf.name_resolved)}), leaf.type)
 
