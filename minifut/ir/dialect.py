@@ -1,13 +1,14 @@
 """Dialects: which expressions a program may contain, and where.
 
 `KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
-parameters, and SOACs may stand only inside the bodies of segmented operations.
+parameters, and SOACs and collective copies may stand only inside the bodies of
+segmented operations.
 """
 
 from __future__ import annotations
 
 from minifut.ir.core import CORE_EXPRESSIONS
-from minifut.ir.kernels import KERNEL_EXPRESSIONS
+from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS
 from minifut.ir.node import value
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 
@@ -35,5 +36,5 @@ SOACS = Dialect("Soacs", frozenset(CORE_EXPRESSIONS + SOAC_EXPRESSIONS))
 KERNELS = Dialect(
     "Kernels",
     (SOACS.expressions - frozenset(SOAC_EXPRESSIONS)) | frozenset(KERNEL_EXPRESSIONS),
-    inside=frozenset(SOAC_EXPRESSIONS),
+    inside=frozenset(SOAC_EXPRESSIONS + GROUP_EXPRESSIONS),
 )

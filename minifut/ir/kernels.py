@@ -7,15 +7,22 @@ of a `SegRed` or `SegScan` is the one reduced or scanned; the outer ones are seg
     segred grid (i < n, j < m) {add, 0} { ... returns x }        : [n]t
 
 Levels: `grid` is the whole device, `group` one work-group, `thread` one work-item
-(where on a CPU device `thread` is a loop inside a work-group of one). SOACs remain only
-inside thread bodies, as sequential code, until lowering.
+(where on a CPU device `thread` is a loop inside a work-group of one), `register` the
+elements of a register tile of one thread: unrolled, the innermost in lanes of vectors.
+
+    segmap group (g < groups) {               each point is a work-group
+      let t: [w]f32 = collective_copy xs[g * w :+ w by 1]     all threads copy together
+      let s: f32 = segred thread (i < w) {add, 0} { ... }     in local memory
+      return returns s }                      : [groups]f32
+
+SOACs remain only inside thread bodies, as sequential code, until lowering.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, Lambda, Stm
+from minifut.ir.core import Atom, DimSlice, Lambda, Stm
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type
@@ -24,7 +31,7 @@ from minifut.names import Name
 
 @value
 class Level:
-    """Where the points of a space run: kind "grid", "group" or "thread"."""
+    """Where the points of a space run: "grid", "group", "thread" or "register"."""
 
     kind: str
 
@@ -35,6 +42,7 @@ class Level:
 GRID = Level("grid")
 GROUP = Level("group")
 THREAD = Level("thread")
+REGISTER = Level("register")
 
 
 @node
@@ -176,6 +184,21 @@ class SegHist:
     types: tuple[Type, ...]
 
 
+@node
+class CollectiveCopy:
+    """A part of an array, copied by all threads of a group together.
+
+    The value is that of the slice, except that positions are clamped to the array: what
+    lies beyond an edge repeats the element at the edge. So a tile is always full, and
+    an operator only ever sees operands that belong together somewhere in the array;
+    no padding value is needed that every operator could stand. Of an array without
+    elements the copy is all zeros.
+    """
+
+    array: Name
+    slice: tuple[Atom | DimSlice, ...]
+
+
 # --- parameters -------------------------------------------------------------------
 
 
@@ -212,3 +235,4 @@ class AtLeast:
 
 
 KERNEL_EXPRESSIONS = (SegMap, SegRed, SegScan, SegHist, GetParameter, AtLeast)
+GROUP_EXPRESSIONS = (CollectiveCopy,)

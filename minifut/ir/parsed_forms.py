@@ -256,6 +256,8 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "grid": lambda _: kernels.GRID,
     "group": lambda _: kernels.GROUP,
     "thread": lambda _: kernels.THREAD,
+    "register": lambda _: kernels.REGISTER,
+    "collective_copy": lambda p: kernels.CollectiveCopy(*p),
     "space": _space,
     "point": tuple,
     "operator": lambda p: kernels.SegBinOp(*p),

@@ -204,6 +204,10 @@ def _tile(word: str) -> Form:
     return form
 
 
+def _collective_copy(p: Printer, exp: kernels.CollectiveCopy) -> str:
+    return f"collective_copy {p.name(exp.array)}{p.slice(exp.slice)}"
+
+
 def _parameter(parameter: kernels.Parameter) -> str:
     defaults = ", ".join(f"{quoted(k)} = {n}" for k, n in parameter.defaults)
     text = f"{quoted(parameter.name)} {quoted(parameter.kind)} ({defaults})"
@@ -248,6 +252,7 @@ FORMS: dict[type, Form] = {
     kernels.WriteReturns: _writes,
     kernels.TileReturns: _tile("tile"),
     kernels.RegTileReturns: _tile("regtile"),
+    kernels.CollectiveCopy: _collective_copy,
     kernels.GetParameter: lambda _, exp: f"get_parameter({_parameter(exp.parameter)})",
     kernels.AtLeast: _at_least,
 }

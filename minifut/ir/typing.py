@@ -67,7 +67,7 @@ def shaped(element: Type, shape: tuple[Size, ...]) -> Type:
     return array_of(element_of(element), shape)
 
 
-def _index(exp: core.Index, scope: Types) -> tuple[Type, ...]:
+def _index(exp: core.Index | kernels.CollectiveCopy, scope: Types) -> tuple[Type, ...]:
     type_ = array_type(exp.array, scope)
     return (shaped(type_, sliced_shape(type_.shape, exp.slice)),)
 
@@ -237,6 +237,7 @@ RULES: dict[type, Callable[[Any, Types], tuple[Type, ...]]] = {
     kernels.SegRed: _segred,
     kernels.SegScan: _segscan,
     kernels.SegHist: _hist,
+    kernels.CollectiveCopy: _index,
     kernels.GetParameter: lambda _, __: (I64,),
     kernels.AtLeast: lambda _, __: (BOOL,),
 }

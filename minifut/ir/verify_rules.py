@@ -252,7 +252,7 @@ def _bins(
 
 # --- kernels ---------------------------------------------------------------------
 
-_DEPTH = {"grid": 0, "group": 1, "thread": 2}
+_DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
 
 
 def _segmented(v: Verifier, exp: Any) -> None:
@@ -309,6 +309,12 @@ def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> No
             _is(v, tile, wanted, "the register tiles")
 
 
+def _collective_copy(v: Verifier, exp: kernels.CollectiveCopy) -> None:
+    _slice(v, exp.array, exp.slice)
+    inside = bool(v.levels) and v.levels[-1].kind == "group"
+    require(inside, "a collective copy is for all threads of a group")
+
+
 def _at_least(v: Verifier, exp: kernels.AtLeast) -> None:
     v.size(exp.parallelism)
 
@@ -341,5 +347,6 @@ RULES: dict[type, Rule] = {
     kernels.SegRed: _segmented,
     kernels.SegScan: _segmented,
     kernels.SegHist: _segmented,
+    kernels.CollectiveCopy: _collective_copy,
     kernels.AtLeast: _at_least,
 }

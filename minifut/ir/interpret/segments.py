@@ -110,6 +110,25 @@ def _array(
     return made.reshape(outer + shape)
 
 
+def collective_copy(
+    array: np.ndarray, parts: tuple[int | tuple[int, int, int], ...]
+) -> Any:
+    """A slice whose positions are clamped to the array; zeros if it is empty."""
+    full = (*parts, *((0, n, 1) for n in array.shape[len(parts) :]))
+    wanted = [
+        start + stride * np.arange(length)
+        for start, length, stride in (
+            p if isinstance(p, tuple) else (p, 1, 1) for p in full
+        )
+    ]
+    shape = tuple(p[1] for p in full if isinstance(p, tuple))
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    clamped = [w.clip(0, n - 1) for w, n in zip(wanted, array.shape, strict=True)]
+    copied = array[np.ix_(*clamped)].reshape(shape)
+    return copied if shape else copied.item()
+
+
 def assemble_tiles(
     tiles: list[np.ndarray],
     space: tuple[int, ...],
@@ -151,6 +170,7 @@ EXPORTS: dict[str, Any] = {
     "vectorised": vectorised,
     "fold_segments": fold_segments,
     "scan_segments": scan_segments,
+    "collective_copy": collective_copy,
     "assemble_tiles": assemble_tiles,
     "assemble_register_tiles": assemble_register_tiles,
 }

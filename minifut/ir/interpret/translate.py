@@ -194,6 +194,16 @@ def _index(writer: Writer, exp: core.Index) -> str:
     return f"{array}[{index_text(writer, exp.slice)}]"
 
 
+def _collective_copy(writer: Writer, exp: kernels.CollectiveCopy) -> str:
+    parts = [
+        f"({writer.atom(p.start)}, {writer.size(p.length)}, {writer.atom(p.stride)}), "
+        if isinstance(p, core.DimSlice)
+        else f"{writer.atom(p)}, "
+        for p in exp.slice
+    ]
+    return f"collective_copy({writer.name(exp.array)}, ({''.join(parts)}))"
+
+
 def _iota(writer: Writer, exp: core.Iota) -> str:
     arguments = [writer.size(exp.length), writer.atom(exp.start)]
     arguments += [writer.atom(exp.stride), repr(exp.element.name)]
@@ -246,6 +256,7 @@ SIMPLE: dict[type, Callable[[Writer, Any], str]] = {
     core.Reshape: lambda w, e: f"{w.name(e.array)}.reshape({w.shape(e.shape)})",
     core.Concat: lambda w, e: f"concat(({_arrays(w, e.arrays)}), {e.dimension})",
     core.Manifest: lambda w, e: f"{w.name(e.array)}.copy()",
+    kernels.CollectiveCopy: _collective_copy,
     kernels.GetParameter: lambda w, e: _parameter(w, e.parameter),
     kernels.AtLeast: lambda w, e: (
         f"{w.size(e.parallelism)} >= {_parameter(w, e.threshold)}"
