@@ -11,25 +11,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from minifut.errors import InternalError, MinifutError
 from minifut.ir.core import Program
 from minifut.ir.dialect import Dialect
 from minifut.names import NameSource
 
-PassFunction = Callable[[Program, NameSource], Program]
+if TYPE_CHECKING:
+    from minifut.rewrite.trace import Trace
+
+PassFunction = Callable[..., Program]
+"""(program, names), and the trace to fill if the pass is `traced`"""
 DumpFunction = Callable[[str, Program], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """`function` turns a program of `reads` into one of `writes`."""
+    """`function` turns a program of `reads` into one of `writes`. That of a `traced`
+    pass takes a third argument, `trace: Trace | None`, for the rules that it tries."""
 
     name: str
     function: PassFunction
     reads: Dialect
     writes: Dialect
     summary: str
+    traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,8 @@ class PipelineOptions:
 
     `stop_after` is a pass name: the first step of that name is the last one run.
     `on_dump(step, program)` gets the program after each step in `dump_after`, or after
-    every step for "all". `timings` fills up if `time` is set.
+    every step for "all". `timings` fills up if `time` is set, `trace`, if there is one,
+    with the rules tried.
     """
 
     stop_after: str | None = None
@@ -56,6 +64,7 @@ class PipelineOptions:
     time: bool = False
     verify: bool = True
     timings: list[Timing] = field(default_factory=list)
+    trace: Trace | None = None
 
 
 def run_steps(
@@ -81,7 +90,11 @@ def run_step(
     """One step: run it, verify what it made if that is new, note the time."""
     start = time.perf_counter()
     try:
-        after = step.function(program, names)
+        if step.traced and options.trace is not None:
+            options.trace.stage = step.name
+            after = step.function(program, names, options.trace)
+        else:
+            after = step.function(program, names)
     except MinifutError as error:
         if isinstance(error, InternalError):
             error.stage = f"pass {step.name} ({error.stage})"

@@ -23,7 +23,7 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.rewrite.rule import Declined, Rule, Site
-from minifut.rewrite.trace import Step, Trace
+from minifut.rewrite.trace import Trace
 
 T = TypeVar("T")
 
@@ -47,13 +47,11 @@ class Rewriting:
             if outcome is None:
                 continue
             if isinstance(outcome, Declined):
-                if self.trace.refusals:
-                    step = Step(rule, statement, reason=outcome.reason)
-                    self.trace.steps.append(step)
+                self.trace.refuse(rule, statement, outcome.reason)
                 continue
             placed = tuple(_placed(new, statement) for new in outcome)
             self.scope.update(scope_of(*placed))
-            self.trace.steps.append(Step(rule, statement, placed))
+            self.trace.fire(rule, statement, placed)
             return placed
         return (statement,)
 

@@ -15,12 +15,15 @@ from minifut.rewrite.rule import Rule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One rule at one statement; `reason` is set if it refused."""
+    """One rule at one statement; `reason` is set if it refused. `depth` is the number
+    of rules within which it was tried, `stage` the pass that tried it."""
 
     rule: Rule
     statement: Stm
     replacement: tuple[Stm, ...] = ()
     reason: str = ""
+    depth: int = 0
+    stage: str = ""
 
     @property
     def fired(self) -> bool:
@@ -44,15 +47,29 @@ class Step:
 
 @dataclass(slots=True)
 class Trace:
-    """Steps in order; refusals are kept only if asked for."""
+    """Steps in order; refusals are kept only if asked for. `stage` and `depth` are
+    those of the steps that come next."""
 
     refusals: bool = False
     steps: list[Step] = field(default_factory=list)
+    stage: str = ""
+    depth: int = 0
+
+    def fire(self, rule: Rule, statement: Stm, replacement: tuple[Stm, ...]) -> None:
+        """Note that a rule replaced a statement."""
+        self.steps.append(
+            Step(rule, statement, replacement, "", self.depth, self.stage)
+        )
+
+    def refuse(self, rule: Rule, statement: Stm, reason: str) -> None:
+        """Note why a rule refused, if refusals are kept."""
+        if self.refusals:
+            self.steps.append(Step(rule, statement, (), reason, self.depth, self.stage))
 
     def fired(self) -> list[str]:
         """The names of the rules that fired, in order."""
         return [step.rule.name for step in self.steps if step.fired]
 
     def explain(self) -> str:
-        """The derivation, a line per step."""
-        return "\n".join(step.line() for step in self.steps)
+        """The derivation, a line per step, those within a rule below it."""
+        return "\n".join("  " * step.depth + step.line() for step in self.steps)
