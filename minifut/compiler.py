@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,7 +48,9 @@ class Options:
     """What to compile for.
 
     `schedule` and `device` None: chosen by what is there. `parameters` sets tuning
-    parameters by name; `use_tuning` takes what the program's tuning file sets besides.
+    parameters by name; `use_tuning` takes what the program's tuning file sets besides,
+    which is the program's path with `.tuning_extension` added. `max_memory` limits the
+    bytes of device memory.
     """
 
     backend: str = "opencl"
@@ -55,6 +58,8 @@ class Options:
     device: str | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
     use_tuning: bool = True
+    tuning_extension: str = "tuning"
+    max_memory: int | None = None
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -134,6 +139,7 @@ def load(
     parameters: Mapping[str, int] | None = None,
     all_known: bool = True,
     tuned: Mapping[str, int] | None = None,
+    max_memory: int | None = None,
 ) -> Program:
     """The program of a generated module of one schedule, on a device.
 
@@ -154,13 +160,14 @@ def load(
         if name not in known:
             text = f"the tuning file sets '{name}', which the program does not have"
             print(f"minifut: warning: {text}", file=sys.stderr)
-    instance = generated.load(device=device, parameters=chosen)
+    instance = generated.load(device=device, parameters=chosen, max_memory=max_memory)
     entries = [
         EntryPoint(
             entry.name,
             describe(entry.parameters),
             describe(entry.results),
             instance.entries[entry.name],
+            partial(instance.timed, entry.name),
         )
         for entry in generated.entries
     ]
@@ -169,7 +176,9 @@ def load(
         Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
         for p in generated.parameters
     ]
-    tuning = Tuning(tunables, device_.kind, instance.set_parameters, chosen)
+    tuning = Tuning(
+        tunables, device_.kind, instance.set_parameters, chosen, instance.watch
+    )
     return Program(entries, str(device_), tuning)
 
 
@@ -187,15 +196,28 @@ def compile_checked(
         return interpreted_program(program, options.parameters)
     schedule = options.schedule or device_kind(options.device)
     module = to_host_module(to_kernels(program), schedule, name)
-    return load(module, options.device, options.parameters, tuned=tuned)
+    return load(
+        module,
+        options.device,
+        options.parameters,
+        tuned=tuned,
+        max_memory=options.max_memory,
+    )
 
 
 def compile_program(source: Source, options: Options) -> Program:
     """All stages."""
+    tuned = tuned_values(source.name, options)
+    return compile_checked(check(source), options, Path(source.name).stem, tuned)
+
+
+def tuned_values(path: str | Path, options: Options) -> dict[str, int]:
+    """What the program's tuning file says, if the options want it."""
     from minifut.tuning.file import tuning_beside
 
-    tuned = tuning_beside(source.name) if options.use_tuning else {}
-    return compile_checked(check(source), options, Path(source.name).stem, tuned)
+    if not options.use_tuning:
+        return {}
+    return tuning_beside(path, options.tuning_extension)
 
 
 def device_kind(device: str | None) -> str:

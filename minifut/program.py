@@ -66,14 +66,29 @@ def value_type_of_text(text: str) -> ValueType | None:
     return None if found is None else ValueType(found[2], len(found[1]) // 2)
 
 
+class Timed(Protocol):
+    """An entry point with its arguments in place, to be run again and again."""
+
+    def __call__(self) -> float:
+        """One run; its seconds without reading and transferring arguments."""
+
+    def results(self) -> tuple[Any, ...]:
+        """What the latest run gave."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays that go in and, in the latest run, came out."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """An entry point: call it."""
+    """An entry point: call it. `prepare` is what the backend times, if it has one."""
 
     name: str
     parameters: tuple[Parameter, ...]
     results: tuple[Parameter, ...]
     function: Callable[..., Any]
+    prepare: Callable[[tuple[Any, ...]], Timed] | None = None
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from minifut.errors import UsageError
-from minifut.program import EntryPoint
-from minifut.testing.blocks import RandomValues, ValuesFile, ValuesText
+from minifut.program import EntryPoint, Program
+from minifut.testing.blocks import (
+    Input,
+    RandomValues,
+    ScriptValues,
+    ValuesFile,
+    ValuesText,
+)
 from minifut.testing.posix import posix_regex
 from minifut.values.compare import compare_values
 from minifut.values.random import random_value
@@ -36,6 +42,26 @@ def random_values(given: RandomValues) -> list[Value]:
         else:
             found.append(type_or_value)
     return found
+
+
+def case_arguments(
+    program: Program, entry: EntryPoint, given: Input, folder: Path
+) -> list[Any]:
+    """The arguments that an input stands for; files are looked for in the folder."""
+    match given:
+        case ScriptValues(text, in_file):
+            from minifut.compiler import read_source
+            from minifut.testing.script import script_arguments
+
+            if in_file:
+                text = read_source(folder / text).text
+            return script_arguments(program, entry, text, folder)
+        case RandomValues():
+            values = random_values(given)
+        case ValuesText() | ValuesFile():
+            values = literal_values(given, folder)
+    check_arguments(entry, values)
+    return list(values)
 
 
 def check_arguments(entry: EntryPoint, values: Sequence[Any]) -> None:

@@ -28,19 +28,16 @@ from minifut.testing.blocks import (
     Block,
     Case,
     FailsWith,
-    RandomValues,
-    ScriptValues,
     Spec,
     ValuesFile,
     ValuesText,
     read_spec,
 )
 from minifut.testing.judge import (
-    check_arguments,
+    case_arguments,
     judge_message,
     judge_values,
     literal_values,
-    random_values,
 )
 
 if TYPE_CHECKING:
@@ -177,11 +174,13 @@ class _Run:
         module = compiler.to_host_module(kernels, schedule, self.path.stem)
         if not wanted:
             return checked, None
-        from minifut.tuning.file import tuning_beside
-
-        tuned = tuning_beside(self.path) if options.use_tuning else {}
         return checked, compiler.load(
-            module, options.device, options.parameters, all_known=False, tuned=tuned
+            module,
+            options.device,
+            options.parameters,
+            all_known=False,
+            tuned=compiler.tuned_values(self.path, options),
+            max_memory=options.max_memory,
         )
 
     def interpreted(self) -> Program:
@@ -228,19 +227,7 @@ class _Run:
         self.fail(wrong and f"{where}: {_shorten(wrong)}")
 
     def arguments(self, program: Program, entry: EntryPoint, case: Case) -> list[Any]:
-        match case.input:
-            case ScriptValues(text, in_file):
-                from minifut.testing.script import script_arguments
-
-                if in_file:
-                    text = compiler.read_source(self.path.parent / text).text
-                return script_arguments(program, entry, text, self.path.parent)
-            case RandomValues():
-                values = random_values(case.input)
-            case ValuesText() | ValuesFile():
-                values = literal_values(case.input, self.path.parent)
-        check_arguments(entry, values)
-        return list(values)
+        return case_arguments(program, entry, case.input, self.path.parent)
 
     def judge(self, entry: EntryPoint, arguments: list[Any], case: Case) -> str | None:
         """Run and compare."""

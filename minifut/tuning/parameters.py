@@ -9,6 +9,7 @@ A threshold chooses between versions when the program runs: nothing is compiled 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from minifut.tuning.file import read_tuning, write_tuning
 
 NEVER = 1 << 62
 """a threshold that no parallelism reaches"""
+
+Comparison = tuple[str, int]
+"""a threshold's name, and the amount of parallelism that was compared with it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,12 @@ class Tuning(Mapping[str, int]):
         device: str,
         change: Callable[[Mapping[str, int]], None],
         values: Mapping[str, int],
+        watch: Callable[[list[Comparison] | None], None] | None = None,
     ) -> None:
         self.tunables = {t.name: t for t in tunables}
         self.device = device
         self._change = change
+        self._watch = watch
         self._values = {
             t.name: values.get(t.name, t.defaults.get(device, 1)) for t in tunables
         }
@@ -67,6 +73,19 @@ class Tuning(Mapping[str, int]):
         check_names(values, self._values)
         self._change(values)
         self._values.update(values)
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[list[Comparison]]:
+        """Within the block, the list grows with each comparison that a run makes with
+        a threshold, in order. Outside of it nobody looks, and that costs nothing."""
+        seen: list[Comparison] = []
+        if self._watch is not None:
+            self._watch(seen)
+        try:
+            yield seen
+        finally:
+            if self._watch is not None:
+                self._watch(None)
 
     def reset(self) -> None:
         """Back to the defaults."""

@@ -19,6 +19,8 @@ from minifut.opencl.runtime.parameters import parameter_values
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
+from minifut.opencl.runtime.timed import TimedCall
+from minifut.opencl.runtime.watch import Comparison, watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Instance:
         self.session = session
         self.queue = session.queue
         self._wanted: dict[str, int] = {}
+        self._seen: list[Comparison] | None = None
         kind = session.device.kind
         values = parameter_values(program.parameters, kind, parameters)
         launchers = tuple(self._launcher(k, values) for k in program.kernels)
@@ -135,8 +138,24 @@ class Instance:
             else launcher
             for kernel, launcher in zip(program.kernels, self.run.kernels, strict=True)
         )
-        self.run.parameters = values
+        seen = self._seen
+        self.run.parameters = (
+            values if seen is None else watched(program.parameters, values, seen)
+        )
         self._wanted = wanted
+
+    def watch(self, seen: list[Comparison] | None) -> None:
+        """From now on note every comparison with a threshold there (None: nowhere)."""
+        self._seen = seen
+        self.set_parameters({})
+
+    def timed(self, name: str, arguments: tuple[Any, ...]) -> TimedCall:
+        """The entry point with these arguments, ready to be run and timed."""
+        for entry in self.program.entries:
+            if entry.name == name:
+                run, program = self.run, self.program.name
+                return TimedCall(run, self.session, program, entry, arguments)
+        raise unknown_entry(name, list(self.entries))
 
     def _launcher(self, kernel: Kernel, values: list[int]) -> Launcher:
         macros = [f"-D{macro}={values[index]}" for macro, index in kernel.macros]
@@ -149,9 +168,8 @@ class Instance:
         try:
             values = constants(self.run)
             self.run.check()
-        except BaseException:
-            _settle(self.session)
-            raise
+        except BaseException as error:
+            raise self.session.failure_of(error) from None
         for value in values:
             block = value[0] if isinstance(value, tuple) else value
             if isinstance(block, Block):
@@ -175,17 +193,8 @@ def _callable(
             outcome = function(run, *leaves)
             results = results_of(outcome, device)
             run.check()
-        except KeyboardInterrupt:
-            session.abandon(arguments, leaves, results)
-            raise
-        except session.cl.MemoryError as error:
-            # Drivers that allocate late find out when a kernel starts.
-            _settle(session)
-            needed = sum(x.nbytes for x in leaves if isinstance(x, Block))
-            raise session.pool.out_of_memory(needed) from error
-        except BaseException:
-            _settle(session)
-            raise
+        except BaseException as error:
+            raise session.failure_of(error, arguments, leaves, results) from None
         return results[0] if single else results
 
     parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
@@ -193,13 +202,3 @@ def _callable(
     call.__name__ = call.__qualname__ = entry.name
     call.__doc__ = f"entry {entry.name} ({parameters}): {results_text}"
     return call
-
-
-def _settle(session: Session) -> None:
-    """After an error: nothing runs any more, and no failure is left in the cell."""
-    try:
-        if session.failed():
-            session.clear_failure()
-    except KeyboardInterrupt:
-        session.abandon()
-        raise

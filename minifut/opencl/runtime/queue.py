@@ -116,6 +116,30 @@ class Session:
 
     # --- interruptions ----------------------------------------------------------------
 
+    def failure_of(self, error: BaseException, *held: Any) -> BaseException:
+        """What to raise for an error that ended a run, with the device at rest.
+
+        A user's interrupt is not kept waiting: kernels may go on and use what is
+        `held`. Any other exception that is no `Exception` cancels what has not begun.
+        """
+        if isinstance(error, KeyboardInterrupt):
+            self.abandon(*held)
+            return error
+        try:
+            if not isinstance(error, Exception) and self.shares_memory:
+                self._number[0] = self._number[0] or INTERRUPTED
+            if self.failed():
+                self.clear_failure()
+        except KeyboardInterrupt as interrupt:
+            self.abandon(*held)
+            return interrupt
+        if isinstance(error, self.cl.MemoryError):
+            # Drivers that allocate late find out when a kernel starts.
+            leaves = [leaf for part in held if isinstance(part, list) for leaf in part]
+            needed = sum(x.nbytes for x in leaves if isinstance(x, Block))
+            return self.pool.out_of_memory(needed)
+        return error
+
     def abandon(self, *held: Any) -> None:
         """Stop waiting for running kernels, which may still use what is `held`.
 

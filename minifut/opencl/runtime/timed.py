@@ -1,0 +1,96 @@
+"""Calls that are timed: arguments on the device before the clock starts.
+
+    call = TimedCall(run, session, program, entry, arguments)
+    seconds = call()            # from the first command to the end of the last one
+    values = call.results()     # those of the latest run, as a user gets them
+
+Reading and transferring arguments is outside, so is what makes arrays of the results;
+allocation, launches and the final wait are inside. What a run consumes is loaded again
+before the next one. Ctrl-C ends a run as it ends any call; an exception that is no
+`Exception`, such as a time limit's, cancels what has not begun on the device.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.opencl.runtime.entry import Converter
+from minifut.opencl.runtime.pool import Block
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+    from minifut.opencl.runtime.run import Run
+
+
+class TimedCall:
+    """An entry point and its arguments, to be run again and again."""
+
+    def __init__(
+        self,
+        run: Run,
+        session: Session,
+        program: str,
+        entry: Entry,
+        arguments: tuple[Any, ...],
+    ) -> None:
+        self._run = run
+        self._session = session
+        self._converter = Converter(session, program, entry)
+        self._entry = entry
+        self._arguments = arguments
+        self._consumes = any(p.unique for p in entry.parameters)
+        self._leaves: list[Any] | None = None
+        self._outcome: tuple[Any, ...] = ()
+
+    def __call__(self) -> float:
+        """One run; its seconds."""
+        session = self._session
+        self._outcome = ()
+        session.recover()
+        leaves = self._leaves
+        try:
+            if leaves is None:
+                leaves = self._converter.leaves_of(self._arguments)
+                self._leaves = None if self._consumes else leaves
+                session.wait()
+            started = time.perf_counter()
+            outcome = self._entry.function(self._run, *leaves)
+            self._run.check()
+            seconds = time.perf_counter() - started
+        except BaseException as error:
+            raise session.failure_of(error, self._arguments, leaves or []) from None
+        self._outcome = outcome
+        return seconds
+
+    def results(self) -> tuple[Any, ...]:
+        """The results of the latest run (which they outlive), as NumPy arrays."""
+        if not self._outcome and self._entry.results:
+            self()
+        outcome, self._outcome = self._outcome, ()
+        results = self._converter.results_of(outcome, False)
+        self._run.check()
+        return results
+
+    @property
+    def nbytes(self) -> int:
+        """How large the arrays are that go in and, in the latest run, came out."""
+        entry, total = self._entry, 0
+        leaves = self._leaves or self._converter.leaves_of(self._arguments)
+        for leaf, given in zip(
+            _leaves(entry.parameters), leaves[len(entry.sizes) :], strict=True
+        ):
+            if leaf.shape is not None and isinstance(given, Block):
+                total += given.nbytes
+        for leaf, given in zip(_leaves(entry.results), self._outcome, strict=False):
+            if leaf.shape is not None:
+                count = int(np.prod(given[1], dtype=np.int64))
+                total += count * DTYPES[leaf.type].itemsize
+        return total
+
+
+def _leaves(values: tuple[Value, ...]) -> list[Leaf]:
+    return [leaf for value in values for leaf in value.leaves]
