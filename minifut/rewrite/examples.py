@@ -14,13 +14,16 @@ The result must equal `after` (which may repeat `given`) up to bound names, and 
 must compute the same in the interpreter on random inputs. Under `declines:` the rule
 must refuse with a reason that contains the given text. The parameters of `given` that
 occur in types are sizes; they come first. Several examples may follow each other.
+
+Where a rule joins statements, a last line `return ys, zs` says what is needed after
+them; then statements above that the replacement makes superfluous are gone.
 """
 
 from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.alpha import alpha_equal
@@ -28,7 +31,7 @@ from minifut.ir.core import Body, Param, Stm
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
-from minifut.ir.traverse import size_names
+from minifut.ir.traverse import free_names, size_names
 from minifut.ir.types import ScalarType
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, Site
@@ -39,31 +42,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """`after` is None where the rule must refuse with `reason`."""
+    """`after` is None where the rule must refuse with `reason`; `returned` are the
+    results named by the example, if it names them."""
 
     given: tuple[Param, ...]
     before: tuple[Stm, ...]
     after: tuple[Stm, ...] | None = None
     reason: str = ""
+    returned: tuple[Name, ...] | None = None
+
+    @property
+    def results(self) -> tuple[Name, ...]:
+        """What is computed: by default what the last statement binds."""
+        if self.returned is not None:
+            return self.returned
+        return tuple(p.name for p in self.before[-1].pattern)
 
 
 def examples_of(documentation: str) -> list[Example]:
     """The examples of a docstring, in order."""
     found: list[Example] = []
-    opened: tuple[tuple[Param, ...], tuple[Stm, ...]] | None = None
+    opened: Block | None = None
     for head, text in _blocks(documentation):
         if head == "after:":
             if opened is None:
                 raise ValueError("an after: without its before:")
-            given, after = _given(text)
+            given, after, _ = _given(text)
+            before = opened[1]
             if given and not alpha_equal(given, opened[0]):
                 raise ValueError("before: and after: give different parameters")
-            found.append(Example(*opened, after))
+            found.append(Example(opened[0], before, after, returned=opened[2]))
         elif head == "before:":
             opened = _given(text)
         else:
             reason = head.removeprefix("declines:").strip()
-            found.append(Example(*_given(text), reason=reason))
+            given, before, returned = _given(text)
+            found.append(Example(given, before, None, reason, returned))
     return found
 
 
@@ -83,15 +97,24 @@ def _blocks(documentation: str) -> list[tuple[str, str]]:
     return [(head, "\n".join(lines)) for head, lines in blocks]
 
 
-def _given(text: str) -> tuple[tuple[Param, ...], tuple[Stm, ...]]:
-    """The parameters and the statements of a block."""
+Block: TypeAlias = tuple[tuple[Param, ...], tuple[Stm, ...], tuple[Name, ...] | None]
+
+
+def _given(text: str) -> Block:
+    """The parameters, the statements and, if there is a `return`, the results."""
     text = text.strip()
+    returned = None
+    *above, last = text.split("\n")
+    if last.startswith("return "):
+        text = "\n".join(above)
+        words = last.removeprefix("return ").split(",")
+        returned = tuple(parse(word.strip(), "name") for word in words)
     given: tuple[Param, ...] = ()
     if text.startswith("given"):
         end = _closing(text)
         given = parse(text[len("given") : end], "parameters")
         text = text[end:]
-    return given, parse(text, "statements")
+    return given, parse(text, "statements"), returned
 
 
 def _closing(text: str) -> int:
@@ -111,8 +134,28 @@ def outcome_of(rule: Rule, example: Example) -> tuple[Stm, ...] | Declined | Non
     *above, last = example.before
     names = names_after(*example.given, *example.before)
     definitions = {p.name: s for s in above for p in s.pattern}
-    outcome = rule(last, Site(names, scope, definitions))
-    return (*above, *outcome) if isinstance(outcome, tuple) else outcome
+    needed = frozenset(example.returned or ())
+    outcome = rule(last, Site(names, scope, definitions, needed=needed))
+    if not isinstance(outcome, tuple):
+        return outcome
+    if example.returned is not None:
+        above = _still_needed(above, outcome, needed)
+    return (*above, *outcome)
+
+
+def _still_needed(
+    above: list[Stm], outcome: tuple[Stm, ...], needed: frozenset[Name]
+) -> list[Stm]:
+    """The statements above that the replacement neither repeats nor makes useless."""
+    bound = {p.name for statement in outcome for p in statement.pattern}
+    used = set(needed).union(*map(free_names, outcome))
+    kept: list[Stm] = []
+    for statement in reversed(above):
+        names = {p.name for p in statement.pattern}
+        if names & used and not names & bound:
+            kept.append(statement)
+            used |= free_names(statement)
+    return kept[::-1]
 
 
 def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
@@ -124,7 +167,7 @@ def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
         return f"should decline with {example.reason!r}, but gave {_told(outcome)}"
     if not isinstance(outcome, tuple):
         return f"should fire, but gave {_told(outcome)}"
-    results = tuple(p.name for p in example.before[-1].pattern)
+    results = example.results
     found, wanted = Body(outcome, results), Body(example.after, results)
     if not alpha_equal(found, wanted):
         return f"gave\n{show(found)}\ninstead of\n{show(wanted)}"
@@ -190,9 +233,10 @@ def _run(example: Example, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
     from minifut.ir.interpret import run
 
     name = Name("main", 0)
+    scope = scope_of(*example.before)
     results = tuple(
-        Param(Name("result", -1 - i), p.type)
-        for i, p in enumerate(example.before[-1].pattern)
+        Param(Name("result", -1 - i), scope[name])
+        for i, name in enumerate(example.results)
     )
     function = core.Function(name, example.given, results, body)
     leaf = core.EntryType("", "", "array", 1)

@@ -39,12 +39,15 @@ Outcome: TypeAlias = tuple[Stm, ...] | Declined | None
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a statement stands: fresh names, the types of all names, the statements
-    that bind visible names, and the levels of the kernels around it."""
+    that bind visible names, and the levels of the kernels around it. `needed` are names
+    that other statements use too: a rule that takes the statement of such a name into
+    its replacement must bind the name there."""
 
     names: NameSource
     scope: Scope
     definitions: Mapping[Name, Stm]
     levels: tuple[Level, ...] = ()
+    needed: frozenset[Name] = frozenset()
 
     def builder(self, statement: Stm) -> Builder:
         """A builder whose statements carry the location and attributes of this one."""
