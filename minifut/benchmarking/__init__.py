@@ -1,0 +1,1 @@
+"""Measuring programs: data sets, runs, versions, tables and figures."""

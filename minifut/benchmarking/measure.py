@@ -1,0 +1,221 @@
+"""How long runs take: one candidate by itself, or several that take turns.
+
+    alone = Candidate(call)                 # `call()` gives the seconds of one run
+    measure(alone, Plan())
+    alone.best, alone.mean, alone.error     # seconds, seconds, relative standard error
+
+    measure_together([Candidate(f), Candidate(g)], Plan(converge=False), abandon=3.0)
+
+Alone, as `futhark bench` does it: a warm-up that does not count; then at least
+`Plan.runs` runs and `Plan.seconds` of them. If these vary too much they are taken for a
+prolonged warm-up and forgotten, and runs go on until the relative standard error of
+their mean is small, the smaller the more a run resembles the one before.
+
+Together, runs of the candidates alternate, so that a machine that changes its speed
+changes it for all of them alike. A candidate that is `slow` times slower than the best
+is known well enough and leaves; with `abandon` even a run in progress is cut off at so
+many times the best run of all (in the main thread; what the device has begun ends).
+
+What is measured stands in the candidates from the first run on: an interrupt or another
+exception that ends the measurement leaves them as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from minifut.errors import MinifutError
+from minifut.testing.runner import TimeLimit, time_limit
+
+Run = Callable[[], float]
+"""one run; its seconds"""
+
+ROBUST = ((0.95, 0.0010), (0.75, 0.0015), (0.65, 0.0025), (0.45, 0.0050), (-1.0, 0.01))
+"""where runs resemble the ones before by more than the first number (autocorrelation
+at lag one), a relative standard error above the second asks for more (Futhark's)"""
+
+WARM_UP = 20.0
+"""seconds that a first run may always take: kernels are compiled in it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many runs: at least `runs` of them and `seconds` together, then (`converge`)
+    as many as precision wants, for at most `most_seconds`. `limit` ends everything
+    with a `TimeLimit` after so many seconds."""
+
+    runs: int = 10
+    seconds: float = 0.5
+    converge: bool = True
+    most_seconds: float = 300.0
+    limit: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """Something to run, and the seconds of its runs.
+
+    `failure` says why it cannot be run; `abandoned` is the time at which a run of it
+    was cut off, None if none was.
+    """
+
+    run: Run
+    seconds: list[float] = field(default_factory=list)
+    failure: str | None = None
+    abandoned: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it cannot be run any more."""
+        return self.failure is not None or self.abandoned is not None
+
+    @property
+    def best(self) -> float:
+        """The seconds of the fastest run; infinity if there is none."""
+        return min(self.seconds, default=math.inf)
+
+    @property
+    def mean(self) -> float:
+        """The mean of its runs; infinity if there are none."""
+        return statistics.fmean(self.seconds) if self.seconds else math.inf
+
+    @property
+    def error(self) -> float:
+        """The relative standard error of the mean; infinity for less than two runs."""
+        if len(self.seconds) < 2 or not self.mean:
+            return math.inf if len(self.seconds) < 2 else 0.0
+        deviation = statistics.stdev(self.seconds)
+        return deviation / math.sqrt(len(self.seconds)) / self.mean
+
+    @property
+    def resemblance(self) -> float:
+        """How much a run resembles the one before it: autocorrelation at lag one."""
+        if len(self.seconds) < 3:
+            return 1.0
+        mean = self.mean
+        differences = [seconds - mean for seconds in self.seconds]
+        whole = sum(d * d for d in differences)
+        if not whole:
+            return 0.0
+        pairs = itertools.pairwise(differences)
+        return sum(a * b for a, b in pairs) / whole
+
+    @property
+    def is_robust(self) -> bool:
+        """Whether more runs would not change the mean by much."""
+        error, resemblance = self.error, self.resemblance
+        return not any(
+            resemblance > least and error > most for least, most in ROBUST
+        ) and math.isfinite(error)
+
+
+Progress = Callable[[Candidate], None]
+"""called after each run that counts"""
+
+
+def measure(
+    candidate: Candidate, plan: Plan, progress: Progress | None = None
+) -> Candidate:
+    """Warm up and run it as the plan says. Errors of a run are those of its program;
+    raises `TimeLimit` when the plan's limit is reached."""
+    with time_limit(plan.limit):
+        candidate.run()
+        _runs_at_least(candidate, plan, progress)
+        if not plan.converge or candidate.is_robust:
+            return candidate
+        more = max(plan.runs, len(candidate.seconds) // 2)
+        candidate.seconds.clear()
+        while True:
+            for _ in range(more):
+                _count(candidate, candidate.run(), progress)
+            if candidate.is_robust or sum(candidate.seconds) >= plan.most_seconds:
+                return candidate
+            more = max(1, len(candidate.seconds) // 2)
+
+
+def measure_together(
+    candidates: Sequence[Candidate],
+    plan: Plan,
+    *,
+    slow: float = 3.0,
+    abandon: float | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Run them in turns, each for as long as the plan says.
+
+    Who is `slow` times slower than the best, or precise enough, takes no more turns.
+    With `abandon`, a run is cut off at so many times the best run of all. Errors of a
+    program are noted in its candidate and the others go on.
+    """
+    started = time.perf_counter()
+    deadline = math.inf if plan.limit is None else started + plan.limit
+    for candidate in candidates:
+        _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
+        if not candidate.is_over:
+            seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
+            _count(candidate, seconds, progress)
+    while True:
+        best = min((c.best for c in candidates), default=math.inf)
+        left = [
+            c
+            for c in candidates
+            if not c.is_over and c.best <= slow * best and not _enough(c, plan)
+        ]
+        if not left:
+            return
+        for candidate in left:
+            seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
+            _count(candidate, seconds, progress)
+
+
+def _runs_at_least(candidate: Candidate, plan: Plan, progress: Progress | None) -> None:
+    while len(candidate.seconds) < plan.runs or sum(candidate.seconds) < plan.seconds:
+        _count(candidate, candidate.run(), progress)
+
+
+def _count(
+    candidate: Candidate, seconds: float | None, progress: Progress | None
+) -> None:
+    if seconds is not None:
+        candidate.seconds.append(seconds)
+        if progress is not None:
+            progress(candidate)
+
+
+def _enough(candidate: Candidate, plan: Plan) -> bool:
+    total = sum(candidate.seconds)
+    if len(candidate.seconds) < plan.runs or total < plan.seconds:
+        return False
+    return not plan.converge or candidate.is_robust or total >= plan.most_seconds
+
+
+def _allowed(
+    candidates: Sequence[Candidate], abandon: float | None, least: float = 0.0
+) -> float:
+    """Seconds after which a run is not worth waiting for."""
+    if abandon is None:
+        return math.inf
+    return max(least, abandon * min((c.best for c in candidates), default=math.inf))
+
+
+def _turn(candidate: Candidate, allowed: float, deadline: float) -> float | None:
+    """One run, or None if it failed or was cut off. Past the deadline, `TimeLimit`."""
+    left = deadline - time.perf_counter()
+    if left <= 0:
+        raise TimeLimit
+    limit = min(allowed, left)
+    try:
+        with time_limit(None if math.isinf(limit) else max(limit, 1e-6)):
+            return candidate.run()
+    except TimeLimit:
+        if left <= allowed:
+            raise
+        candidate.abandoned = allowed
+    except (MinifutError, MemoryError) as error:
+        candidate.failure = str(error) or "out of memory"
+    return None
