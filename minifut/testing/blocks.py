@@ -146,8 +146,22 @@ class _Cursor:
 
 def read_spec(name: str, text: str) -> Spec:
     """The test blocks of a program. Raises `UsageError` with the line of a mistake."""
+    return _read_all(_find_blocks(name, text))
+
+
+def read_bare_spec(name: str, text: str) -> Spec:
+    """One block in a file of its own, without comment marks; what stands before `==`
+    is a description."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.startswith("=="):
+            return _read_all([_Cursor(name, "\n".join(lines[number - 1 :]), number)])
+    raise UsageError(f"{name}: no line begins with '=='")
+
+
+def _read_all(cursors: list[_Cursor]) -> Spec:
     spec = Spec()
-    for number, cursor in enumerate(_find_blocks(name, text)):
+    for number, cursor in enumerate(cursors):
         cursor.accept(r"[ \t]*==\s*")
         if number == 0:
             spec = _read_head(cursor)
