@@ -1,0 +1,230 @@
+"""How long compilation takes, from the text of a program to OpenCL text.
+
+    python benchmarks/compile_time.py FOLDER... [--every N] [--exclude REGEX]
+        [--schedule cpu|gpu] [--seconds 8] [--median 0.25] [--mib 1024] [--json FILE]
+
+Every `.fut` file of the folders (outside of `lib/` and what is excluded) is compiled in
+a process of its own, forked from one that has loaded the compiler and compiled a first
+program: so start-up is not counted, and memory is the most that this program took. The
+table gives the seconds of each stage; what does not compile is listed with the reason,
+and does not count. The exit code is 1 if a program needs more than `--seconds` or
+`--mib`, or if the median is above `--median`, where that is asked for.
+
+    python benchmarks/compile_time.py --growth
+
+compiles programs made of n copies of a pattern for n = 8, 16, 32, 64, and gives the
+seconds per copy: they should not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+STAGES = ("check", "elaborate", "passes", "print")
+EVERYTHING_FIRST = "entry main (xs: []f32): f32 = reduce (+) 0 (map (\\x -> 2 * x) xs)"
+
+Figures = dict[str, float]
+
+
+def compile_stages(text: str, name: str, schedule: str) -> Figures:
+    """The seconds of each stage."""
+    from minifut import compiler
+    from minifut.errors import Source
+
+    source = Source(name, text)
+    marks = [time.perf_counter()]
+
+    def mark() -> None:
+        marks.append(time.perf_counter())
+
+    checked = compiler.check(source)
+    mark()
+    core = compiler.to_core(checked)
+    mark()
+    lowered = compiler.to_kernels(core)
+    mark()
+    module = compiler.to_host_module(lowered, schedule, "program")
+    mark()
+    figures: Figures = {
+        stage: after - before
+        for stage, before, after in zip(STAGES, marks, marks[1:], strict=False)
+    }
+    figures["seconds"] = marks[-1] - marks[0]
+    figures["kilobytes"] = len(module) / 1000
+    return figures
+
+
+def in_child(run: Callable[[], Figures], limit: int) -> Figures | str:
+    """The figures found by a forked process, with its memory; or why there are none."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(limit)
+        try:
+            answer: Figures | str = run()
+        except Exception as error:
+            answer = f"{type(error).__name__}: {str(error).splitlines()[0][:150]}"
+        except RecursionError:
+            answer = "RecursionError"
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(answer, pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    _, status, usage = os.wait4(child, 0)
+    if os.WIFSIGNALED(status):
+        if os.WTERMSIG(status) == signal.SIGALRM:
+            return f"more than {limit} s"
+        return f"killed by signal {os.WTERMSIG(status)}"
+    answer = json.loads(text)
+    if isinstance(answer, dict):
+        answer["mib"] = usage.ru_maxrss / 1024
+    return answer
+
+
+def programs(folders: Sequence[str], exclude: str | None, every: int) -> list[Path]:
+    """The programs of the folders, libraries left out."""
+    found: list[Path] = []
+    for folder in folders:
+        path = Path(folder)
+        found += [path] if path.is_file() else sorted(path.rglob("*.fut"))
+    wanted = [
+        p
+        for p in found
+        if "lib" not in p.parts and not (exclude and re.search(exclude, str(p)))
+    ]
+    return wanted[::every]
+
+
+def measure(paths: list[Path], schedule: str, limit: int) -> dict[str, Figures | str]:
+    """The figures of each program, printed as they come."""
+    results: dict[str, Figures | str] = {}
+    columns = [*STAGES, "seconds", "mib", "kilobytes"]
+    print(" ".join(f"{c:>9s}" for c in columns), " program")
+    for path in paths:
+        text = path.read_text(errors="replace")
+
+        def run(text: str = text, name: str = str(path)) -> Figures:
+            return compile_stages(text, name, schedule)
+
+        figures = in_child(run, limit)
+        results[str(path)] = figures
+        if isinstance(figures, str):
+            print(f"{'-':>9s}", f" {path}: {figures}", flush=True)
+        else:
+            shown = [f"{figures[c]:9.2f}" for c in columns[:-2]]
+            shown += [f"{figures[c]:9.0f}" for c in columns[-2:]]
+            print(" ".join(shown), f" {path}", flush=True)
+    return results
+
+
+def judge(results: dict[str, Figures | str], options: argparse.Namespace) -> int:
+    """Prints what is beyond the limits; the exit code."""
+    measured = {n: f for n, f in results.items() if not isinstance(f, str)}
+    slow = [n for n, f in measured.items() if f["seconds"] > options.seconds]
+    slow += [n for n, f in results.items() if isinstance(f, str) and "more than" in f]
+    large = [n for n, f in measured.items() if f["mib"] > options.mib]
+    refused = len(results) - len(measured)
+    median = statistics.median([f["seconds"] for f in measured.values()] or [0.0])
+    print(
+        f"{len(measured)} programs compiled, {refused} not; median {median:.3f} s; "
+        f"{len(slow)} above {options.seconds} s, {len(large)} above {options.mib} MiB"
+    )
+    for name in (*slow, *large):
+        print(f"beyond the limits: {name}")
+    too_slow = options.median is not None and median > options.median
+    return 1 if slow or large or too_slow else 0
+
+
+# --- growth ---------------------------------------------------------------------------
+
+PATTERNS = {
+    "functions called in a map": (
+        "def f{i} (x: f32): f32 = let y = x * {i} in if y > 3 then y - x else y + x\n",
+        "entry main (xs: []f32) = map (\\x -> {sum}) xs\n",
+        "f{i} x",
+    ),
+    "reductions": (
+        "def g{i} [n] (xs: [n]f32): f32 = reduce (+) {i} (map (* {i}) xs)\n",
+        "entry main (xs: []f32) = {sum}\n",
+        "g{i} xs",
+    ),
+    "nested maps": (
+        "def h{i} [n][m] (xs: [n][m]f32) = map (\\r -> reduce (+) {i} r) xs\n",
+        "entry main (xs: [][]f32) = map (\\i -> {sum}) (iota (length xs))\n",
+        "(h{i} xs)[i]",
+    ),
+    "entry points": (
+        "entry e{i} [n] (xs: [n]i32) = scan (+) {i} (filter (> {i}) xs)\n",
+        "entry main (xs: []i32) = {sum}\n",
+        "length xs + {i}",
+    ),
+}
+
+
+def growth(schedule: str) -> int:
+    """Seconds per copy as programs grow."""
+    counts = (8, 16, 32, 64)
+    print(f"{'milliseconds per copy':30s}", *[f"{n:>8d}" for n in counts])
+    missed = 0
+    for name, (definition, main, call) in PATTERNS.items():
+        each: list[float] = []
+        for count in counts:
+            text = "".join(definition.format(i=i) for i in range(count))
+            total = " + ".join(call.format(i=i) for i in range(count))
+            text += main.format(sum=total)
+
+            def run(text: str = text) -> Figures:
+                return compile_stages(text, "growth.fut", schedule)
+
+            figures = min(
+                (in_child(run, 120) for _ in range(2)),
+                key=lambda f: f["seconds"] if isinstance(f, dict) else 1e9,
+            )
+            if isinstance(figures, str):
+                print(f"{name}: {figures}")
+                return 1
+            each.append(figures["seconds"] / count)
+        worse = each[-1] > 1.5 * each[1]
+        missed += worse
+        shown = [f"{s * 1000:8.1f}" for s in each]
+        print(f"{name:30s}", *shown, "   grows" if worse else "")
+    return 1 if missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folders", nargs="*", metavar="FOLDER")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th program")
+    parser.add_argument("--exclude", help="leave out paths that match")
+    parser.add_argument("--schedule", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--median", type=float)
+    parser.add_argument("--mib", type=float, default=1024.0)
+    parser.add_argument("--limit", type=int, default=120, help="seconds to give up at")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args()
+    compile_stages(EVERYTHING_FIRST, "first.fut", options.schedule)
+    if options.growth:
+        return growth(options.schedule)
+    paths = programs(options.folders, options.exclude, options.every)
+    results = measure(paths, options.schedule, options.limit)
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    return judge(results, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
