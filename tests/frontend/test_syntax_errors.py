@@ -20,7 +20,12 @@ from minifut.frontend.parser import parse_program
             "is `in` missing?",
         ),
         ("def f = let x = 1", (1, 18), "end of file", "is `in` missing?"),
-        ("def f = (1 + 2]", (1, 15), "Unexpected token: ']'", "`(` at 1:9 is not closed"),
+        (
+            "def f = (1 + 2]",
+            (1, 15),
+            "Unexpected token: ']'",
+            "`(` at 1:9 is not closed",
+        ),
         ("def f = [1,\n 2", (2, 3), "end of file", "`[` at 1:9 is not closed"),
         ("def f = 1)", (1, 10), "Unexpected token: ')'", "no bracket is open"),
         ("def (a, b) = e", (1, 12), "Unexpected token: '='", "binds one name"),

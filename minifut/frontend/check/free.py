@@ -20,6 +20,12 @@ def _child_fields(cls: Any) -> tuple[str, ...]:
     )
 
 
+def child_nodes(node: syntax.Node) -> list[object]:
+    """What the fields hold that may hold syntax: nodes, and tuples with nodes."""
+    kind: Any = type(node)
+    return [getattr(node, name) for name in _child_fields(kind)]
+
+
 def free_variables(root: syntax.Node) -> set[Name]:
     """Names of all variables used inside, bound there or not; types included.
 
@@ -37,6 +43,5 @@ def free_variables(root: syntax.Node) -> set[Name]:
                     found.add(item.name_resolved)
                 if isinstance(item, syntax.LetUpdate) and item.source_resolved:
                     found.add(item.source_resolved)
-                kind: Any = type(item)
-                work.extend(getattr(item, name) for name in _child_fields(kind))
+                work.extend(child_nodes(item))
     return found

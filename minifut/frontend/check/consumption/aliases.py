@@ -24,10 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A variable that a value may share memory with."""
+    """A variable, or a component of it, that a value may share memory with.
+
+    `path`: the fields down to the component. Components of one variable are distinct
+    memory; but whoever consumes one has consumed the variable.
+    """
 
     name: Name
     bound: bool = True
+    path: tuple[str, ...] = ()
 
 
 Aliases: TypeAlias = frozenset[Alias]
@@ -84,6 +89,13 @@ def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
             return Leaf()
 
 
+def own_tree(type_: Type, name: Name, path: tuple[str, ...] = ()) -> Tree:
+    """The tree of a variable that shares memory with nothing but itself."""
+    if isinstance(type_, Record):
+        return Parts(tuple((f, own_tree(t, name, (*path, f))) for f, t in type_.fields))
+    return tree_of(type_, frozenset({Alias(name, path=path)}))
+
+
 def all_aliases(tree: Tree) -> Aliases:
     """The aliases of all leaves, captured ones included."""
     match tree:
@@ -109,11 +121,6 @@ def components(tree: Tree) -> list[Aliases]:
     if isinstance(tree, Parts):
         return [aliases for _, part in tree.parts for aliases in components(part)]
     return [tree.aliases]
-
-
-def add(tree: Tree, aliases: Aliases, type_: Type) -> Tree:
-    """The tree with further aliases at every leaf that can have any."""
-    return combine(tree, tree_of(type_, aliases))
 
 
 def without(tree: Tree, names: Iterable[Name]) -> Tree:

@@ -115,9 +115,17 @@ def variable(state: State, exp: syntax.Var) -> Tree:
         type_ = with_marks(type_, inferred)
     if isinstance(type_, Arrow):
         return Closure(NONE, type_)
-    if name is None or type_ is None or exp.instance:
+    if name is None or type_ is None or _is_sized_here(exp):
         return tree_of(type_) if type_ is not None else Leaf()
     return _of_global(type_, name)
+
+
+def _is_sized_here(exp: syntax.Var) -> bool:
+    """An instance at sizes of the function around is made anew, as by a call."""
+    return any(
+        types.is_size(use) and not isinstance(use, types.SizeConst)
+        for use in (exp.instance or {}).values()
+    )
 
 
 def _of_global(type_: types.Type, name: Name) -> Tree:

@@ -26,6 +26,7 @@ from minifut.frontend.check.consumption.patterns import (
     leaf_diets,
     leaves,
     parameter_type,
+    written_sizes,
 )
 from minifut.frontend.check.free import free_variables
 from minifut.frontend.types import Arrow, Record
@@ -72,12 +73,13 @@ def check_body(
     """Check a body under its parameters; the result type with its `*` marks, and the
     names of the parameters."""
     with state.function_body(), state.contained():
-        bound: set[Name] = set()
-        for pattern in parameters:
-            bound |= bind_parameter(state, pattern)
         # deferred: expressions and functions are mutually recursive
         from minifut.frontend.check.consumption.expressions import check_expression
 
+        bound: set[Name] = set()
+        for pattern in parameters:
+            _check_sizes(state, pattern)
+            bound |= bind_parameter(state, pattern)
         tree = check_expression(state, body)
     plain = declared.type if declared is not None else body.type
     assert plain is not None
@@ -98,6 +100,15 @@ def check_body(
         return types.strip_unique(plain), bound
     result = mark_fresh(plain, tree, consumable)
     return result, bound
+
+
+def _check_sizes(state: State, pattern: syntax.Pattern) -> None:
+    """The sizes written in a parameter's type may not consume anything."""
+    from minifut.frontend.check.consumption.expressions import check_expression
+
+    with state.function_body():
+        for size in written_sizes(pattern):
+            check_expression(state, size)
 
 
 def check_returned(
@@ -257,20 +268,29 @@ def check_argument(
     if parameter is None or not types.has_unique(parameter):
         return False, tree
     _check_not_self_aliased(argument, tree)
-    aliases = all_aliases(tree)
-    state.consume(argument.location, aliases)
+    state.consume(argument.location, _consumed_part(parameter, tree))
+    own = {alias.name for alias in all_aliases(tree) if alias.bound}
     for other, other_tree in earlier:
-        for alias in aliases & all_aliases(other_tree):
-            if alias.bound:
-                raise CompileError(
-                    argument.location,
-                    f'Argument is consumed, but aliases "{alias.name.base}", which is '
-                    f"also aliased by other argument {other.location.text()} at "
-                    f"{other.location.line}:{other.location.column}.",
-                    hint='pass a "copy" of one of them',
-                    anchor="consumed-argument-aliased",
-                )
+        shared = own & {alias.name for alias in all_aliases(other_tree) if alias.bound}
+        for name in sorted(shared, key=lambda n: (n.base, n.tag)):
+            raise CompileError(
+                argument.location,
+                f'Argument is consumed, but aliases "{name.base}", which is '
+                f"also aliased by other argument {other.location.text()} at "
+                f"{other.location.line}:{other.location.column}.",
+                hint='pass a "copy" of one of them',
+                anchor="consumed-argument-aliased",
+            )
     return True, tree
+
+
+def _consumed_part(parameter: Type, tree: Tree) -> Aliases:
+    """The aliases of the components that the parameter's type marks as consumed."""
+    match parameter, tree:
+        case Record(fields), Parts():
+            return NONE.union(*(_consumed_part(t, tree.get(f)) for f, t in fields))
+        case _:
+            return all_aliases(tree) if types.has_unique(parameter) else NONE
 
 
 def _check_not_self_aliased(argument: syntax.Exp, tree: Tree) -> None:

@@ -2,7 +2,8 @@
 
 A parameter that the body consumes must be given anew each time round by a value that
 aliases nothing outside the loop and no other returned component; the initial value
-given for it is consumed by the loop.
+given for it is consumed by the loop. A `*` in the pattern asks for the same, unless the
+body only reads the parameter and the initial value may not be consumed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minifut.frontend.check.consumption.aliases import (
     all_aliases,
     combine,
     leave_scope,
+    own_tree,
     tree_of,
 )
 from minifut.frontend.check.consumption.patterns import (
@@ -47,8 +49,12 @@ def check_loop(state: State, exp: syntax.Loop) -> Tree:
         if isinstance(exp.form, syntax.While):
             check_expression(state, exp.form.condition)
         body = check_expression(state, exp.body)
-    consumed = _converge(exp, set(body_consumed) & bound, body)
-    initial, initially_consumed = _check_initial(state, exp, consumed)
+    needed = _converge(exp, set(body_consumed) & bound, body)
+    with state.contained() as initially_consumed:
+        assert exp.initial is not None
+        initial = check_expression(state, exp.initial)
+        consumed = needed | _declared(state, exp, initial, body)
+        _consume_initial(state, exp, initial, consumed)
     state.consumed.update(initially_consumed)
     _check_free_uses(state, exp, initially_consumed)
     place = f"{exp.location.line}:{exp.location.column}"
@@ -81,7 +87,7 @@ def _bind_parameters(state: State, pattern: syntax.Pattern) -> set[Name]:
         if name is None or leaf.type is None:
             continue
         bound.add(name)
-        own = tree_of(leaf.type, frozenset({Alias(name)}))
+        own = own_tree(leaf.type, name)
         state.bind(name, own, consumable=diet or not ascribed)
     return bound
 
@@ -94,7 +100,7 @@ def _bind_form(state: State, form: syntax.LoopForm) -> set[Name]:
         case syntax.ForIn(pattern=pattern):
             for leaf, _ in leaves(pattern, Leaf()):
                 if leaf.name_resolved is not None and leaf.type is not None:
-                    own = tree_of(leaf.type, frozenset({Alias(leaf.name_resolved)}))
+                    own = own_tree(leaf.type, leaf.name_resolved)
                     state.bind(leaf.name_resolved, own, consumable=False)
             return names_of(pattern)
         case _:
@@ -102,23 +108,30 @@ def _bind_form(state: State, form: syntax.LoopForm) -> set[Name]:
 
 
 def _converge(exp: syntax.Loop, consumed: set[Name], body: Tree) -> set[Name]:
-    """The consumed parameters: those the body consumes or is declared to, and any
-    whose returned value aliases one of them; with the checks on returned values."""
+    """The consumed parameters: those given, and any whose returned value aliases one of
+    them; with the checks on returned values."""
     own = names_of(exp.pattern)
-    declared = {
-        leaf.name_resolved
-        for (leaf, _), diet in zip(
-            leaves(exp.pattern, Leaf()), leaf_diets(exp.pattern, None), strict=True
-        )
-        if diet and leaf.name_resolved is not None
-    }
-    consumed = consumed | declared
     while True:
         returned = _check_returned(exp.location, exp.pattern, own, consumed, body)
         wider = consumed | ({a.name for a in returned} & own)
         if wider == consumed:
             return consumed
         consumed = wider
+
+
+def _declared(state: State, exp: syntax.Loop, initial: Tree, body: Tree) -> set[Name]:
+    """The parameters that a `*` asks to consume; but whose initial value may not be
+    consumed and is neither consumed nor returned by the body, is observed."""
+    returned = {alias.name for alias in all_aliases(body)}
+    rows = zip(leaves(exp.pattern, initial), leaf_diets(exp.pattern, None), strict=True)
+    declared = {
+        leaf.name_resolved
+        for (leaf, tree), diet in rows
+        if leaf.name_resolved is not None
+        and diet
+        and (leaf.name_resolved in returned or state.may_consume(tree))
+    }
+    return _converge(exp, declared, body)
 
 
 def _check_returned(
@@ -166,31 +179,26 @@ def _check_returned(
     return of_consumed
 
 
-def _check_initial(
-    state: State, exp: syntax.Loop, consumed: set[Name]
-) -> tuple[Tree, dict[Name, Location]]:
-    """Use the initial value, consuming the components of consumed parameters."""
-    from minifut.frontend.check.consumption.expressions import check_expression
-
-    with state.contained() as inside:
-        assert exp.initial is not None
-        initial = check_expression(state, exp.initial)
-        place = exp.initial.location
-        taken: Aliases = NONE
-        for leaf, tree in leaves(exp.pattern, initial):
-            if leaf.name_resolved in consumed:
-                aliases = all_aliases(tree)
-                if not aliases.isdisjoint(taken):
-                    raise CompileError(
-                        place,
-                        "Argument passed for consuming parameter is self-aliased.",
-                        hint='"copy" one of the initial values',
-                        anchor="self-aliasing-arg",
-                    )
-                taken |= aliases
-        if taken:
-            state.consume(place, taken)
-    return initial, inside
+def _consume_initial(
+    state: State, exp: syntax.Loop, initial: Tree, consumed: set[Name]
+) -> None:
+    """Consume the components of the initial value given for consumed parameters."""
+    assert exp.initial is not None
+    place = exp.initial.location
+    taken: Aliases = NONE
+    for leaf, tree in leaves(exp.pattern, initial):
+        if leaf.name_resolved in consumed:
+            aliases = all_aliases(tree)
+            if not aliases.isdisjoint(taken):
+                raise CompileError(
+                    place,
+                    "Argument passed for consuming parameter is self-aliased.",
+                    hint='"copy" one of the initial values',
+                    anchor="self-aliasing-arg",
+                )
+            taken |= aliases
+    if taken:
+        state.consume(place, taken)
 
 
 def _check_free_uses(

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
-    Alias,
     Leaf,
     Parts,
-    add,
-    tree_of,
+    combine,
+    own_tree,
 )
+from minifut.frontend.check.free import child_nodes
 from minifut.frontend.types import Record, Sum
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]
 
 def _with_self(leaf: syntax.NamePattern, tree: Tree) -> Tree:
     assert leaf.name_resolved is not None and leaf.type is not None
-    return add(tree, frozenset({Alias(leaf.name_resolved)}), leaf.type)
+    return combine(tree, own_tree(leaf.type, leaf.name_resolved))
 
 
 def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
@@ -90,8 +90,7 @@ def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
         if name is None or leaf.type is None:
             continue
         bound.add(name)
-        own = tree_of(leaf.type, frozenset({Alias(name)}))
-        state.bind(name, own, consumable=diet)
+        state.bind(name, own_tree(leaf.type, name), consumable=diet)
     return bound
 
 
@@ -133,6 +132,26 @@ def leaf_ascribed(pattern: syntax.Pattern, inside: bool = False) -> Iterator[boo
         case syntax.ConstructorPattern(arguments=arguments):
             for argument in arguments:
                 yield from leaf_ascribed(argument, inside)
+
+
+def written_sizes(pattern: syntax.Pattern) -> list[syntax.Exp]:
+    """The size expressions in the ascriptions of a pattern, but those that are names
+    or constants."""
+    found: list[syntax.Exp] = []
+    work: list[object] = [pattern]
+    while work:
+        match work.pop():
+            case syntax.Var() | syntax.Literal():
+                pass
+            case syntax.Exp() as size:
+                found.append(size)
+            case tuple() as items:
+                work.extend(items)
+            case syntax.Pattern() | syntax.TypeExp() | syntax.SizeArgument() as node:
+                work.extend(child_nodes(node))
+            case _:
+                pass
+    return found
 
 
 def parameter_type(pattern: syntax.Pattern, declared: Type | None = None) -> Type:

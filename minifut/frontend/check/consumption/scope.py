@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
-from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree
+from minifut.frontend.check.consumption.aliases import (
+    Alias,
+    Aliases,
+    Tree,
+    all_aliases,
+)
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
@@ -56,6 +61,13 @@ class State:
         """May it be consumed from here?"""
         entry = self.table.get(name)
         return entry is not None and entry.consumable and entry.depth >= self.depth
+
+    def may_consume(self, tree: Tree) -> bool:
+        """May the value be consumed from here?"""
+        return all(
+            not alias.bound or self.is_consumable(alias.name)
+            for alias in all_aliases(tree)
+        )
 
     @contextmanager
     def function_body(self) -> Iterator[None]:
