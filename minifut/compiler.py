@@ -36,7 +36,7 @@ NESTED_TOO_DEEPLY = (
 )
 
 SCHEDULES = ("cpu", "gpu")
-BACKENDS = ("opencl", "interpreter")
+BACKENDS = ("opencl", "interpreter", "sequential")
 DEEPEST = 100_000
 """Python frames of a stage"""
 LARGEST_SOURCE = 16 << 20
@@ -86,7 +86,7 @@ def check(source: Source) -> CheckedProgram:
     """Parse and check. Raises `CompileError`."""
     from minifut.frontend.check import check_program
 
-    return _stage("checking", lambda: check_program(source))
+    return stage("checking", lambda: check_program(source))
 
 
 def to_core(
@@ -97,7 +97,7 @@ def to_core(
     from minifut.frontend.elaborate import elaborate_program
 
     wanted = None if entries is None else list(entries)
-    return _stage("elaboration", lambda: elaborate_program(checked, wanted))
+    return stage("elaboration", lambda: elaborate_program(checked, wanted))
 
 
 def to_kernels(
@@ -118,7 +118,7 @@ def to_host_module(
     one schedule or (None) for both."""
     from minifut.opencl.module import module_text
 
-    return _stage(
+    return stage(
         "code generation", lambda: module_text(program, schedule=schedule, name=name)
     )
 
@@ -194,6 +194,10 @@ def compile_checked(
         from minifut.interpreted import interpreted_program
 
         return interpreted_program(program, options.parameters)
+    if options.backend == "sequential":
+        from minifut.sequential.load import sequential_program
+
+        return sequential_program(program, options, name)
     schedule = options.schedule or device_kind(options.device)
     module = to_host_module(to_kernels(program), schedule, name)
     return load(
@@ -238,7 +242,8 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def _stage(name: str, run: Callable[[], T]) -> T:
+def stage(name: str, run: Callable[[], T]) -> T:
+    """Run a stage; what it did not mean to raise becomes an `InternalError`."""
     try:
         with deep_recursion():
             return run()

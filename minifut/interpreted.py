@@ -31,12 +31,14 @@ class Opaque:
 
 
 def interpreted_program(
-    program: CoreProgram, parameters: Mapping[str, int] | None = None
+    program: CoreProgram,
+    parameters: Mapping[str, int] | None = None,
+    steps: int | None = None,
 ) -> Program:
-    """The program with the interpreter behind its entry points."""
+    """The program with the interpreter behind its entry points; `steps` as there."""
     from minifut.ir.interpret import Interpreter
 
-    interpreter = Interpreter(program, parameters)
+    interpreter = Interpreter(program, parameters, steps=steps)
 
     def entry_point(entry: Entry) -> EntryPoint:
         def function(*arguments: Any) -> Any:

@@ -79,7 +79,7 @@ def target_options(command: F) -> F:
         ),
         click.option(
             "--backend",
-            type=click.Choice(["opencl", "interpreter"]),
+            type=click.Choice(["opencl", "interpreter", "sequential"]),
             default="opencl",
             show_default=True,
             help="What runs the program.",

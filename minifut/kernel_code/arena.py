@@ -94,7 +94,7 @@ def launch_with_arenas(host: HostBuilder, k: KernelBuilder, launch: kc.Launch) -
     arenas = list(k.arenas.values())
     for arena in arenas:
         host.own_scalar(arena.capacity, I64)
-        start = Constant(FIRST, I64)
+        start = Constant(k.first_capacity, I64)
         host.emit(kc.HostAssign(arena.capacity, start, I64))
     again = host.names.fresh("again")
     host.emit(kc.HostAssign(again, Constant(True, BOOL), BOOL))

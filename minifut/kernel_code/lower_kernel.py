@@ -19,7 +19,7 @@ from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.arena import Arena, take
+from minifut.kernel_code.arena import FIRST, Arena, take
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.names import Name
@@ -50,6 +50,7 @@ class KernelBuilder(CodeBuilder):
         self.private_bytes = 0
         self.repeatable = False
         self.arenas: dict[ScalarType, Arena] = {}
+        self.first_capacity = FIRST
 
     # --- names ------------------------------------------------------------------------
 

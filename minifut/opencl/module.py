@@ -10,7 +10,7 @@ schedule it holds both, and the kind of the device decides when it is loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from minifut.ir.core import Entry, EntryType, Param, Program
 from minifut.ir.kernels import Parameter
@@ -28,9 +28,14 @@ def module_text(
 ) -> str:
     """The text of the module for one schedule, or (None) for both."""
     wanted = ("cpu", "gpu") if schedule is None else (schedule,)
+    return text_of([lower_program(program, each) for each in wanted], name)
+
+
+def text_of(lowered: Sequence[LoweredProgram], name: str) -> str:
+    """The text of the module for a program lowered in one way, or for each schedule."""
     bodies: list[str] = []
-    for each in wanted:
-        part = _Part(lower_program(program, each), name)
+    for each in lowered:
+        part = _Part(each, name)
         # Both schedules share one module: the second's functions need other names.
         part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
         bodies.append(part.text())
@@ -43,10 +48,10 @@ def module_text(
         )
     lines.append(f"\nPRELUDE = {_literal(PRELUDE)}\n")
     text = "\n".join(lines) + "\n" + "\n".join(bodies)
-    if schedule is None:
+    if len(lowered) > 1:
         text += "\nprogram = rt.Schedules(cpu=program_cpu, gpu=program_gpu)\n"
     else:
-        text += f"\nprogram = program_{schedule}\n"
+        text += f"\nprogram = program_{lowered[0].schedule}\n"
     return text
 
 

@@ -16,6 +16,7 @@ reassociate them, which it may not do with a user's own loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,12 +62,28 @@ def sequentialise(program: Program, names: NameSource) -> Program:
     return after
 
 
-class _Sequentialiser:
-    """Walks host code; what is inside a segmented operation is rewritten."""
+def sequentialise_all(
+    program: Program, names: NameSource, wanted: Callable[[object], bool] | None = None
+) -> Program:
+    """The program without any SOAC, outside of segmented operations too; or only
+    without those that are `wanted`."""
+    after: Program = _Sequentialiser(names, scope_of(program), wanted).inside(program)
+    return after
 
-    def __init__(self, names: NameSource, scope: Scope) -> None:
+
+class _Sequentialiser:
+    """Walks host code; what is inside a segmented operation is rewritten, or of that
+    only what is `wanted`."""
+
+    def __init__(
+        self,
+        names: NameSource,
+        scope: Scope,
+        wanted: Callable[[object], bool] | None = None,
+    ) -> None:
         self.names = names
         self.scope = scope
+        self.wanted = wanted
 
     def node(self, node: Any) -> Any:
         """Host code: look for segmented operations."""
@@ -78,6 +95,9 @@ class _Sequentialiser:
         """A thread's code: no SOAC stays."""
         if isinstance(node, (Body, KernelBody)):
             return replace(node, statements=self.statements(node.statements))
+        if isinstance(node, Program):
+            constants = self.statements(node.constants)
+            node = replace(node, constants=constants)
         return map_children(node, self.inside)
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
@@ -86,6 +106,10 @@ class _Sequentialiser:
         for before in statements:
             statement = map_children(before, self.inside)
             build.location, build.attributes = statement.location, ()
+            if self.wanted is not None and not self.wanted(before.exp):
+                build.append(statement)
+                changed |= statement is not before
+                continue
             match statement.exp:
                 case Screma() as soac:
                     loop_over_screma(build, statement, soac)

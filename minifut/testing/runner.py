@@ -39,6 +39,7 @@ from minifut.testing.judge import (
     judge_values,
     literal_values,
 )
+from minifut.testing.oracle import Oracle
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -142,7 +143,7 @@ class _Run:
         self.source = compiler.read_source(path)
         self.spec = Spec()
         self.core: CoreProgram | None = None
-        self.oracle: Program | None = None
+        self.oracle: Oracle | None = None
 
     def run(self) -> None:
         self.spec = read_spec(str(self.path), self.source.text)
@@ -169,6 +170,8 @@ class _Run:
         options = self.options.compile
         if options.backend == "interpreter":
             return checked, self.interpreted() if wanted else None
+        if options.backend == "sequential":
+            return checked, self.sequential_or_interpreted() if wanted else None
         schedule = options.schedule or compiler.device_kind(options.device)
         kernels = compiler.to_kernels(self.core)
         module = compiler.to_host_module(kernels, schedule, self.path.stem)
@@ -183,11 +186,25 @@ class _Run:
             max_memory=options.max_memory,
         )
 
-    def interpreted(self) -> Program:
+    def interpreted(self, steps: int | None = None) -> Program:
         from minifut.interpreted import interpreted_program
 
         assert self.core is not None
-        return interpreted_program(self.core, self.options.compile.parameters)
+        return interpreted_program(self.core, self.options.compile.parameters, steps)
+
+    def sequential(self) -> Program:
+        from minifut.sequential.load import sequential_program
+
+        assert self.core is not None
+        return sequential_program(self.core, self.options.compile, self.path.stem)
+
+    def sequential_or_interpreted(self) -> Program:
+        from minifut.sequential.lower import NotSequential
+
+        try:
+            return self.sequential()
+        except NotSequential:
+            return self.interpreted()
 
     def run_blocks(self) -> None:
         wanted = any(block.cases for block in self.spec.blocks)
@@ -237,19 +254,21 @@ class _Run:
         if isinstance(case.output, ValuesText | ValuesFile):
             expected = literal_values(case.output, self.path.parent)
         elif case.output == "auto":
-            expected = self.expected_by_oracle(entry, case)
+            expected = self.expected_by_oracle(entry.name, case)
         got = entry.call(arguments)
         return None if expected is None else judge_values(got, expected)
 
-    def expected_by_oracle(self, entry: EntryPoint, case: Case) -> list[Any]:
-        """What the interpreter gives for the same input."""
+    def expected_by_oracle(self, name: str, case: Case) -> list[Any] | None:
+        """What another way of running the program gives for the same input."""
         if self.oracle is None:
-            self.oracle = self.interpreted()
-        other = self.oracle.entry(entry.name)
-        results = other.call(self.arguments(self.oracle, other, case))
-        if len(results) == 1 and isinstance(results[0], tuple):
-            results = results[0]
-        return list(results)
+            itself = self.options.compile.backend == "sequential"
+            other = None if itself else self.sequential
+            self.oracle = Oracle(self.core, self.interpreted, other)
+
+        def arguments(program: Program, entry: EntryPoint) -> list[Any]:
+            return self.arguments(program, entry, case)
+
+        return self.oracle.expected(name, case, self.path.parent, arguments)
 
     def fail(self, message: str | None) -> None:
         if message:

@@ -47,7 +47,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Exception | None]:
         return SimpleNamespace(warnings=["a.fut:1:1: warning: unused x"]), FAKE
 
     monkeypatch.setattr(runner._Run, "compile", compile)
-    monkeypatch.setattr(runner._Run, "interpreted", lambda self: ORACLE)
+    monkeypatch.setattr(runner._Run, "interpreted", lambda self, steps=None: ORACLE)
     return outcome
 
 
@@ -167,6 +167,6 @@ def test_folders_are_walked(tmp_path: Path) -> None:
 
 def test_oracle_must_agree(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = program(entry("sum", ["xs: []f32"], ["f32"], lambda xs: np.float32(-1)))
-    monkeypatch.setattr(runner._Run, "interpreted", lambda self: wrong)
+    monkeypatch.setattr(runner._Run, "interpreted", lambda self, steps=None: wrong)
     (failure,) = run("entry: sum\nrandom input { [10]f32 } auto output").failures
     assert "-1.0f32 expected" in failure

@@ -22,6 +22,7 @@ import numpy as np
 from minifut.errors import ProgramError, UsageError
 from minifut.ir import core
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
+from minifut.ir.interpret.operations import Steps
 from minifut.ir.interpret.translate import translate_program
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType
@@ -29,17 +30,25 @@ from minifut.names import Name
 
 
 class Interpreter:
-    """A program made ready to run; `parameters` sets tuning parameters by name."""
+    """A program made ready to run; `parameters` sets tuning parameters by name.
+
+    With `steps`, a run that takes more rounds of loops and points of SOACs raises
+    `TooManySteps`.
+    """
 
     def __init__(
         self,
         program: core.Program,
         parameters: Mapping[str, int] | None = None,
         device_kind: str = "cpu",
+        steps: int | None = None,
     ) -> None:
         self.program = program
         self.functions = {f.name: f for f in program.functions}
-        self._module = translate_program(program, dict(parameters or {}), device_kind)
+        self._steps = None if steps is None else Steps(steps)
+        self._module = translate_program(
+            program, dict(parameters or {}), device_kind, self._steps
+        )
 
     def run(self, entry: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The leaf values of an entry point's results, for its leaf arguments.
@@ -53,6 +62,8 @@ class Interpreter:
             raise UsageError(f'no entry point "{entry}" (there is: {known})')
         function = self.functions[found[0].function]
         given = match_arguments(function, found[0], arguments)
+        if self._steps is not None:
+            self._steps.left = self._steps.limit
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, 100_000))
         try:

@@ -12,6 +12,30 @@ from minifut.errors import ProgramError
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES
 
 
+class TooManySteps(Exception):
+    """The interpreter has used up the steps that it was given."""
+
+
+class Steps:
+    """A budget: one step for a round of a loop or for a point of a SOAC."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def take(self, count: int) -> None:
+        """Use some. Raises `TooManySteps` when there are none left."""
+        self.left -= count
+        if self.left < 0:
+            raise TooManySteps
+
+    def take_lanes(self, count: int) -> None:
+        """Use what evaluating so many points at once amounts to."""
+        self.take(1 + count // LANES_OF_A_STEP)
+
+
+LANES_OF_A_STEP = 64
+
+
 def fail(
     message: tuple[Any, ...], values: tuple[Any, ...], backtrace: tuple[str, ...]
 ) -> None:

@@ -59,7 +59,9 @@ def soac_points(
     results = function.body.result
     scalars = not any(isinstance(type_, ArrayType) for type_ in function.results)
     if scalars and can_run_in_lanes(function.body.statements, rows, lanes):
+        writer.count(count, in_lanes=True)
         return _soac_lanes(writer, count, arrays, function)
+    writer.count(count)
     name = writer.function(function)
     columns = [f"rows_of({writer.name(a)})" for a in arrays]
     values = fresh(writer, "values")

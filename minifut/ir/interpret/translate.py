@@ -29,10 +29,17 @@ from minifut.names import Name
 class Writer:
     """The text being written, and the Python objects that it refers to.
 
-    `in_place` holds the updates that need no copy (by identity of the expression).
+    `in_place` holds the updates that need no copy (by identity of the expression);
+    with `steps`, the text counts them.
     """
 
-    def __init__(self, parameters: dict[str, int], device_kind: str) -> None:
+    def __init__(
+        self,
+        parameters: dict[str, int],
+        device_kind: str,
+        steps: operations.Steps | None = None,
+    ) -> None:
+        self.steps = steps
         self.lines: list[str] = []
         self.depth = 0
         self.objects: dict[str, Any] = operations.EXPORTS | segments.EXPORTS | HELPERS
@@ -47,6 +54,12 @@ class Writer:
     def line(self, text: str) -> None:
         """One line at the current depth."""
         self.lines.append("    " * self.depth + text)
+
+    def count(self, steps: str, in_lanes: bool = False) -> None:
+        """A line that takes so many steps, if they are counted."""
+        if self.steps is not None:
+            method = "take_lanes" if in_lanes else "take"
+            self.line(f"{self.keep(self.steps, 'steps')}.{method}({steps})")
 
     def name(self, name: Name) -> str:
         """The Python variable of a name."""
@@ -326,9 +339,13 @@ def _loop(writer: Writer, exp: core.Loop, targets: list[str]) -> None:
     match exp.form:
         case core.ForLoop(index, bound, type_):
             writer.types[index] = type_
+            writer.count(writer.atom(bound))
             writer.line(f"for {writer.name(index)} in range({writer.atom(bound)}):")
         case core.WhileLoop(condition):
             writer.line(f"while {writer.name(condition)}:")
+            writer.depth += 1
+            writer.count("1")
+            writer.depth -= 1
     _branch(writer, exp.body, names)
     writer.depth += 1
     _let_go(writer, _made_inside(writer, exp.body))
@@ -400,10 +417,13 @@ class Module:
 
 
 def translate_program(
-    program: core.Program, parameters: dict[str, int], device_kind: str
+    program: core.Program,
+    parameters: dict[str, int],
+    device_kind: str,
+    steps: operations.Steps | None = None,
 ) -> Module:
     """Translate all functions and constants."""
-    writer = Writer(parameters, device_kind)
+    writer = Writer(parameters, device_kind, steps)
     writer.in_place = in_place_updates(program)
     if program.constants:
         writer.line("def initialise_constants():")
