@@ -1,0 +1,253 @@
+"""The choices of a program as a tree: which parameter decides what, and within which
+branch of which other one.
+
+    let outer = at_least(n, main.map_reduce.outer)
+    if outer then .. else { let inner = at_least(n * m, main.map_reduce.map.outer)
+                            if inner then .. else .. }
+→
+    Choice(main.map_reduce.outer,
+           (Branch(0, ()), Branch(NEVER, (Choice(main.map_reduce.map.outer, ..),))))
+
+A threshold decides by the value 0 (the version is taken) or NEVER, a parameter of class
+"choice" by each of its values; others shape kernels and decide nothing here. Choices
+that follow each other are independent. A condition may combine parameters with what is
+known only when the program runs; then either branch may follow, and what it holds
+counts. Kernels are not looked into: what decides stands on the host.
+
+Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from minifut.errors import UsageError
+from minifut.ir.core import (
+    Apply,
+    Atom,
+    Body,
+    Constant,
+    Copy,
+    If,
+    Loop,
+    Match,
+    Program,
+    ScalarOp,
+    Stm,
+)
+from minifut.ir.kernels import AtLeast, GetParameter, Parameter
+from minifut.ir.types import BOOL, I64
+from minifut.names import Name
+from minifut.tuning.parameters import NEVER
+
+TAKEN = 0
+"""the value of a threshold that any parallelism reaches"""
+
+MOST_VALUES = 8
+"""of a "choice" that are looked at"""
+
+Settings = Mapping[str, int]
+"""parameters by name, and the values that force the way to some place"""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What follows where the parameter has the value."""
+
+    value: int
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A place where a parameter decides."""
+
+    parameter: Parameter
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A choice, and the settings without which it is not reached."""
+
+    parameter: Parameter
+    ancestors: Settings
+
+
+def choices_of(program: Program, entry: str) -> tuple[Choice, ...]:
+    """The choices that calls of an entry point come across, in order."""
+    for known in program.entries:
+        if known.name == entry:
+            return _Reader(program).function(known.function)
+    raise UsageError(f"there is no entry point '{entry}'")
+
+
+def occurrences(choices: tuple[Choice, ...]) -> list[Occurrence]:
+    """Every choice of the tree, those further down before the ones that lead there."""
+
+    def below(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Occurrence]:
+        for choice in choices:
+            name = choice.parameter.name
+            for branch in choice.branches:
+                yield from below(branch.choices, {**settings, name: branch.value})
+            yield Occurrence(choice.parameter, settings)
+
+    return list(below(choices, {}))
+
+
+def paths(
+    choices: tuple[Choice, ...], settings: Settings | None = None
+) -> Iterator[dict[str, int]]:
+    """The settings of each way through the program; parameters that a way does not
+    come across are not in it. Mind that there may be very many."""
+    known = dict(settings or {})
+    if not choices:
+        yield known
+        return
+    first, rest = choices[0], choices[1:]
+    name = first.parameter.name
+    for branch in first.branches:
+        if known.get(name, branch.value) == branch.value:
+            for inside in paths(branch.choices, {**known, name: branch.value}):
+                yield from paths(rest, inside)
+
+
+def number_of_paths(choices: tuple[Choice, ...]) -> int:
+    """How many ways there are, if no parameter decides in several places."""
+    total = 1
+    for choice in choices:
+        total *= sum(number_of_paths(branch.choices) for branch in choice.branches)
+    return total
+
+
+def values_of(parameter: Parameter) -> tuple[int, ...]:
+    """The values by which a parameter decides; none if it does not."""
+    if parameter.kind == "threshold":
+        return (TAKEN, NEVER)
+    if parameter.kind == "choice" and parameter.bounds is not None:
+        low, high = parameter.bounds
+        return tuple(range(low, min(high, low + MOST_VALUES - 1) + 1))
+    return ()
+
+
+_Value = Constant | Parameter | None
+"""a constant, the parameter that a value rests on first, or only known at run time"""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one program. Names are unique in it, so one table of definitions does."""
+
+    program: Program
+    definitions: dict[Name, object] = field(default_factory=dict)
+    known: dict[Name, tuple[Choice, ...]] = field(default_factory=dict)
+    bodies: dict[int, tuple[Choice, ...]] = field(default_factory=dict)
+
+    def function(self, name: Name) -> tuple[Choice, ...]:
+        if name not in self.known:
+            self.known[name] = ()  # what a recursive call comes across
+            for function in self.program.functions:
+                if function.name == name:
+                    self.known[name] = self.body(function.body)
+        return self.known[name]
+
+    def body(self, body: Body) -> tuple[Choice, ...]:
+        if id(body) not in self.bodies:
+            found: list[Choice] = []
+            for statement in body.statements:
+                found += self.statement(statement)
+            self.bodies[id(body)] = tuple(found)
+        return self.bodies[id(body)]
+
+    def statement(self, statement: Stm) -> tuple[Choice, ...]:
+        match statement.exp:
+            case If(condition, then, otherwise) as exp:
+                for number, parameter in enumerate(statement.pattern):
+                    self.definitions[parameter.name] = (exp, number)
+                return self.decide(condition, then, otherwise, {})
+            case Match(_, cases, default):
+                bodies = [*(case.body for case in cases), default]
+                return tuple(c for body in bodies for c in self.body(body))
+            case Loop(_, _, _, body):
+                return self.body(body)
+            case Apply(function, _):
+                return self.function(function)
+            case AtLeast() | GetParameter() | ScalarOp() | Copy():
+                self.definitions[statement.pattern[0].name] = statement.exp
+        return ()
+
+    def decide(
+        self, condition: Atom, then: Body, otherwise: Body, settings: Settings
+    ) -> tuple[Choice, ...]:
+        """The choices of a conditional, whose condition may rest on several."""
+        match self.value(condition, settings):
+            case Parameter() as parameter:
+                name = parameter.name
+                branches = tuple(
+                    Branch(
+                        value,
+                        self.decide(
+                            condition, then, otherwise, {**settings, name: value}
+                        ),
+                    )
+                    for value in values_of(parameter)
+                )
+                return (Choice(parameter, branches),)
+            case Constant(value):
+                return self.body(then if value else otherwise)
+            case None:
+                return (*self.body(then), *self.body(otherwise))
+
+    def value(self, atom: Atom, settings: Settings) -> _Value:
+        """An atom under these settings."""
+        if isinstance(atom, Constant):
+            return atom
+        match self.definitions.get(atom):
+            case AtLeast(_, parameter):
+                if parameter.name not in settings:
+                    return parameter if values_of(parameter) else None
+                return Constant(settings[parameter.name] == TAKEN, BOOL)
+            case GetParameter(parameter):
+                if parameter.name not in settings:
+                    return parameter if values_of(parameter) else None
+                return Constant(settings[parameter.name], I64)
+            case Copy(other):
+                return self.value(other, settings)
+            case ScalarOp() as operation:
+                return self.operation(operation, settings)
+            case (If() as branching, int(number)):
+                return self.result(branching, number, settings)
+        return None
+
+    def result(self, exp: If, number: int, settings: Settings) -> _Value:
+        """A result of a conditional."""
+        condition = self.value(exp.condition, settings)
+        if isinstance(condition, Constant):
+            body = exp.then if condition.value else exp.otherwise
+            return self.value(body.result[number], settings)
+        found = [
+            condition,
+            self.value(exp.then.result[number], settings),
+            self.value(exp.otherwise.result[number], settings),
+        ]
+        return next((value for value in found if isinstance(value, Parameter)), None)
+
+    def operation(self, operation: ScalarOp, settings: Settings) -> _Value:
+        from minifut.ir.scalar_meaning import fold
+
+        operands = [self.value(operand, settings) for operand in operation.operands]
+        name, is_logic = operation.operator.name, operation.operator.type == BOOL
+        for operand in operands:
+            if is_logic and isinstance(operand, Constant):
+                if name == "and" and not operand.value:
+                    return Constant(False, BOOL)
+                if name == "or" and operand.value:
+                    return Constant(True, BOOL)
+        for operand in operands:
+            if isinstance(operand, Parameter):
+                return operand
+        constants = [operand for operand in operands if isinstance(operand, Constant)]
+        if len(constants) < len(operands):
+            return None
+        return fold(operation.operator, *constants)
