@@ -31,7 +31,7 @@ from minifut.ir.core import Body, Param, Stm
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
-from minifut.ir.traverse import free_names, size_names
+from minifut.ir.traverse import free_names, size_names, walk
 from minifut.ir.types import ScalarType
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, Site
@@ -108,7 +108,7 @@ def _given(text: str) -> Block:
     if last.startswith("return "):
         text = "\n".join(above)
         words = last.removeprefix("return ").split(",")
-        returned = tuple(parse(word.strip(), "name") for word in words)
+        returned = tuple(parse(word.strip(), "atom") for word in words)
     given: tuple[Param, ...] = ()
     if text.startswith("given"):
         end = _closing(text)
@@ -172,7 +172,7 @@ def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
     if not alpha_equal(found, wanted):
         return f"gave\n{show(found)}\ninstead of\n{show(wanted)}"
     for round_ in range(3):
-        arguments = random_arguments(example.given, seed + round_)
+        arguments = random_arguments(example, seed + round_)
         left = _run(example, Body(example.before, results), arguments)
         right = _run(example, found, arguments)
         if not _close(left, right):
@@ -197,14 +197,30 @@ def _sizes(given: tuple[Param, ...]) -> list[Name]:
     return sizes
 
 
-def random_arguments(given: tuple[Param, ...], seed: int) -> list[Any]:
-    """Small random values for the parameters that are not sizes."""
+def _inner_sizes(example: Example) -> set[Name]:
+    """Names that types inside the statements mention."""
+    return {
+        name
+        for statement in example.before
+        for node in walk(statement)
+        if isinstance(node, Param)
+        for name in size_names(node.type)
+    }
+
+
+def random_arguments(example: Example, seed: int) -> list[Any]:
+    """Small random values for the parameters that are not sizes of given arrays."""
     import numpy as np
 
+    given = example.given
     random = np.random.default_rng(seed)
     values = {name: int(random.integers(1, 6)) for name in _sizes(given)}
+    inner = _inner_sizes(example)
     arguments: list[Any] = []
     for parameter in given[len(values) :]:
+        if parameter.name in inner:
+            arguments.append(np.int64(random.integers(1, 6)))
+            continue
         type_ = parameter.type
         if isinstance(type_, ScalarType):
             arguments.append(_random(type_, (), random)[()])

@@ -9,11 +9,14 @@ Anything else computed per point declines.
 
 from __future__ import annotations
 
-from minifut.ir.core import Index, Replicate
+from minifut.ir.core import Index, Rearrange, Replicate
 from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import Site
+from minifut.rewrite.rule import Declined
+
+UNKNOWN_DESTINATION = Declined("what it writes to is computed at each point")
 
 
 def with_segments(site: Site, nest: Nest, name: Name) -> Name | None:
@@ -31,10 +34,18 @@ def with_segments(site: Site, nest: Nest, name: Name) -> Name | None:
 
 
 def whole_array(site: Site, nest: Nest, name: Name) -> Name | None:
-    """The host array whose row at all the nest's indices is `name`."""
+    """The host array whose row at all the nest's indices is `name`; a view of a host
+    array if `name` is a view of its row."""
     indices = list(nest.indices)
     while name in nest.bound:
         exp = site.definition(nest, name)
+        if isinstance(exp, Rearrange) and len(indices) == nest.depth:
+            whole = whole_array(site, nest, exp.array)
+            if whole is None:
+                return None
+            inner = (nest.depth + d for d in exp.permutation)
+            order = (*range(nest.depth), *inner)
+            return site.build.let(Rearrange(order, whole), name.base)
         if not isinstance(exp, Index) or not exp.slice:
             return None
         for index in reversed(exp.slice):

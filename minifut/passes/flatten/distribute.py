@@ -1,8 +1,8 @@
 r"""Distribution: a map over several statements becomes several nests (rule G6).
 
-    before:  map (\xs -> let y = reduce (+) 0 xs in map (\x -> x + y) xs) xss
-    after:   let ys = segred grid (i < n, j < m) {add, 0} { .. xss[i, j] }
-             segmap grid (i < n, j < m) { let y = ys[i]  xss[i, j] + y }
+    map (\xs -> let y = reduce (+) 0 xs in map (\x -> x + y) xs) xss
+    →  let ys = segred grid (i < n, j < m) {add, 0} { .. xss[i, j] }
+       segmap grid (i < n, j < m) { let y = ys[i]  xss[i, j] + y }
 
 Going through the body in order, a statement that holds parallelism is handed to the
 rules in the nest so far, and its results are read back from arrays that hold them for
@@ -19,7 +19,7 @@ Source: "Regular flattening", G6 (distribution), with G1 for what gathers.
 from __future__ import annotations
 
 from minifut.ir.core import Assert, Atom, Body, Constant, Index, Param, Stm
-from minifut.ir.kernels import GRID, SegMap
+from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType, array_of
@@ -27,21 +27,72 @@ from minifut.names import Name
 from minifut.passes.flatten.cheap import has_check, is_cheap
 from minifut.passes.flatten.expansion import expand
 from minifut.passes.flatten.exploitable import (
+    any_exploitable,
     is_exploitable,
     is_invariant_scalar,
     is_regular,
 )
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
+
+NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
 
 
+@flattening("G6", SLIDES)
 def distribute_map_over_let(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Split a map along the statements of its body."""
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Split a map along the statements of its body.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
+            let y: i32 = mul_i32(z, sum)
+            return y
+          })
+          return ys
+        })
+    after:
+        let sums: [n]i32 = segmap grid (i < n) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          return returns sum
+        }
+        let yss: [n][m]i32 = segmap grid (j < n) -> ([m]i32) {
+          let row: [m]i32 = xss[j]
+          let k: i32 = sums[j]
+          let ys: [m]i32 = map(m, (row), \(z: i32) -> (i32) {
+            let y: i32 = mul_i32(z, k)
+            return y
+          })
+          return returns ys
+        }
+    declines: nothing inside is parallel
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
-        return False
+        return None
+    parameters = {parameter.name for parameter in exp.function.parameters}
+    inside = exp.function.body.statements
+    if not any_exploitable(inside, nest.bound | parameters):
+        return NOTHING_INSIDE
     index = site.fresh_index("i")
     outer = nest.over(index, exp.width, exp.arrays, exp.function)
     distribute_body(site, outer, exp.function.body, pattern)
@@ -51,7 +102,8 @@ def distribute_map_over_let(
 def distribute_body(
     site: Site, nest: Nest, body: Body, pattern: tuple[Param, ...]
 ) -> None:
-    """Emit what computes the body at each point of the nest, bound to `pattern`."""
+    """Emit what computes the body at each point of the nest, bound to `pattern`.
+    Scalars that are the same at all points are left on the host under their names."""
     _Distribution(site, nest, body, pattern).run()
 
 
@@ -79,7 +131,7 @@ class _Distribution:
         self.finish()
 
     def statement(self, position: int, statement: Stm) -> None:
-        if not self.gathered and is_invariant_scalar(self.nest.bound, statement):
+        if self.is_for_the_host(statement):
             self.site.build.append(statement)
             return
         if self.nest_of_own(position, statement):
@@ -91,6 +143,12 @@ class _Distribution:
             return
         self.gathered.append(statement)
         self.gathered_names.update(p.name for p in statement.pattern)
+
+    def is_for_the_host(self, statement: Stm) -> bool:
+        """Whether it gives a scalar that is the same at all points."""
+        return is_invariant_scalar(
+            self.nest.bound, statement
+        ) and self.gathered_names.isdisjoint(free_names(statement.exp))
 
     def nest_of_own(self, position: int, statement: Stm) -> bool:
         """Hand a statement with parallelism to the rules, if they can take it."""
@@ -160,7 +218,7 @@ class _Distribution:
             build.scope.update((p.name, p.type) for p in statement.pattern)
         body = returns(whole.statements, tuple(results))
         types = build.types(results)
-        self.site.emit(pattern, SegMap(GRID, whole.space, body, types))
+        self.site.emit(pattern, SegMap(self.site.level, whole.space, body, types))
         self.gathered, self.gathered_names = [], set()
         self.nest = _without_checks(self.nest)
 

@@ -31,7 +31,10 @@ from minifut.passes.flatten.inner_scan import flatten_scan
 from minifut.passes.flatten.inner_scatter import flatten_scatter
 from minifut.passes.flatten.interchange_branch import interchange_map_with_branch
 from minifut.passes.flatten.interchange_loop import interchange_map_with_loop
-from minifut.passes.flatten.interchange_operator import interchange_operator
+from minifut.passes.flatten.interchange_operator import (
+    interchange_reduce_with_map,
+    interchange_scan_with_map,
+)
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_in_one_thread
@@ -49,7 +52,8 @@ Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
 RULES: tuple[Rule, ...] = (
     flatten_incrementally,
     # before the two that need scalar operators
-    interchange_operator,
+    interchange_reduce_with_map,
+    interchange_scan_with_map,
     flatten_reduce,
     flatten_scan,
     flatten_hist,

@@ -1,8 +1,9 @@
 r"""Array expansion: a value of each point of a nest, as an array over the nest.
 
-    nest (i < n) { let xs = xss[i]  .. xs .. }      xs      stands for xss
-    nest (i < n) { .. 0 .. }                        0       stands for replicate([n], 0)
-    nest (i < n) { let x = xs[i] * 2 .. x .. }      x       is computed by a kernel
+    nest (i < n) { let xs = xss[i]  .. xs .. }          xs   stands for xss
+    nest (i < n) { .. 0 .. }                            0    for replicate([n], 0)
+    nest (i < n) { let ys = rearrange(p, xs) .. ys .. } ys   for a view of xss
+    nest (i < n) { let x = xs[i] * 2 .. x .. }          x    is computed by a kernel
 
 Source: "Regular flattening", map-loop interchange (replicated initial values) and G6.
 """
@@ -10,11 +11,70 @@ Source: "Regular flattening", map-loop interchange (replicated initial values) a
 from __future__ import annotations
 
 from minifut.ir.core import Atom, Constant, Copy, Index, Param, Replicate, Stm
-from minifut.ir.kernels import GRID, SegMap
+from minifut.ir.kernels import SegMap
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.passes.flatten.destinations import whole_array
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import Answer, FlatteningRule, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
+from minifut.passes.flatten.views import (
+    distribute_rearrange,
+    distribute_replicate,
+    distribute_reshape,
+    distribute_slice,
+)
+from minifut.rewrite.rule import Declined
+
+SCALAR = Declined("it gives scalars")
+
+
+@flattening()
+def distribute_elements(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""An array that need not be stored, as one point for each of its elements.
+
+    before:
+        given (n: i64, m: i64, ks: [n]i64)
+        let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          let k: i64 = ks[i]
+          let is: [m]i64 = iota i64 (m, k, 2i64)
+          return returns is
+        }
+    after:
+        let rs: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {
+          let k: i64 = ks[i]
+          let is: [m]i64 = iota i64 (m, k, 2i64)
+          let x: i64 = is[j]
+          return returns x
+        }
+    declines: it gives scalars
+        given (n: i64, ks: [n]i64)
+        let rs: [n]i64 = segmap grid (i < n) -> (i64) {
+          let k: i64 = ks[i]
+          let l: i64 = add_i64(k, 1i64)
+          return returns l
+        }
+    """
+    if len(statement.pattern) != 1:
+        return None
+    (made,) = statement.pattern
+    if not isinstance(made.type, ArrayType):
+        return SCALAR
+    if made.name not in nest.bound:
+        nest = nest.then([statement])
+        site.build.scope[made.name] = made.type
+    copy_elements(site, nest, made.name, pattern[0])
+    return True
+
+
+VIEWS: tuple[FlatteningRule, ...] = (
+    distribute_rearrange,
+    distribute_reshape,
+    distribute_slice,
+    distribute_replicate,
+    distribute_elements,
+)
 
 
 def expand(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
@@ -26,6 +86,11 @@ def expand(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
     if whole is not None and site.build.scope[whole] == pattern.type:
         site.emit((pattern,), Copy(whole))
         return
+    exp = site.definition(nest, atom)
+    if exp is not None:
+        made = Stm((Param(atom, site.build.type(atom)),), exp)
+        if any(rule(site, nest, made, (pattern,)) for rule in VIEWS):
+            return
     copy_elements(site, nest, atom, pattern)
 
 
@@ -44,5 +109,5 @@ def copy_elements(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
         element = Param(build.names.like(atom), element_of(type_))
         nest = nest.then([Stm((element,), Index(atom, tuple(indices)))])
         atom, type_ = element.name, element.type
-    kernel = SegMap(GRID, nest.space, returns(nest.statements, (atom,)), (type_,))
+    kernel = SegMap(site.level, nest.space, returns(nest.statements, (atom,)), (type_,))
     site.emit((pattern,), kernel)

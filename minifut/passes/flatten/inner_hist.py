@@ -1,42 +1,93 @@
-"""A histogram inside a map nest: one segmented histogram.
+r"""A histogram inside a map nest: one segmented histogram.
 
-    before:  nest (i < n) { hist(m, {dest, op}, f, is, vs) }
-    after:   seghist grid (i < n, j < m) {dests, op} { f on is[j], vs[j] }
+    nest (i < n) { hist(m, {dest, op}, f, is, vs) }
+    →  seghist grid (i < n, j < m) {dests, op} { f on is[j], vs[j] }
 
 Conditions: as for reductions, and the destinations are known for the whole nest
 (`flatten.destinations`).
+
+Source: "Regular flattening", as Gr.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import GRID, SegHist, SegHistOp
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegHist, SegHistOp
 from minifut.ir.soacs import Hist
-from minifut.passes.flatten.destinations import with_segments
-from minifut.passes.flatten.inner_reduce import is_scalar_operator, operator_varies
+from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
+from minifut.passes.flatten.inner_reduce import (
+    NOT_SCALAR,
+    SEQUENTIAL,
+    VARIES,
+    is_scalar_operator,
+    operator_varies,
+)
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
+
+SHAPE_VARIES = Declined("the histogram's size differs between points")
 
 
-def flatten_hist(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Make a histogram in a nest a segmented one."""
+@flattening("Gr", SLIDES)
+def flatten_hist(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Make a histogram in a nest a segmented one.
+
+    before:
+        given (n: i64, m: i64, k: i64, dss: [n][k]i32, bss: [n][m]i64)
+        let hs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
+          let ds: [k]i32 = dss[i]
+          let bs: [m]i64 = bss[i]
+          let h: [k]i32 = hist(m, (bs),
+            bins([k], (ds), (0i32), \(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }), \(bin: i64) -> (i64, i32) {bin, 1i32})
+          return returns h
+        }
+    after:
+        let hs: [n][k]i32 = seghist grid (i < n, j < m)
+          bins([k], (dss), (0i32), \(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, []) -> (i64, i32) {
+          let ds: [k]i32 = dss[i]
+          let bs: [m]i64 = bss[i]
+          let bin: i64 = bs[j]
+          return returns bin, returns 1i32
+        }
+    declines: computed at each point
+        given (n: i64, m: i64, k: i64, dss: [n][k]i32, bss: [n][m]i64)
+        let hs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
+          let row: [k]i32 = dss[i]
+          let ds: [k]i32 = row with [0i64] = 1i32
+          let bs: [m]i64 = bss[i]
+          let h: [k]i32 = hist(m, (bs),
+            bins([k], (ds), (0i32), \(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }), \(bin: i64) -> (i64, i32) {bin, 1i32})
+          return returns h
+        }
+    """
     exp = statement.exp
-    if not isinstance(exp, Hist) or "sequential" in statement.attributes:
-        return False
+    if not isinstance(exp, Hist):
+        return None
+    if "sequential" in statement.attributes:
+        return SEQUENTIAL
     operators = []
     for op in exp.operators:
         if not is_scalar_operator(op.operator):
-            return False
+            return NOT_SCALAR
         if operator_varies(nest, op.operator, op.neutral):
-            return False
+            return VARIES
         if any(nest.size_varies(size) for size in op.shape):
-            return False
+            return SHAPE_VARIES
         found = [with_segments(site, nest, array) for array in op.destinations]
         known = tuple(array for array in found if array is not None)
         if len(known) != len(found):
-            return False
+            return UNKNOWN_DESTINATION
         operators.append(
             SegHistOp(op.shape, known, op.neutral, site.operator(op.operator))
         )
@@ -45,5 +96,5 @@ def flatten_hist(
     whole = whole.then(exp.function.body.statements)
     body = returns(whole.statements, exp.function.body.result)
     types = exp.function.results
-    site.emit(pattern, SegHist(GRID, whole.space, tuple(operators), body, types))
+    site.emit(pattern, SegHist(site.level, whole.space, tuple(operators), body, types))
     return True

@@ -1,21 +1,25 @@
-"""A reduction inside a map nest: one segmented reduction.
+r"""A reduction inside a map nest: one segmented reduction.
 
-    before:  nest (i < n) { redomap(m, xs, op, f) }
-    after:   segred grid (i < n, j < m) {op} { f on xs[j] }
+    nest (i < n) { redomap(m, xs, op, f) }
+    →  segred grid (i < n, j < m) {op} { f on xs[j] }
 
 Conditions: the operators work on scalars; operators and neutral elements are the same
-for all points of the nest. Source: "Regular flattening", rule G3 for redomap.
+for all points of the nest.
+
+Source: "Regular flattening", rule Gr.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom, Lambda, Param, Stm
-from minifut.ir.kernels import GRID, SegBinOp, SegRed
+from minifut.ir.core import Atom, Lambda, Stm
+from minifut.ir.kernels import SegBinOp, SegRed
 from minifut.ir.soacs import Screma
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
 
 
 def is_scalar_operator(operator: Lambda) -> bool:
@@ -30,20 +34,63 @@ def operator_varies(nest: Nest, operator: Lambda, neutral: tuple[Atom, ...]) -> 
     )
 
 
-def flatten_reduce(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Make a redomap in a nest a segmented reduction."""
+NOT_SCALAR = Declined("the operator works on arrays")
+VARIES = Declined("the operator or its neutral element differs between points")
+SEQUENTIAL = Declined("the attribute `sequential` forbids it")
+
+
+@flattening("Gr", SLIDES)
+def flatten_reduce(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Make a redomap in a nest a segmented reduction.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let sums: [n]i32 = segmap grid (i < n) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {
+              let y: i32 = mul_i32(x, x)
+              return y
+            })
+          return returns sum
+        }
+    after:
+        let sums: [n]i32 = segred grid (i < n, j < m)
+          operator(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32), []) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let x: i32 = xs[j]
+          let y: i32 = mul_i32(x, x)
+          return returns y
+        }
+    declines: differs between points
+        given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
+        let sums: [n]i32 = segmap grid (i < n) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let k: i32 = ks[i]
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = max_i32(a, b)
+              return c
+            }, (k)), \(x: i32) -> (i32) {x})
+          return returns sum
+        }
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
-        return False
+        return None
     if "sequential" in statement.attributes:
-        return False
+        return SEQUENTIAL
     for reduce in exp.reduces:
         if not is_scalar_operator(reduce.operator):
-            return False
+            return NOT_SCALAR
         if operator_varies(nest, reduce.operator, reduce.neutral):
-            return False
+            return VARIES
     index = site.fresh_index("j")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)
@@ -53,5 +100,5 @@ def flatten_reduce(
     )
     body = returns(whole.statements, exp.function.body.result)
     types = exp.function.results
-    site.emit(pattern, SegRed(GRID, whole.space, operators, body, types))
+    site.emit(pattern, SegRed(site.level, whole.space, operators, body, types))
     return True

@@ -1,35 +1,77 @@
-"""A scan inside a map nest: one segmented scan.
+r"""A scan inside a map nest: one segmented scan.
 
-    before:  nest (i < n) { scanomap(m, xs, op, f) }
-    after:   segscan grid (i < n, j < m) {op} { f on xs[j] }
+    nest (i < n) { scanomap(m, xs, op, f) }
+    →  segscan grid (i < n, j < m) {op} { f on xs[j] }
 
 Conditions as for reductions.
+
+Source: "Regular flattening", as Gr.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import GRID, SegBinOp, SegScan
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegBinOp, SegScan
 from minifut.ir.soacs import Screma
-from minifut.passes.flatten.inner_reduce import is_scalar_operator, operator_varies
+from minifut.passes.flatten.inner_reduce import (
+    NOT_SCALAR,
+    SEQUENTIAL,
+    VARIES,
+    is_scalar_operator,
+    operator_varies,
+)
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
 
 
-def flatten_scan(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Make a scanomap in a nest a segmented scan."""
+@flattening("Gr", SLIDES)
+def flatten_scan(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Make a scanomap in a nest a segmented scan.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let ys: [m]i32 = scanomap(m, (xs),
+            scan(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          return returns ys
+        }
+    after:
+        let sums: [n][m]i32 = segscan grid (i < n, j < m)
+          operator(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32), []) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let x: i32 = xs[j]
+          return returns x
+        }
+    declines: works on arrays
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let ne: [m]i32 = replicate([m], 0i32)
+        let sums: [n][m]i32 = scanomap(n, (xss),
+          scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
+            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
+              let z: i32 = add_i32(x, y)
+              return z
+            })
+            return c
+          }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_scanomap:
-        return False
+        return None
     if "sequential" in statement.attributes:
-        return False
+        return SEQUENTIAL
     for scan in exp.scans:
         if not is_scalar_operator(scan.operator):
-            return False
+            return NOT_SCALAR
         if operator_varies(nest, scan.operator, scan.neutral):
-            return False
+            return VARIES
     index = site.fresh_index("j")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)
@@ -38,5 +80,5 @@ def flatten_scan(
     )
     body = returns(whole.statements, exp.function.body.result)
     types = exp.function.results
-    site.emit(pattern, SegScan(GRID, whole.space, operators, body, types))
+    site.emit(pattern, SegScan(site.level, whole.space, operators, body, types))
     return True

@@ -1,34 +1,66 @@
-"""A scatter inside a map nest: one segmented map whose points write.
+r"""A scatter inside a map nest: one segmented map whose points write.
 
-    before:  nest (i < n) { scatter(m, dest, is, vs) }
-    after:   segmap grid (i < n, j < m) { ... write dests at [i, is[j]] vs[j] }
+    nest (i < n) { scatter(m, dest, is, vs) }
+    →  segmap grid (i < n, j < m) { ... write dests at [i, is[j]] vs[j] }
 
 Condition: the destinations are known for the whole nest (`flatten.destinations`).
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import GRID, KernelBody, SegMap, WriteReturns
+from minifut.ir.core import Stm
+from minifut.ir.kernels import KernelBody, SegMap, WriteReturns
 from minifut.ir.scope import array_type
 from minifut.ir.soacs import Scatter
-from minifut.passes.flatten.destinations import with_segments
+from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
+from minifut.passes.flatten.inner_reduce import SEQUENTIAL
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
 
 
-def flatten_scatter(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Make a scatter in a nest a segmented map that writes."""
+@flattening()
+def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Make a scatter in a nest a segmented map that writes.
+
+    before:
+        given (n: i64, m: i64, k: i64, ds: [k]i32, vss: [n][m]i32)
+        let rs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
+          let vs: [m]i32 = vss[i]
+          let is: [m]i64 = iota i64 (m, 0i64, 1i64)
+          let r: [k]i32 = scatter(m, (is, vs), (ds rank 1 count 1),
+            \(at: i64, v: i32) -> (i64, i32) {at, v})
+          return returns r
+        }
+    after:
+        let whole: [n][k]i32 = replicate([n], ds)
+        let rs: [n][k]i32 = segmap grid (i < n, j < m) -> (i32) {
+          let vs: [m]i32 = vss[i]
+          let is: [m]i64 = iota i64 (m, 0i64, 1i64)
+          let at: i64 = is[j]
+          let v: i32 = vs[j]
+          return writes whole [n][k] with ((i, at) = v)
+        }
+    declines: computed at each point
+        given (n: i64, m: i64, k: i64, dss: [n][k]i32, vs: [m]i32)
+        let rs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
+          let row: [k]i32 = dss[i]
+          let ds: [k]i32 = row with [0i64] = 1i32
+          let r: [k]i32 = scatter(m, (vs), (ds rank 1 count 1),
+            \(v: i32) -> (i64, i32) {0i64, v})
+          return returns r
+        }
+    """
     exp = statement.exp
-    if not isinstance(exp, Scatter) or "sequential" in statement.attributes:
-        return False
+    if not isinstance(exp, Scatter):
+        return None
+    if "sequential" in statement.attributes:
+        return SEQUENTIAL
     arrays = []
     for destination in exp.destinations:
         array = with_segments(site, nest, destination.array)
         if array is None:
-            return False
+            return UNKNOWN_DESTINATION
         arrays.append(array)
     index = site.fresh_index("j")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
@@ -46,5 +78,5 @@ def flatten_scatter(
         shape = array_type(array, site.build.scope).shape
         results.append(WriteReturns(array, shape, tuple(writes)))
     body = KernelBody(whole.statements, tuple(results))
-    site.emit(pattern, SegMap(GRID, whole.space, body, tuple(types)))
+    site.emit(pattern, SegMap(site.level, whole.space, body, tuple(types)))
     return True

@@ -1,32 +1,82 @@
 r"""A branch inside a map nest that all points take: the nest moves into the branches.
 
-    before:  nest (i < n) { if c then e1 else e2 }        c the same for all i
-    after:   if c then nest (i < n) { e1 } else nest (i < n) { e2 }
+    nest (i < n) { if c then e1 else e2 }        c the same for all i
+    →  if c then nest (i < n) { e1 } else nest (i < n) { e2 }
 
-Conditions: the results have the same shapes at all points, and a branch holds
-parallelism that becomes kernels.
+The same for `match`. Conditions: the results have the same shapes at all points, and a
+branch holds parallelism that becomes kernels.
 
 Source: "map over branch" of the Futhark compiler's interchange.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Body, If, Param, Stm
+from minifut.ir.core import Body, If, Match, Stm
+from minifut.ir.node import replace
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.exploitable import is_exploitable
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
+from minifut.rewrite.rule import Declined
+
+NOTHING_GAINED = Declined("it differs between points, or holds nothing parallel")
 
 
+@flattening()
 def interchange_map_with_branch(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Decide on the host, run the branch taken in the nest."""
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Decide on the host, run the branch taken in the nest.
+
+    before:
+        given (n: i64, m: i64, c: bool, xss: [n][m]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let r: [m]i32 = if c then {
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+              let y: i32 = mul_i32(x, x)
+              return y
+            })
+            return ys
+          } else {xs}
+          return returns r
+        }
+    after:
+        let rs: [n][m]i32 = if c then {
+          let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+            let xs: [m]i32 = xss[i]
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+              let y: i32 = mul_i32(x, x)
+              return y
+            })
+            return returns ys
+          }
+          return yss
+        } else {
+          let zss: [n][m]i32 = xss
+          return zss
+        }
+    declines: differs between points
+        given (n: i64, m: i64, cs: [n]bool, xss: [n][m]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let c: bool = cs[i]
+          let r: [m]i32 = if c then {
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+              let y: i32 = mul_i32(x, x)
+              return y
+            })
+            return ys
+          } else {xs}
+          return returns r
+        }
+    """
     exp = statement.exp
-    if not isinstance(exp, If) or not nest.depth:
-        return False
+    if not isinstance(exp, If | Match) or not nest.depth:
+        return None
     if not is_exploitable(nest, statement):
-        return False
+        return NOTHING_GAINED
 
     def branch(body: Body) -> Body:
         inside = site.inner()
@@ -37,5 +87,10 @@ def interchange_map_with_branch(
         distribute_body(inside, nest, body, results)
         return inside.build.finish(*(result.name for result in results))
 
-    site.emit(pattern, If(exp.condition, branch(exp.then), branch(exp.otherwise)))
+    match exp:
+        case If(condition, then, otherwise):
+            site.emit(pattern, If(condition, branch(then), branch(otherwise)))
+        case Match(scrutinees, cases, default):
+            moved = tuple(replace(case, body=branch(case.body)) for case in cases)
+            site.emit(pattern, Match(scrutinees, moved, branch(default)))
     return True

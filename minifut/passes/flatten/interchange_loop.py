@@ -1,36 +1,94 @@
 r"""A loop inside a map nest: the nest moves into the loop (map-loop interchange).
 
-    before:  nest (i < n) { let ys = yss[i]  loop (ws = ys) for k < q do f k ws }
-    after:   loop (wss = yss) for k < q do nest (i < n) { let ws = wss[i]  f k ws }
+    nest (i < n) { let ys = yss[i]  loop (ws = ys) for k < q do f k ws }
+    →  loop (wss = yss) for k < q do nest (i < n) { let ws = wss[i]  f k ws }
 
-Loop parameters that start the same at all points are replicated. Conditions: all points
-run the loop equally often, shapes of its parameters do not vary, and its body holds
-parallelism that becomes kernels (else it is better off inside a thread).
+Loop parameters that start the same at all points are replicated, except scalars that
+also stay the same: those the host carries. Conditions: all points run the loop equally
+often (the bound, or the condition of a `while`, is the same for all), shapes of its
+parameters do not vary, and its body holds parallelism that becomes kernels (else it is
+better off inside a thread).
 
 Source: "Regular flattening", map-loop interchange.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import ForLoop, Index, Loop, Param, Stm
+from minifut.ir.core import Body, Index, Loop, Param, Stm
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.expansion import expand
-from minifut.passes.flatten.exploitable import is_exploitable
+from minifut.passes.flatten.exploitable import is_exploitable, same_everywhere
+from minifut.passes.flatten.interchange_branch import NOTHING_GAINED
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
 
 
+@flattening("map-loop interchange", SLIDES)
 def interchange_map_with_loop(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Run the loop on the host, its body in the nest."""
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Run the loop on the host, its body in the nest.
+
+    before:
+        given (n: i64, m: i64, q: i64, xss: [n][m]i64)
+        let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          let xs: [m]i64 = xss[i]
+          let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
+            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
+              let b: i64 = add_i64(a, k)
+              return b
+            })
+            return bs
+          }
+          return returns r
+        }
+    after:
+        let start: [n][m]i64 = xss
+        let rs: [n][m]i64 = loop (ass: [n][m]i64 = start) for k: i64 < q do {
+          let bss: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+            let xs: [m]i64 = xss[i]
+            let as: [m]i64 = ass[i]
+            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
+              let b: i64 = add_i64(a, k)
+              return b
+            })
+            return returns bs
+          }
+          return bss
+        }
+    declines: differs between points
+        given (n: i64, m: i64, qs: [n]i64, xss: [n][m]i64)
+        let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          let xs: [m]i64 = xss[i]
+          let q: i64 = qs[i]
+          let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
+            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
+              let b: i64 = add_i64(a, k)
+              return b
+            })
+            return bs
+          }
+          return returns r
+        }
+    """
     exp = statement.exp
-    if not isinstance(exp, Loop) or not isinstance(exp.form, ForLoop):
-        return False
-    if not nest.depth or not is_exploitable(nest, statement):
-        return False
-    parameters, initial, rows = [], [], []
-    for parameter, atom in zip(exp.parameters, exp.initial, strict=True):
+    if not isinstance(exp, Loop) or not nest.depth:
+        return None
+    if not is_exploitable(nest, statement):
+        return NOTHING_GAINED
+    same = same_everywhere(exp, nest.bound)
+    inside = site.inner()
+    parameters, initial, rows, results = [], [], [], []
+    outer: list[Param] = []
+    for parameter, atom, bound in zip(
+        exp.parameters, exp.initial, pattern, strict=True
+    ):
+        if parameter.name in same:
+            parameters.append(parameter)
+            initial.append(atom)
+            outer.append(Param(site.build.names.like(bound.name), parameter.type))
+            continue
         start = site.expanded(nest, parameter.name, parameter.type)
         expand(site, nest, atom, start)
         initial.append(start.name)
@@ -38,12 +96,24 @@ def interchange_map_with_loop(
         parameters.append(carried)
         row = Param(parameter.name, parameter.type)
         rows.append(Stm((row,), Index(carried.name, nest.indices)))
-    inside = site.inner()
-    results = tuple(
-        site.expanded(nest, parameter.name, parameter.type)
-        for parameter in exp.parameters
+        results.append(site.expanded(nest, parameter.name, parameter.type))
+        outer.append(bound)
+    atoms = iter(results)
+    given = [
+        atom if parameter.name in same else next(atoms).name
+        for parameter, atom in zip(exp.parameters, exp.body.result, strict=True)
+    ]
+    varying = tuple(
+        atom
+        for parameter, atom in zip(exp.parameters, exp.body.result, strict=True)
+        if parameter.name not in same
     )
-    distribute_body(inside, nest.then(rows), exp.body, results)
-    body = inside.build.finish(*(result.name for result in results))
-    site.emit(pattern, Loop(tuple(parameters), tuple(initial), exp.form, body))
+    distribute_body(
+        inside, nest.then(rows), Body(exp.body.statements, varying), tuple(results)
+    )
+    body = inside.build.finish(*given)
+    site.emit(tuple(outer), Loop(tuple(parameters), tuple(initial), exp.form, body))
+    for bound, made in zip(pattern, outer, strict=True):
+        if bound is not made:
+            expand(site, nest, made.name, bound)
     return True

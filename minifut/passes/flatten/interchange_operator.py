@@ -1,7 +1,7 @@
 r"""Reductions and scans of arrays by an elementwise operator: move the map outside.
 
-    before:  redomap(n, xss, {\xs ys -> map2 op xs ys, replicate m ne}, f)
-    after:   nest (k < m) { redomap(n, xss, {op, ne}, \xs -> (f xs)[k]) }
+    redomap(n, xss, {\xs ys -> map2 op xs ys, replicate m ne}, f)
+    →  nest (k < m) { redomap(n, xss, {op, ne}, \xs -> (f xs)[k]) }
 
 so that a scalar reduction is left, which the other rules know. For a scan the result
 has the dimensions swapped and is rearranged back. Conditions: the operator is just a
@@ -17,41 +17,161 @@ from minifut.ir.core import Atom, Body, Index, Lambda, Param, Rearrange, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
-from minifut.ir.types import ArrayType, array_of, row_type
+from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
+from minifut.rewrite.rule import Declined
+
+SEVERAL = Declined("it combines several things, or gives mapped results as well")
+NOT_ELEMENTWISE = Declined("the operator is no map over its parameters")
+WIDTH_VARIES = Declined("the operands have different sizes at different points")
+NO_ELEMENT = Declined("one element of an operand cannot be computed alone")
 
 
-def interchange_operator(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Make a combination of arrays elementwise a nest around one of scalars."""
+@flattening("irwim")
+def interchange_reduce_with_map(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Make a reduction of arrays elementwise a nest around one of scalars.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let ne: [m]i32 = replicate([m], 0i32)
+        let sums: [m]i32 = redomap(n, (xss),
+          reduce(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
+            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
+              let z: i32 = add_i32(x, y)
+              return z
+            })
+            return c
+          }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
+    after:
+        let ne: [m]i32 = replicate([m], 0i32)
+        let sums: [m]i32 = segmap grid (k < m) -> (i32) {
+          let sum: i32 = redomap(n, (xss),
+            reduce(\(x: i32, y: i32) -> (i32) {
+              let z: i32 = add_i32(x, y)
+              return z
+            }, (0i32)), \(xs: [m]i32) -> (i32) {
+              let x1: i32 = xs[k]
+              return x1
+            })
+          return returns sum
+        }
+    declines: no map over its parameters
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let ne: [m]i32 = replicate([m], 0i32)
+        let last: [m]i32 = redomap(n, (xss),
+          reduce(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
+          \(xs: [m]i32) -> ([m]i32) {xs})
+    """
     exp = statement.exp
-    if not isinstance(exp, Screma) or len(exp.scans) + len(exp.reduces) != 1:
-        return False
-    combine: Scan | Reduce = exp.scans[0] if exp.scans else exp.reduces[0]
+    if not isinstance(exp, Screma) or not exp.reduces:
+        return None
+    if exp.scans or len(exp.reduces) != 1:
+        return SEVERAL
+    (combine,) = exp.reduces
+    inside = _elementwise_nest(site, nest, exp, combine)
+    if isinstance(inside, Declined):
+        return inside
+    outer, operator, neutral, function = inside
+    new = Reduce(operator, neutral, combine.commutative)
+    own = tuple(
+        Param(site.build.names.like(p.name), type_)
+        for p, type_ in zip(statement.pattern, operator.results, strict=True)
+    )
+    inner = replace(exp, reduces=(new,), function=function)
+    site.again(site, outer, replace(statement, pattern=own, exp=inner), pattern)
+    return True
+
+
+@flattening("iswim")
+def interchange_scan_with_map(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Make a scan of arrays elementwise a nest around one of scalars, rearranged.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let ne: [m]i32 = replicate([m], 0i32)
+        let sums: [n][m]i32 = scanomap(n, (xss),
+          scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
+            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
+              let z: i32 = add_i32(x, y)
+              return z
+            })
+            return c
+          }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
+    after:
+        let ne: [m]i32 = replicate([m], 0i32)
+        let columns: [m][n]i32 = segmap grid (k < m) -> ([n]i32) {
+          let sum: [n]i32 = scanomap(n, (xss),
+            scan(\(x: i32, y: i32) -> (i32) {
+              let z: i32 = add_i32(x, y)
+              return z
+            }, (0i32)), \(xs: [m]i32) -> (i32) {
+              let x1: i32 = xs[k]
+              return x1
+            })
+          return returns sum
+        }
+        let sums: [n][m]i32 = rearrange((1, 0), columns)
+    declines: no map over its parameters
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let ne: [m]i32 = replicate([m], 0i32)
+        let last: [n][m]i32 = scanomap(n, (xss),
+          scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
+          \(xs: [m]i32) -> ([m]i32) {xs})
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or not exp.scans:
+        return None
+    if exp.reduces or len(exp.scans) != 1:
+        return SEVERAL
+    (combine,) = exp.scans
+    inside = _elementwise_nest(site, nest, exp, combine)
+    if isinstance(inside, Declined):
+        return inside
+    outer, operator, neutral, function = inside
+    inner = replace(exp, scans=(Scan(operator, neutral),), function=function)
+    own, swapped = [], []
+    for bound, type_ in zip(pattern, operator.results, strict=True):
+        row = array_of(type_, (exp.width,))
+        own.append(Param(site.build.names.like(bound.name), row))
+        swapped.append(site.expanded(outer, bound.name, row))
+    again = replace(statement, pattern=tuple(own), exp=inner)
+    site.again(site, outer, again, tuple(swapped))
+    depth = nest.depth
+    for bound, other in zip(pattern, swapped, strict=True):
+        rest = range(depth + 2, len(shape_of(other.type)))
+        order = (*range(depth), depth + 1, depth, *rest)
+        site.emit((bound,), Rearrange(order, other.name))
+    return True
+
+
+def _elementwise_nest(
+    site: Site, nest: Nest, exp: Screma, combine: Scan | Reduce
+) -> tuple[Nest, Lambda, tuple[Atom, ...], Lambda] | Declined:
+    """The nest with a dimension over the elements; operator, neutral elements and
+    function of one element in it."""
     if len(exp.function.results) != len(combine.neutral):
-        return False
+        return SEVERAL
     elementwise = _elementwise(combine.operator)
     if elementwise is None:
-        return False
+        return NOT_ELEMENTWISE
     operator, width = elementwise
+    if nest.size_varies(width):
+        return WIDTH_VARIES
     index = site.fresh_index("k")
     function = _element_of(site, exp.function, width, index)
-    if nest.size_varies(width) or function is None:
-        return False
+    if function is None:
+        return NO_ELEMENT
     outer = nest.inside(index, width)
     outer, neutral = _neutral_elements(site, outer, index, combine.neutral)
-    if isinstance(combine, Scan):
-        inner = replace(exp, scans=(Scan(operator, neutral),), function=function)
-    else:
-        new = Reduce(operator, neutral, combine.commutative)
-        inner = replace(exp, reduces=(new,), function=function)
-    if isinstance(combine, Reduce):
-        return _again(site, outer, statement, inner, pattern)
-    return _scan_and_rearrange(site, outer, statement, inner, pattern)
+    return outer, operator, neutral, function
 
 
 def _elementwise(operator: Lambda) -> tuple[Lambda, Size] | None:
@@ -134,40 +254,3 @@ def _neutral_elements(
             value = name
         found.append(value)
     return nest, tuple(found)
-
-
-def _again(
-    site: Site, nest: Nest, statement: Stm, exp: Screma, pattern: tuple[Param, ...]
-) -> bool:
-    types = [t for reduce in exp.reduces for t in reduce.operator.results]
-    own = tuple(
-        Param(site.build.names.like(p.name), type_)
-        for p, type_ in zip(statement.pattern, types, strict=True)
-    )
-    return site.again(site, nest, replace(statement, pattern=own, exp=exp), pattern)
-
-
-def _scan_and_rearrange(
-    site: Site, nest: Nest, statement: Stm, exp: Screma, pattern: tuple[Param, ...]
-) -> bool:
-    depth = nest.depth - 1
-    order = (*range(depth), depth + 1, depth)
-    types = [t for scan in exp.scans for t in scan.operator.results]
-    build = site.build
-    own, swapped = [], []
-    for bound, type_ in zip(pattern, types, strict=True):
-        row = array_of(type_, (exp.width,))
-        own.append(Param(build.names.like(bound.name), row))
-        whole = array_of(row, nest.sizes)
-        swapped.append(Param(build.names.like(bound.name), whole))
-    inner = replace(statement, pattern=tuple(own), exp=exp)
-    site.again(site, nest, inner, tuple(swapped))
-    for bound, other in zip(pattern, swapped, strict=True):
-        rest = (
-            len(other.type.shape) - len(order)
-            if isinstance(other.type, ArrayType)
-            else 0
-        )
-        full = (*order, *range(len(order), len(order) + rest))
-        site.emit((bound,), Rearrange(full, other.name))
-    return True

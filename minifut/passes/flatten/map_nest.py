@@ -1,7 +1,7 @@
 r"""Perfectly nested maps: the outer map becomes dimensions of the inner SOAC's space.
 
-    before:  map (\xs -> let v = <cheap> in <soac over j < m>) xss
-    after:   <soac> in the nest (i < n) { let xs = xss[i]  let v = <cheap> }
+    map (\xs -> let v = <cheap> in <soac over j < m>) xss
+    →  <soac> in the nest (i < n) { let xs = xss[i]  let v = <cheap> }
 
 Conditions: the body is cheap statements (`flatten.cheap`), then one SOAC that gives all
 results; its width is the same for all points (regular). If a check stands among the
@@ -14,8 +14,8 @@ Source: "Regular flattening": rule G2 (manifest a perfect nest).
 from __future__ import annotations
 
 from minifut.ir.builder import i64
-from minifut.ir.core import Body, If, Lambda, Param, ScalarOp, Stm
-from minifut.ir.kernels import GRID, SegMap
+from minifut.ir.core import Body, If, Lambda, ScalarOp, Stm
+from minifut.ir.kernels import SegMap
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -24,36 +24,92 @@ from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
 
 KEEP_INNER_SEQUENTIAL = frozenset({"sequential", "sequential_inner"})
 
+FORBIDDEN = Declined("an attribute keeps what is inside sequential")
+IMPERFECT = Declined("the body is more than cheap statements and one SOAC")
+IRREGULAR = Declined("the inner width differs between points")
 
+
+@flattening("G2", SLIDES)
 def flatten_perfect_nest(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Grow the nest by a map whose body is cheap statements and a SOAC."""
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Grow the nest by a map whose body is cheap statements and a SOAC.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
+        let yss: [n][m]i32 = map(n, (xss, ks), \(xs: [m]i32, k: i32) -> ([m]i32) {
+          let l: i32 = add_i32(k, 1i32)
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, l)
+            return y
+          })
+          return ys
+        })
+    after:
+        let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let k: i32 = ks[i]
+          let l: i32 = add_i32(k, 1i32)
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, l)
+            return y
+          })
+          return returns ys
+        }
+    declines: the inner width differs
+        given (n: i64, ks: [n]i64)
+        let sums: [n]i64 = map(n, (ks), \(k: i64) -> (i64) {
+          let is: [k]i64 = iota i64 (k, 0i64, 1i64)
+          let sum: i64 = redomap(k, (is),
+            reduce(\(a: i64, b: i64) -> (i64) {
+              let c: i64 = add_i64(a, b)
+              return c
+            }, (0i64)), \(x: i64) -> (i64) {x})
+          return sum
+        })
+    declines: more than cheap statements
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
+            let y: i32 = mul_i32(z, sum)
+            return y
+          })
+          return ys
+        })
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
-        return False
+        return None
     if KEEP_INNER_SEQUENTIAL & set(statement.attributes):
-        return False
+        return FORBIDDEN
     parts = split_perfect(exp.function)
     if parts is None:
-        return False
+        return IMPERFECT
     before, inner, order = parts
     if "sequential" in inner.attributes:
-        return False
+        return FORBIDDEN
     index = site.fresh_index("i")
     outer = nest.over(index, exp.width, exp.arrays, exp.function).then(before)
     assert isinstance(inner.exp, SOAC_EXPRESSIONS)
     width = inner.exp.width
     if outer.size_varies(width):
-        return False
+        return IRREGULAR
     if has_check(outer.statements):
         _check_if_empty(site, outer, width)
     inner_pattern = tuple(pattern[position] for position in order)
-    return site.again(site, outer, inner, inner_pattern)
+    site.again(site, outer, inner, inner_pattern)
+    return True
 
 
 def split_perfect(
@@ -82,7 +138,7 @@ def _check_if_empty(site: Site, nest: Nest, width: Size) -> None:
     test = ScalarOp(operator("le", I64), (build.size_atom(width), i64(0)))
     empty: Name = build.let(test, "empty")
     kernel = rename(
-        SegMap(GRID, nest.space, returns(nest.statements, ()), ()), build.names
+        SegMap(site.level, nest.space, returns(nest.statements, ()), ()), build.names
     )
     then = Body((Stm((), kernel, (), build.location),), ())
     site.emit((), If(empty, then, Body((), ())))

@@ -8,7 +8,16 @@ from dataclasses import replace as replace_site
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
-from minifut.ir.kernels import KernelBody, Returns, SegHist, SegMap, SegRed, SegScan
+from minifut.ir.kernels import (
+    GRID,
+    KernelBody,
+    Level,
+    Returns,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+)
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import rename
 from minifut.ir.types import I64, ScalarType, Type, array_of
@@ -16,6 +25,7 @@ from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.sequentialise import sequential_lambda
+from minifut.rewrite.trace import Trace
 
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
@@ -24,7 +34,8 @@ SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 class Site:
     """`build` takes host statements; `definitions` are what host names stand for;
     `again` applies all rules to a statement in a deeper nest, `attempt` those that find
-    parallelism in it; `path` are the versions that this place is within."""
+    parallelism in it; `path` are the versions that this place is within; kernels are
+    made at `level`."""
 
     build: Builder
     definitions: dict[Name, Exp]
@@ -32,6 +43,8 @@ class Site:
     attempt: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
     versions: VersionNames
     path: tuple[str, ...] = ()
+    level: Level = GRID
+    trace: Trace | None = None
 
     def inner(self, *path: str) -> Site:
         """The same for the statements of a body on the host."""

@@ -1,65 +1,102 @@
 r"""What no other rule takes: the parallel dimensions found so far, and the rest
 sequential inside each thread.
 
-    before:  nest (i < n) { map (\x -> <anything>) xs }
-    after:   segmap grid (i < n, j < m) { let x = xs[j]  <anything, sequential> }
+    nest (i < n) { map (\x -> <anything>) xs }
+    →  segmap grid (i < n, j < m) { let x = xs[j]  <anything, sequential> }
 
 A SOAC that is not a map runs whole inside the nest's threads, or, with no nest around
 it, in one thread: `segmap grid (i < 1)`.
+
+Source: "Regular flattening", rules G2 and then G1.
 """
 
 from __future__ import annotations
 
-from minifut.ir.builder import i64
-from minifut.ir.core import Index, Param, Stm
-from minifut.ir.kernels import GRID, SegMap
-from minifut.ir.node import replace
-from minifut.ir.sizes import ONE
-from minifut.ir.soacs import Screma
-from minifut.ir.types import array_of
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegMap
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.passes.flatten.inner_reduce import SEQUENTIAL
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening, leave
 from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
+
+NO_SOAC = Declined("a statement of the host needs no thread")
 
 
+@flattening("G1", SLIDES)
 def run_map_in_threads(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Each point of the nest and the map is a thread that runs the map's body."""
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Each point of the nest and the map is a thread that runs the map's body.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, x)
+            return y
+          })
+          return returns ys
+        }
+    after:
+        let yss: [n][m]i32 = segmap grid (i < n, j < m) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let x: i32 = xs[j]
+          let y: i32 = mul_i32(x, x)
+          return returns y
+        }
+    declines: `sequential` forbids it
+        given (n: i64, xs: [n]i32)
+        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
-        return False
+        return None
     if "sequential" in statement.attributes:
-        return False
+        return SEQUENTIAL
     index = site.fresh_index("i")
     whole = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(exp.function.body.statements)
     body = returns(whole.statements, exp.function.body.result)
-    site.emit(pattern, SegMap(GRID, whole.space, body, exp.function.results))
+    site.emit(pattern, SegMap(site.level, whole.space, body, exp.function.results))
     return True
 
 
+@flattening("G1", SLIDES)
 def run_in_one_thread(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Each point of the nest is a thread that runs the whole SOAC."""
-    build = site.build
-    own = tuple(replace(p, name=build.names.like(p.name)) for p in statement.pattern)
-    build.scope.update((p.name, p.type) for p in own)
-    lone = not nest.depth
-    if lone:
-        nest = nest.inside(site.fresh_index("i"), ONE)
-    inner = replace(statement, pattern=own)
-    names = tuple(p.name for p in own)
-    body = returns((*nest.statements, inner), names)
-    types = tuple(p.type for p in own)
-    kernel = SegMap(GRID, nest.space, body, types)
-    if not lone:
-        site.emit(pattern, kernel)
-        return True
-    boxed = tuple(
-        Param(build.names.like(p.name), array_of(p.type, (ONE,))) for p in pattern
-    )
-    site.emit(boxed, kernel)
-    for bound, box in zip(pattern, boxed, strict=True):
-        site.emit((bound,), Index(box.name, (i64(0),)))
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Each point of the nest is a thread that runs the whole statement.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = segmap grid (i < n) -> (i32) {
+          let x: i32 = xs[i]
+          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {
+            let b: i32 = mul_i32(a, a)
+            return b
+          }
+          return returns y
+        }
+    after:
+        let ys: [n]i32 = segmap grid (i < n) -> (i32) {
+          let x: i32 = xs[i]
+          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {
+            let b: i32 = mul_i32(a, a)
+            return b
+          }
+          return returns y
+        }
+    declines: needs no thread
+        given (n: i64)
+        let k: i64 = add_i64(n, 1i64)
+    """
+    if not nest.depth and not isinstance(statement.exp, SOAC_EXPRESSIONS):
+        return NO_SOAC
+    leave(site, nest, statement, pattern)
     return True

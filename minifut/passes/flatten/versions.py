@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from minifut.ir.core import If, Lambda, Loop, Param, Stm
+from minifut.ir.core import If, Loop, Param, Stm
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.sizes import product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
 from minifut.passes.flatten.distribute import distribute_map_over_let
-from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import SEGMENTED, Site
@@ -73,10 +72,8 @@ def flatten_incrementally(
     perfect = parts is not None and flatten_perfect_nest(
         inner, nest, statement, pattern
     )
-    if not perfect:
-        if not _has_more(nest, exp.function):
-            return run_map_in_threads(site, nest, statement, pattern)
-        distribute_map_over_let(inner, nest, statement, pattern)
+    if not perfect and not distribute_map_over_let(inner, nest, statement, pattern):
+        return run_map_in_threads(site, nest, statement, pattern)
     gains = _gains(inner.build.statements, nest.depth + 1)
     only_inner = bool(attributes & ONLY_INNER) or site.versions.kind == FULL
     if gains and not only_inner and site.versions.may_choose(site.path):
@@ -113,12 +110,6 @@ def _choose(
     points = product((*nest.sizes, exp.width))
     condition = site.build.let(AtLeast(points, threshold), "outer")
     site.emit(pattern, If(condition, then, otherwise))
-
-
-def _has_more(nest: Nest, function: Lambda) -> bool:
-    """Whether the body holds parallelism."""
-    parameters = {parameter.name for parameter in function.parameters}
-    return any_exploitable(function.body.statements, nest.bound | parameters)
 
 
 def _gains(statements: Iterable[Stm], depth: int) -> bool:

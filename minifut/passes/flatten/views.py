@@ -1,0 +1,165 @@
+r"""Views of a point's rows as views of whole arrays, which no kernel need compute.
+
+    nest (i < n) { let xs = xss[i]  rearrange(p, xs) }   →   rearrange(0 1+p, xss)
+
+The same for reshaping, slices that are the same for all points, and replicated values.
+Conditions: the operand is the row of a known array at the nest's indices, and what
+else the view needs is the same for all points.
+
+Source: "Regular flattening", the rule for rearrange; the others follow it.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import i64
+from minifut.ir.core import DimSlice, Index, Rearrange, Replicate, Reshape, Stm
+from minifut.ir.types import shape_of
+from minifut.passes.flatten.destinations import whole_array
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
+from minifut.passes.flatten.site import Site
+from minifut.rewrite.rule import Declined
+
+COMPUTED = Declined("its operand is computed at each point")
+VARIES = Declined("it differs between points")
+
+
+@flattening("rearrange", SLIDES)
+def distribute_rearrange(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Rearrange the whole array instead of its rows.
+
+    before:
+        given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
+        let rs: [n][k][m]i32 = segmap grid (i < n) -> ([k][m]i32) {
+          let xss: [m][k]i32 = xsss[i]
+          let r: [k][m]i32 = rearrange((1, 0), xss)
+          return returns r
+        }
+    after:
+        let rs: [n][k][m]i32 = rearrange((0, 2, 1), xsss)
+    declines: computed at each point
+        given (n: i64, m: i64, k: i64, xs: [n]i32)
+        let rs: [n][k][m]i32 = segmap grid (i < n) -> ([k][m]i32) {
+          let x: i32 = xs[i]
+          let t: [m][k]i32 = replicate([m][k], x)
+          let r: [k][m]i32 = rearrange((1, 0), t)
+          return returns r
+        }
+    """
+    exp = statement.exp
+    if not isinstance(exp, Rearrange):
+        return None
+    whole = whole_array(site, nest, exp.array)
+    if whole is None:
+        return COMPUTED
+    depth = nest.depth
+    order = (*range(depth), *(depth + d for d in exp.permutation))
+    site.emit(pattern, Rearrange(order, whole))
+    return True
+
+
+@flattening()
+def distribute_reshape(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Reshape the whole array instead of its rows.
+
+    before:
+        given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
+        let rs: [n][m * k]i32 = segmap grid (i < n) -> ([m * k]i32) {
+          let xss: [m][k]i32 = xsss[i]
+          let r: [m * k]i32 = reshape([m * k], xss)
+          return returns r
+        }
+    after:
+        let rs: [n][m * k]i32 = reshape([n][m * k], xsss)
+    declines: computed at each point
+        given (n: i64, m: i64, xs: [n]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let x: i32 = xs[i]
+          let t: [m][1]i32 = replicate([m][1], x)
+          let r: [m]i32 = reshape([m], t)
+          return returns r
+        }
+    """
+    exp = statement.exp
+    if not isinstance(exp, Reshape):
+        return None
+    if any(nest.size_varies(size) for size in exp.shape):
+        return VARIES
+    whole = whole_array(site, nest, exp.array)
+    if whole is None:
+        return COMPUTED
+    site.emit(pattern, Reshape(nest.sizes + exp.shape, whole))
+    return True
+
+
+@flattening()
+def distribute_slice(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Slice the whole array instead of its rows.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let rs: [n][1]i32 = segmap grid (i < n) -> ([1]i32) {
+          let xs: [m]i32 = xss[i]
+          let r: [1]i32 = xs[0i64 :+ 1 by 1i64]
+          return returns r
+        }
+    after:
+        let rs: [n][1]i32 = xss[0i64 :+ n by 1i64, 0i64 :+ 1 by 1i64]
+    declines: it differs between points
+        given (n: i64, m: i64, xss: [n][n + m]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [n + m]i32 = xss[i]
+          let r: [m]i32 = xs[i :+ m by 1i64]
+          return returns r
+        }
+    """
+    exp = statement.exp
+    if not isinstance(exp, Index) or not exp.slice:
+        return None
+    if not shape_of(statement.pattern[0].type):
+        return None
+    if any(nest.varies(entry) for entry in exp.slice):
+        return VARIES
+    whole = whole_array(site, nest, exp.array)
+    if whole is None:
+        return COMPUTED
+    full = tuple(DimSlice(i64(0), size, i64(1)) for size in nest.sizes)
+    site.emit(pattern, Index(whole, (*full, *exp.slice)))
+    return True
+
+
+@flattening()
+def distribute_replicate(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""What is repeated at all points is repeated once more.
+
+    before:
+        given (n: i64, m: i64, k: i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let r: [m]i32 = replicate([m], k)
+          return returns r
+        }
+    after:
+        let rs: [n][m]i32 = replicate([n][m], k)
+    declines: it differs between points
+        given (n: i64, m: i64, ks: [n]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let k: i32 = ks[i]
+          let r: [m]i32 = replicate([m], k)
+          return returns r
+        }
+    """
+    exp = statement.exp
+    if not isinstance(exp, Replicate):
+        return None
+    if nest.varies(exp):
+        return VARIES
+    site.emit(pattern, Replicate(nest.sizes + exp.shape, exp.value))
+    return True
