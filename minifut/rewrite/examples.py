@@ -105,9 +105,9 @@ def _given(text: str) -> Block:
     text = text.strip()
     returned = None
     *above, last = text.split("\n")
-    if last.startswith("return "):
+    if last.strip().startswith("return "):
         text = "\n".join(above)
-        words = last.removeprefix("return ").split(",")
+        words = last.strip().removeprefix("return ").split(",")
         returned = tuple(parse(word.strip(), "atom") for word in words)
     given: tuple[Param, ...] = ()
     if text.startswith("given"):

@@ -2,8 +2,8 @@
 
 Fusing moves the producer down to its consumer. So nothing between them may need its
 results, and nothing between may update an array that it reads (the update could no
-longer be done in place). Vertical fusion comes first, since it removes arrays; then
-neighbours are joined.
+longer be done in place). Views between a map and its consumer are pulled above the map
+first; vertical fusion comes next, since it removes arrays; then neighbours are joined.
 """
 
 from __future__ import annotations
@@ -14,20 +14,26 @@ from typing import Any
 from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
+from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import free_names, map_children
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import fuse_neighbours
-from minifut.passes.fusion.vertical import fuse_map_into_consumer
+from minifut.passes.fusion.pull_views import pull_views
+from minifut.passes.fusion.site import Fusing
+from minifut.passes.fusion.vertical import rule_for
 from minifut.passes.fusion.worth import has_soac, keeps_parallelism
+from minifut.rewrite.rule import Rule
+from minifut.rewrite.trace import Trace
 
 UNTOUCHED = frozenset({"sequential", "sequential_outer", "sequential_inner", "unroll"})
 
 
-def fuse(program: Program, names: NameSource) -> Program:
+def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
     """The program with SOACs fused in all bodies."""
-    constants = _Fuser(program.constants, ()).run()
-    functions = tuple(_node(function) for function in program.functions)
+    fusing = Fusing(names, scope_of(program), trace or Trace())
+    constants = _Fuser(fusing, program.constants, ()).run()
+    functions = tuple(_Inside(fusing).node(function) for function in program.functions)
     if constants is program.constants and all(
         a is b for a, b in zip(functions, program.functions, strict=True)
     ):
@@ -35,34 +41,46 @@ def fuse(program: Program, names: NameSource) -> Program:
     return replace(program, constants=constants, functions=functions)
 
 
-def _node(node: Any) -> Any:
-    if isinstance(node, Body):
-        statements = _Fuser(node.statements, node.result).run()
-        return replace(node, statements=statements)
-    if isinstance(node, KernelBody):
-        return node
-    return map_children(node, _node)
+class _Inside:
+    """Fuses in all bodies inside a node."""
+
+    def __init__(self, fusing: Fusing) -> None:
+        self.fusing = fusing
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, Body):
+            statements = _Fuser(self.fusing, node.statements, node.result).run()
+            return replace(node, statements=statements)
+        if isinstance(node, KernelBody):
+            return node
+        return map_children(node, self.node)
 
 
 class _Fuser:
     """One body: statements in slots (None once fused away), and who uses what."""
 
-    def __init__(self, statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> None:
+    def __init__(
+        self, fusing: Fusing, statements: tuple[Stm, ...], result: tuple[Atom, ...]
+    ) -> None:
+        self.fusing = fusing
+        self.inside = _Inside(fusing).node
         self.before = statements
         self.slots: list[Stm | None] = []
         self.uses: dict[Name, set[int]] = defaultdict(set)
         self.updates: dict[Name, set[int]] = defaultdict(set)
         self.maker: dict[Name, int] = {}
-        self.slots.extend(map_children(statement, _node) for statement in statements)
-        self.worthwhile = sum(map(self.is_candidate, range(len(self.slots)))) > 1
+        whole = tuple([map_children(s, self.inside) for s in statements])
+        self.slots.extend(whole)
+        self.worthwhile = sum(map(self.is_candidate, range(len(whole)))) > 1
         if not self.worthwhile:
             return
+        self.slots = list(pull_views(whole, result, fusing, _updated))
         for slot, statement in enumerate(self.slots):
             assert statement is not None
             self.put(slot, statement)
         for atom in result:
             if isinstance(atom, Name):
-                self.uses[atom].add(len(statements))
+                self.uses[atom].add(len(self.slots))
 
     def put(self, slot: int, statement: Stm) -> None:
         """Fill a slot."""
@@ -130,16 +148,20 @@ class _Fuser:
             assert producer is not None
             if not self.may_sink(at, slot):
                 continue
-            names = [bound.name for bound in producer.pattern]
-            kept = {name for name in names if self.uses[name] - {slot}}
-            fused = fuse_map_into_consumer(producer, consumer, kept)
-            if isinstance(fused, str):
+            names = (bound.name for bound in producer.pattern)
+            needed = frozenset(name for name in names if self.uses[name] - {slot})
+            rule = rule_for(consumer)
+            outcome = self.fusing.attempt(rule, consumer, producer, needed)
+            if outcome is None:
                 continue
+            (fused,) = outcome
             if has_soac(fused.exp.function):  # type: ignore[attr-defined]
-                fused = map_children(fused, _node)
+                fused = map_children(fused, self.inside)
                 if not keeps_parallelism(producer, consumer, fused):
+                    reason = "it would bury the parallelism inside"
+                    self.fusing.trace.refuse(rule, consumer, reason)
                     continue
-            self.replace(at, slot, fused)
+            self.replace(rule, at, slot, fused)
             return True
         return False
 
@@ -156,13 +178,18 @@ class _Fuser:
                 continue
             if not isinstance(first.exp, Screma) or has_soac(first.exp.function):
                 continue
-            fused = fuse_neighbours(first, second)
-            if not isinstance(fused, str) and self.may_sink(at, slot):
-                self.replace(at, slot, fused)
+            if not self.may_sink(at, slot):
+                continue
+            outcome = self.fusing.attempt(fuse_neighbours, second, first, frozenset())
+            if outcome is not None:
+                self.replace(fuse_neighbours, at, slot, outcome[0])
                 return True
         return False
 
-    def replace(self, first: int, second: int, fused: Stm) -> None:
+    def replace(self, rule: Rule, first: int, second: int, fused: Stm) -> None:
+        old = self.slots[second]
+        assert old is not None
+        self.fusing.trace.fire(rule, old, (fused,))
         self.clear(first)
         self.clear(second)
         self.put(second, fused)

@@ -1,12 +1,11 @@
 r"""Fuse two SOACs over the same width that read the same array into one pass.
 
-    before:  let a = redomap(n, xs, op, f)
-             let b = map(n, xs, g)
-    after:   let (a, b) = redomap(n, (xs, xs), op, \x y -> {f x, g y})
+    let a = redomap(n, xs, op, f)
+    let b = map(n, xs, g)      →      let (a, b) = redomap(n, (xs, xs), op, ...)
 
-Neither may need the other's result. Scans join only with maps. What is joined stays
-narrow: results live in registers while the array streams by, and pairwise joining of n
-statements into one would take time quadratic in n.
+Neither may need the other's result. What is joined stays narrow: results live in
+registers while the array streams by, and pairwise joining of n statements into one
+would take time quadratic in n.
 """
 
 from __future__ import annotations
@@ -15,50 +14,91 @@ from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
+from minifut.passes.fusion.pair import clash, fusion, in_order
+from minifut.rewrite.rule import Declined, Outcome, Site
 
 MOST_RESULTS = 16
 """of a joined SOAC"""
 
 
-def fuse_neighbours(first: Stm, second: Stm) -> Stm | str:
-    """One statement that binds what both bind, or why not."""
-    a, b = first.exp, second.exp
-    if not isinstance(a, Screma) or not isinstance(b, Screma):
-        return "only maps, reductions and scans fuse horizontally"
+@fusion
+def fuse_neighbours(statement: Stm, site: Site) -> Outcome:
+    r"""Two passes over one array become one.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = redomap(n, (xs),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+        return s, ys
+    after:
+        let (s: i32, ys: [n]i32) = redomap(n, (xs, xs),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32, x: i32) -> (i32, i32) {
+            let y: i32 = mul_i32(x, x)
+            return e, y
+          })
+    declines: needs a result of the first
+        given (n: i64, xs: [n]i32)
+        let s: i32 = redomap(n, (xs),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = sub_i32(x, s)
+          return y
+        })
+        return s, ys
+    """
+    if not isinstance(statement.exp, Screma):
+        return None
+    refusal: Declined | None = None
+    for first in dict.fromkeys(site.definitions.values()):
+        if not isinstance(first.exp, Screma):
+            continue
+        refused = _refusal(first, first.exp, statement, statement.exp)
+        if refused is None:
+            return (_joined(first, first.exp, statement, statement.exp),)
+        refusal = refusal or refused
+    return refusal
+
+
+def _refusal(first: Stm, a: Screma, second: Stm, b: Screma) -> Declined | None:
     if len(first.pattern) + len(second.pattern) > MOST_RESULTS:
-        return f"together they have more than {MOST_RESULTS} results"
+        return Declined(f"together they have more than {MOST_RESULTS} results")
     if a.width != b.width:
-        return "the widths are not known to be equal"
+        return Declined("the widths are not known to be equal")
     if not set(a.arrays) & set(b.arrays):
-        return "they read no common array"
-    if (a.scans and not b.is_map) or (b.scans and not a.is_map):
-        return "a scan joins only with maps"
+        return Declined("they read no common array")
     if free_names(b) & {bound.name for bound in first.pattern}:
-        return "the second needs a result of the first"
-    scanned = [sum(len(s.neutral) for s in exp.scans) for exp in (a, b)]
-    reduced = [sum(len(r.neutral) for r in exp.reduces) for exp in (a, b)]
+        return Declined("the second needs a result of the first")
+    return clash(a, b)
 
-    def joined(of_a: tuple, of_b: tuple) -> tuple:  # type: ignore[type-arg]
-        """Scanned ones, then reduced ones, then mapped ones of both."""
-        parts = []
-        for start, stop in (
-            ((0, 0), scanned),
-            (scanned, [s + r for s, r in zip(scanned, reduced, strict=True)]),
-            ([s + r for s, r in zip(scanned, reduced, strict=True)], (None, None)),
-        ):
-            parts += [*of_a[start[0] : stop[0]], *of_b[start[1] : stop[1]]]
-        return tuple(parts)
 
+def _joined(first: Stm, a: Screma, second: Stm, b: Screma) -> Stm:
     f, g = a.function, b.function
     function = Lambda(
         f.parameters + g.parameters,
         Body(
             f.body.statements + g.body.statements,
-            joined(f.body.result, g.body.result),
+            in_order(a, b, f.body.result, g.body.result),
         ),
-        joined(f.results, g.results),
+        in_order(a, b, f.results, g.results),
     )
     exp = Screma(
         a.width, a.arrays + b.arrays, a.scans + b.scans, a.reduces + b.reduces, function
     )
-    return replace(second, pattern=joined(first.pattern, second.pattern), exp=exp)
+    pattern = in_order(a, b, first.pattern, second.pattern)
+    return replace(second, pattern=pattern, exp=exp)

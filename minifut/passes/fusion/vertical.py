@@ -1,13 +1,12 @@
-r"""Fuse a map into the SOAC that consumes its result.
+r"""Fuse a SOAC with the one that consumes what it maps.
 
-    before:  let ys = map(n, xs, f)
-             let s  = redomap(n, ys, op, g)
-    after:   let s  = redomap(n, xs, op, \x -> g (f x))
+    let ys = map(n, xs, f)
+    let s  = redomap(n, ys, op, g)      →      let s = redomap(n, xs, op, \x -> g (f x))
 
-The consumer may be a map, redomap, scanomap, scatter or histogram. Results of the map
-that are needed elsewhere become further mapped results of the fused SOAC, so that no
-work is done twice; scatters and histograms have none, and take only maps that nobody
-else needs. Checks stay in order: those of the map come first.
+One rule for each kind of consumer. Results of the producer that are needed elsewhere
+become further mapped results of the fused SOAC, so that no work is done twice; scatters
+and histograms have none, and take only maps that nobody else needs. What a producer
+reduces or scans is computed along. Checks stay in order: the producer's come first.
 """
 
 from __future__ import annotations
@@ -16,60 +15,345 @@ from typing import Any
 
 from minifut.ir.core import Atom, Body, Lambda, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name
+from minifut.passes.fusion.pair import clash, fusion, in_order, parts, producers
+from minifut.rewrite.rule import Declined, Outcome, Rule, Site
 
 
-def fuse_map_into_consumer(producer: Stm, consumer: Stm, kept: set[Name]) -> Stm | str:
-    """The fused statement, or why not. `kept` are the producer's results that others
-    need as well."""
+@fusion
+def fuse_map_into_map(statement: Stm, site: Site) -> Outcome:
+    r"""A map of a map is one map.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
+          let z: i32 = mul_i32(y_1, y_1)
+          return z
+        })
+        return zs
+    after:
+        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          let z: i32 = mul_i32(y, y)
+          return z
+        })
+
+    What is needed elsewhere is mapped as well.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
+          let z: i32 = mul_i32(y_1, y_1)
+          return z
+        })
+        return zs, ys
+    after:
+        let (ys: [n]i32, zs: [n]i32) = map(n, (xs), \(x: i32) -> (i32, i32) {
+          let y: i32 = add_i32(x, 1i32)
+          let z: i32 = mul_i32(y, y)
+          return y, z
+        })
+    declines: needs the array as a whole
+        given (n: i64, xs: [n]i32, k: i64)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
+          let other: i32 = ys[k]
+          let z: i32 = mul_i32(y_1, other)
+          return z
+        })
+        return zs
+    """
+    return _fuse(statement, site) if _kind(statement.exp) == "map" else None
+
+
+@fusion
+def fuse_map_into_redomap(statement: Stm, site: Site) -> Outcome:
+    r"""A reduction of a map needs no array between them.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+        let s: i32 = redomap(n, (ys),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        return s
+    after:
+        let s: i32 = redomap(n, (xs),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, x)
+            return y
+          })
+    declines: the widths are not known to be equal
+        given (n: i64, m: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+        let s: i32 = redomap(m, (ys),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        return s
+    """
+    return _fuse(statement, site) if _kind(statement.exp) == "redomap" else None
+
+
+@fusion
+def fuse_map_into_scanomap(statement: Stm, site: Site) -> Outcome:
+    r"""A scan of a map needs no array between them.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+        let s: [n]i32 = scanomap(n, (ys),
+          scan(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        return s
+    after:
+        let s: [n]i32 = scanomap(n, (xs),
+          scan(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, x)
+            return y
+          })
+    declines: a scan joins only with maps
+        given (n: i64, xs: [n]i32)
+        let (t: i32, ys: [n]i32) = redomap(n, (xs),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(x: i32) -> (i32, i32) {
+            let y: i32 = mul_i32(x, x)
+            return x, y
+          })
+        let s: [n]i32 = scanomap(n, (ys),
+          scan(\(a_1: i32, b_1: i32) -> (i32) {
+            let c_1: i32 = add_i32(a_1, b_1)
+            return c_1
+          }, (0i32)),
+          \(e: i32) -> (i32) {e})
+        return s, t
+    """
+    return _fuse(statement, site) if _kind(statement.exp) == "scanomap" else None
+
+
+@fusion
+def fuse_map_into_scatter(statement: Stm, site: Site) -> Outcome:
+    r"""A scatter computes its indices and values itself.
+
+    before:
+        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
+          let i: i64 = convert_i32_i64(x)
+          return i
+        })
+        let r: [m]i32 = scatter(n, (is), (out rank 1 count 1),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        return r
+    after:
+        let r: [m]i32 = scatter(n, (xs), (out rank 1 count 1),
+          \(x: i32) -> (i64, i32) {
+            let i: i64 = convert_i32_i64(x)
+            return i, 1i32
+          })
+    declines: is needed elsewhere
+        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
+          let i: i64 = convert_i32_i64(x)
+          return i
+        })
+        let r: [m]i32 = scatter(n, (is), (out rank 1 count 1),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        return r, is
+    """
+    return _fuse(statement, site) if isinstance(statement.exp, Scatter) else None
+
+
+@fusion
+def fuse_map_into_hist(statement: Stm, site: Site) -> Outcome:
+    r"""A histogram computes its bins and values itself.
+
+    before:
+        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
+          let i: i64 = convert_i32_i64(x)
+          return i
+        })
+        let r: [m]i32 = hist(n, (is),
+          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        return r
+    after:
+        let r: [m]i32 = hist(n, (xs),
+          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }),
+          \(x: i32) -> (i64, i32) {
+            let i: i64 = convert_i32_i64(x)
+            return i, 1i32
+          })
+    declines: the producer folds too
+        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
+        let (s: i32, is: [n]i64) = redomap(n, (xs),
+          reduce(\(a_1: i32, b_1: i32) -> (i32) {
+            let c_1: i32 = add_i32(a_1, b_1)
+            return c_1
+          }, (0i32)),
+          \(x: i32) -> (i32, i64) {
+            let i: i64 = convert_i32_i64(x)
+            return x, i
+          })
+        let r: [m]i32 = hist(n, (is),
+          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        return r, s
+    """
+    return _fuse(statement, site) if isinstance(statement.exp, Hist) else None
+
+
+VERTICAL: dict[str, Rule] = {
+    "map": fuse_map_into_map,
+    "redomap": fuse_map_into_redomap,
+    "scanomap": fuse_map_into_scanomap,
+    "scatter": fuse_map_into_scatter,
+    "hist": fuse_map_into_hist,
+}
+
+
+def rule_for(consumer: Stm) -> Rule:
+    """The rule for consumers of this kind."""
+    return VERTICAL[_kind(consumer.exp)]
+
+
+def _kind(exp: Any) -> str:
+    match exp:
+        case Screma():
+            return "scanomap" if exp.scans else "redomap" if exp.reduces else "map"
+        case Scatter():
+            return "scatter"
+        case Hist():
+            return "hist"
+        case _:
+            return ""
+
+
+def _fuse(consumer: Stm, site: Site) -> Outcome:
+    """Fuse with the first producer with which it is possible."""
+    refusal: Declined | None = None
+    for producer in producers(consumer, site):
+        fused = fuse_pair(producer, consumer, site.needed)
+        if isinstance(fused, Stm):
+            return (fused,)
+        refusal = refusal or fused
+    return refusal
+
+
+def fuse_pair(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm | Declined:
+    """The fused statement, or why not. `needed` are names that others use as well."""
     first: Any = producer.exp
     second: Any = consumer.exp
-    if not isinstance(first, Screma) or not first.is_map:
-        return "the producer is not a map"
     if first.width != second.width:
-        return "the widths are not known to be equal"
-    if kept and not isinstance(second, Screma):
-        return "the result is needed elsewhere, and this consumer has no mapped results"
-    made = {bound.name for bound in producer.pattern}
+        return Declined("the widths are not known to be equal")
+    folded = {p.name for group in parts(first, producer.pattern)[:2] for p in group}
+    made = {p.name for p in producer.pattern}
     if made & free_names(replace(second, arrays=())):
-        return "the consumer needs the array as a whole"
-    exp = replace(
-        second,
-        arrays=first.arrays + _others(second.arrays, made),
-        function=_composed(producer, consumer, kept),
-    )
-    extra = tuple(bound for bound in producer.pattern if bound.name in kept)
-    return replace(consumer, pattern=consumer.pattern + extra, exp=exp)
+        return Declined("the consumer needs the array as a whole")
+    if folded & set(second.arrays):
+        return Declined("the consumer needs the result of the scan")
+    if isinstance(second, Screma):
+        clashing = clash(first, second)
+        if clashing is not None:
+            return clashing
+    elif folded:
+        return Declined("the producer folds too, and this consumer cannot")
+    elif made & needed:
+        return Declined("the array is needed elsewhere, and this consumer maps nothing")
+    return _fused(producer, consumer, needed)
 
 
-def _others(arrays: tuple[Name, ...], made: set[Name]) -> tuple[Name, ...]:
-    return tuple(array for array in arrays if array not in made)
+def _fused(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm:
+    first: Screma = producer.exp  # type: ignore[assignment]
+    second: Any = consumer.exp
+    made = {p.name for p in producer.pattern}
+    body, parameters = _composed(first.function, producer, second)
+    folded = len(producer.pattern) - len(parts(first, producer.pattern)[2])
+    kept = [n for n, p in enumerate(producer.pattern) if n < folded or p.name in needed]
+    own = first.function
+    of_first = [
+        tuple(values[n] for n in kept)
+        for values in (producer.pattern, own.body.result, own.results)
+    ]
+    of_second = (consumer.pattern, body.result, second.function.results)
+    if isinstance(second, Screma):
+        pattern, result, types = (
+            in_order(first, second, a, b)
+            for a, b in zip(of_first, of_second, strict=True)
+        )
+        folds = {"scans": first.scans + second.scans,
+                 "reduces": first.reduces + second.reduces}  # fmt: skip
+    else:
+        pattern, result, types = of_second
+        folds = {}
+    others = tuple(array for array in second.arrays if array not in made)
+    statements = own.body.statements + body.statements
+    function = Lambda(parameters, Body(statements, result), types)
+    exp = replace(second, arrays=first.arrays + others, function=function, **folds)
+    return replace(consumer, pattern=pattern, exp=exp)
 
 
-def _composed(producer: Stm, consumer: Stm, kept: set[Name]) -> Lambda:
-    """First the producer's statements, then the consumer's on its results."""
-    first: Lambda = producer.exp.function  # type: ignore[attr-defined]
-    second: Lambda = consumer.exp.function  # type: ignore[attr-defined]
-    arrays: tuple[Name, ...] = consumer.exp.arrays  # type: ignore[attr-defined]
-    results = dict(
-        zip((b.name for b in producer.pattern), first.body.result, strict=True)
-    )
+def _composed(
+    first: Lambda, producer: Stm, second: Any
+) -> tuple[Body, tuple[Any, ...]]:
+    """The consumer's body on the producer's results, and all parameters."""
+    made = dict(zip((p.name for p in producer.pattern), first.body.result, strict=True))
     fed: dict[Name, Atom] = {}
     parameters = list(first.parameters)
-    for parameter, array in zip(second.parameters, arrays, strict=True):
-        if array in results:
-            fed[parameter.name] = results[array]
+    pairs = zip(second.function.parameters, second.arrays, strict=True)
+    for parameter, array in pairs:
+        if array in made:
+            fed[parameter.name] = made[array]
         else:
             parameters.append(parameter)
-    body = substitute(second.body, fed)
-    extra = [n for n, bound in enumerate(producer.pattern) if bound.name in kept]
-    return Lambda(
-        tuple(parameters),
-        Body(
-            first.body.statements + body.statements,
-            body.result + tuple(first.body.result[n] for n in extra),
-        ),
-        substitute(second.results, fed) + tuple(first.results[n] for n in extra),
-    )
+    return substitute(second.function.body, fed), tuple(parameters)

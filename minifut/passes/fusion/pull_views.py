@@ -1,0 +1,96 @@
+"""Where views are pulled above maps: only if a consumer can then fuse with the map.
+
+From the last statement of a body to the first, so that a view wanders up through
+several maps. The map moves down to the view: nothing between them may update what it
+reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+from minifut.ir.core import Atom, Index, Rearrange, Reshape, Stm
+from minifut.ir.scope import add_parameters
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.traverse import free_names
+from minifut.names import Name
+from minifut.passes.fusion.site import Fusing
+from minifut.passes.fusion.views import VIEWS
+
+Updated = Callable[[Stm], list[Name]]
+
+
+def pull_views(
+    statements: tuple[Stm, ...],
+    result: tuple[Atom, ...],
+    fusing: Fusing,
+    updated: Updated,
+) -> tuple[Stm, ...]:
+    """The body's statements, the same tuple if no view was pulled."""
+    if not any(type(s.exp) in VIEWS for s in statements):
+        return statements
+    uses: Counter[Name] = Counter(a for a in result if isinstance(a, Name))
+    users: dict[Name, list[Stm]] = defaultdict(list)
+    for statement in statements:
+        for name in free_names(statement):
+            uses[name] += 1
+            users[name].append(statement)
+    pending: list[Stm | None] = list(statements)
+    maker = {p.name: i for i, s in enumerate(statements) for p in s.pattern}
+    placed: list[Stm] = []
+    pulled = False
+    while pending:
+        view = pending.pop()
+        if view is None:
+            continue
+        at = _producer(view, maker, uses, users)
+        producer = pending[at] if at is not None and at < len(pending) else None
+        outcome = None
+        if producer is not None and not _clash(producer, pending, updated):
+            rule = VIEWS[type(view.exp)]
+            outcome = fusing.attempt(rule, view, producer, frozenset())
+        if at is None or producer is None or outcome is None:
+            placed.append(view)
+            continue
+        pulled = True
+        fusing.trace.fire(rule, view, outcome)
+        pending[at] = None
+        for new in outcome:
+            add_parameters(fusing.scope, new.pattern)
+            for name in free_names(new):
+                uses[name] = max(uses[name], 1)
+                users[name] = [new]
+        *views, nest = outcome
+        placed.append(nest)
+        pending.extend(views)
+    return tuple(reversed(placed)) if pulled else statements
+
+
+def _producer(
+    view: Stm, maker: dict[Name, int], uses: Counter[Name], users: dict[Name, list[Stm]]
+) -> int | None:
+    """Where the map stands that only this view needs, if only one SOAC needs that."""
+    exp = view.exp
+    if not isinstance(exp, Rearrange | Reshape | Index):
+        return None
+    name = view.pattern[0].name
+    if uses[exp.array] != 1 or uses[name] != 1 or len(users[name]) != 1:
+        return None
+    consumer = users[name][0].exp
+    if not isinstance(consumer, SOAC_EXPRESSIONS) or name not in consumer.arrays:
+        return None
+    return maker.get(exp.array)
+
+
+def _clash(producer: Stm, pending: list[Stm | None], updated: Updated) -> bool:
+    """Whether the producer may not move down past the statements below it."""
+    if not isinstance(producer.exp, Screma):
+        return True
+    reads = free_names(producer)
+    for other in reversed(pending):
+        if other is producer:
+            return False
+        if other is not None and any(name in reads for name in updated(other)):
+            return True
+    return True

@@ -1,0 +1,245 @@
+r"""Pull a view above the map that makes the array, so that the map can fuse below it.
+
+    rearrange((1, 0), map(\xs -> map(f, xs), xss))
+        →  map(\ys -> map(f, ys), rearrange((1, 0), xss))
+
+The view then is one of the inputs, where it costs nothing. For reshaped arrays two
+dimensions of a nest become one, or one becomes two; of a slice only the part that is
+kept is computed. Nothing else may need the array: it would be computed twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import DimSlice, Index, Rearrange, Reshape, Stm
+from minifut.ir.node import replace
+from minifut.ir.sizes import product
+from minifut.ir.soacs import Screma, map_
+from minifut.ir.types import shape_of
+from minifut.passes.fusion.map_nest import MapNest, build_nest, nest_of
+from minifut.passes.fusion.pair import fusion
+from minifut.rewrite.rule import Declined, Outcome, Site
+
+NEEDED = Declined("the array is needed elsewhere as it is")
+
+
+@fusion
+def pull_rearrange_above_map(statement: Stm, site: Site) -> Outcome:
+    r"""A nest of maps in another order, over inputs with their dimensions rearranged.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = add_i32(x, 1i32)
+            return y
+          })
+          return ys
+        })
+        let zss: [m][n]i32 = rearrange((1, 0), yss)
+        return zss
+    after:
+        let turned: [m][n]i32 = rearrange((1, 0), xss)
+        let zss: [m][n]i32 = map(m, (turned), \(column: [n]i32) -> ([n]i32) {
+          let zs: [n]i32 = map(n, (column), \(x: i32) -> (i32) {
+            let y: i32 = add_i32(x, 1i32)
+            return y
+          })
+          return zs
+        })
+    declines: the dimensions are not all those of maps
+        given (n: i64, m: i64, xs: [n]i32)
+        let yss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
+          let ys: [m]i32 = replicate([m], x)
+          return ys
+        })
+        let zss: [m][n]i32 = rearrange((1, 0), yss)
+        return zss
+    """
+    exp = statement.exp
+    if not isinstance(exp, Rearrange):
+        return None
+    producer = _alone(exp.array, site)
+    if not isinstance(producer, Stm):
+        return producer
+    permutation = exp.permutation
+    moved = [i for i, p in enumerate(permutation) if i != p]
+    depth = max(moved, default=-1) + 1
+    nest = nest_of(producer.exp, depth)
+    if nest is None or depth == 0:
+        return Declined("the dimensions are not all those of maps")
+    build = site.builder(producer)
+    inputs = []
+    for parameter, array, dimensions in nest.inputs:
+        order = sorted(
+            range(len(dimensions)), key=lambda k: permutation.index(dimensions[k])
+        )
+        rank = len(build.shape(array))
+        whole = (*order, *range(len(order), rank))
+        turned = build.rearrange(array, whole)
+        at = tuple(permutation.index(dimensions[k]) for k in order)
+        inputs.append((parameter, turned, at))
+    sizes = tuple(nest.sizes[p] for p in permutation[:depth])
+    return _nested(build, statement, MapNest(sizes, tuple(inputs), nest.body))
+
+
+@fusion
+def pull_reshape_above_map(statement: Stm, site: Site) -> Outcome:
+    r"""Two dimensions of maps become one over flattened inputs.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = add_i32(x, 1i32)
+            return y
+          })
+          return ys
+        })
+        let zs: [n * m]i32 = reshape([n * m], yss)
+        return zs
+    after:
+        let flat: [n * m]i32 = reshape([n * m], xss)
+        let zs: [n * m]i32 = map(n * m, (flat), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+
+    One dimension becomes several.
+
+    before:
+        given (n: i64, m: i64, shape: [n][m]bool, xs: [n * m]i32)
+        let ys: [n * m]i32 = map(n * m, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zss: [n][m]i32 = reshape([n][m], ys)
+        return zss
+    after:
+        let rows: [n][m]i32 = reshape([n][m], xs)
+        let zss: [n][m]i32 = map(n, (rows), \(row: [m]i32) -> ([m]i32) {
+          let zs: [m]i32 = map(m, (row), \(x: i32) -> (i32) {
+            let y: i32 = add_i32(x, 1i32)
+            return y
+          })
+          return zs
+        })
+    declines: an input varies along some of the dimensions only
+        given (n: i64, m: i64, xs: [n]i32, ys: [m]i32)
+        let pss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
+          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {
+            let p: i32 = mul_i32(x, y)
+            return p
+          })
+          return ps
+        })
+        let zs: [n * m]i32 = reshape([n * m], pss)
+        return zs
+    """
+    exp = statement.exp
+    if not isinstance(exp, Reshape):
+        return None
+    producer = _alone(exp.array, site)
+    if not isinstance(producer, Stm):
+        return producer
+    before, after = shape_of(producer.pattern[0].type), exp.shape
+    tail = 0
+    while (
+        tail < min(len(before), len(after)) - 1
+        and before[-1 - tail] == after[-1 - tail]
+    ):
+        tail += 1
+    old, new = before[: len(before) - tail], after[: len(after) - tail]
+    if product(old) != product(new):
+        return Declined("the numbers of elements are not known to be equal")
+    nest = nest_of(producer.exp, len(old))
+    if nest is None:
+        return Declined("the dimensions are not all those of maps")
+    build = site.builder(producer)
+    inputs: list[Any] = []
+    for parameter, array, dimensions in nest.inputs:
+        if dimensions != tuple(range(len(old))):
+            return Declined("an input varies along some of the dimensions only")
+        rest = build.shape(array)[len(old) :]
+        reshaped = build.reshape(array, (*new, *rest))
+        inputs.append((parameter, reshaped, tuple(range(len(new)))))
+    return _nested(build, statement, MapNest(new, tuple(inputs), nest.body))
+
+
+@fusion
+def pull_slice_above_map(statement: Stm, site: Site) -> Outcome:
+    r"""Only the elements of a map that are kept are computed.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zs: [n - 1]i32 = ys[1i64 :+ n - 1 by 1i64]
+        return zs
+    after:
+        let part: [n - 1]i32 = xs[1i64 :+ n - 1 by 1i64]
+        let zs: [n - 1]i32 = map(n - 1, (part), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+    declines: the array is needed elsewhere as it is
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y
+        })
+        let zs: [n - 1]i32 = ys[1i64 :+ n - 1 by 1i64]
+        return zs, ys
+    """
+    exp = statement.exp
+    if not isinstance(exp, Index) or not isinstance(exp.slice[0], DimSlice):
+        return None
+    producer = _alone(exp.array, site)
+    if not isinstance(producer, Stm):
+        return producer
+    if len(exp.slice) != 1:
+        return Declined("rows are sliced too")
+    kept, soac = exp.slice[0], producer.exp
+    assert isinstance(soac, Screma)
+    if _may_fail(soac):
+        return Declined("an element that is not kept may fail")
+    build = site.builder(producer)
+    arrays = tuple(build.slice(array, kept) for array in soac.arrays)
+    build.append(replace(producer, pattern=statement.pattern,
+                         exp=map_(kept.length, arrays, soac.function)))  # fmt: skip
+    return tuple(build.statements)
+
+
+VIEWS = {
+    Rearrange: pull_rearrange_above_map,
+    Reshape: pull_reshape_above_map,
+    Index: pull_slice_above_map,
+}
+
+
+def _alone(array: Any, site: Site) -> Stm | Declined | None:
+    """The map that makes the array, if it makes nothing else and nobody needs it."""
+    producer = site.definitions.get(array)
+    if producer is None or not isinstance(producer.exp, Screma):
+        return None
+    if array in site.needed:
+        return NEEDED
+    if not producer.exp.is_map or len(producer.pattern) != 1:
+        return Declined("the array is not all that its producer makes")
+    return producer
+
+
+def _may_fail(soac: Screma) -> bool:
+    from minifut.passes.simplify.dead_code import has_effects
+
+    return has_effects(soac.function)
+
+
+def _nested(build: Builder, statement: Stm, nest: MapNest) -> Outcome:
+    """The nest in place of the statement."""
+    build_nest(build, nest, statement.pattern)
+    return tuple(build.statements)
