@@ -175,6 +175,7 @@ def load(
     tunables = [
         Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
         for p in generated.parameters
+        if p.kind != "limit"
     ]
     tuning = Tuning(
         tunables, device_.kind, instance.set_parameters, chosen, instance.watch

@@ -206,6 +206,9 @@ class CollectiveCopy:
 class Parameter:
     """A number that shapes performance, set when the program runs.
 
+    Kernels that mention one of kind "tile_size", "reg_tile_size" or "group_size" are
+    built for its value. One of kind "limit" is told by the device and cannot be set.
+
     `name` is stable and readable (function and nest); `kind` is "threshold",
     "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`
     gives the number per kind of device ("cpu", "gpu"); `guards` tells which versions it
@@ -217,6 +220,12 @@ class Parameter:
     defaults: tuple[tuple[str, int], ...]
     bounds: tuple[int, int] | None = None
     guards: str = ""
+
+
+LOCAL_MEMORY = Parameter(
+    "device.local_memory", "limit", (("cpu", 1 << 18), ("gpu", 48 << 10))
+)
+"""the bytes of local memory that a work-group of the device has"""
 
 
 @node

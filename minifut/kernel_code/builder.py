@@ -31,6 +31,7 @@ class CodeBuilder:
         self.prologue: list[kc.Statement] = []
         self.parameters: dict[Name, kc.Parameter] = {}
         self.written: set[Name] = set()
+        self.constants: dict[Name, kc.BuildConstant] = {}
         self.declared: set[Name] = set()
         self.can_fail = False
         self.fail_label: str | None = None
@@ -61,7 +62,9 @@ class CodeBuilder:
         """Append a statement."""
         self.statements.append(statement)
 
-    def assign(self, target: kc.Variable | kc.Component, exp: kc.Operand) -> None:
+    def assign(
+        self, target: kc.Variable | kc.Register | kc.Component, exp: kc.Operand
+    ) -> None:
         """`target = exp`."""
         self.emit(kc.Assign(target, kc.as_expression(exp, target.type)))
 
@@ -134,6 +137,21 @@ class CodeBuilder:
                 parallel,
             )
         )
+
+    @contextmanager
+    def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:
+        """Copies of what is emitted inside; gives their index."""
+        variable = self.variable(base, kc.LONG)
+        with self.nested() as body:
+            yield variable
+        self.emit(kc.Unrolled(variable.name, count, kc.Block(tuple(body))))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Statements whose variables end with them."""
+        with self.nested() as body:
+            yield
+        self.emit(kc.Block(tuple(body)))
 
     @contextmanager
     def while_loop(self, condition: kc.Expression) -> Iterator[None]:
@@ -266,4 +284,13 @@ class CodeBuilder:
             for p in self.parameters.values()
         )
         body = kc.Block((*self.prologue, *self.statements))
-        return kc.Kernel(name, parameters, body, group_size, self.can_fail, fresh)
+        constants = tuple(self.constants.values())
+        return kc.Kernel(
+            name,
+            parameters,
+            body,
+            group_size,
+            self.can_fail,
+            fresh,
+            constants=constants,
+        )

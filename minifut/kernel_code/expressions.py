@@ -120,6 +120,16 @@ class Variable(Expression):
 
 
 @node
+class Register(Expression):
+    """One of a family of variables, `acc_2_0`: the indices are those of the `Unrolled`
+    around it. Its copies are declared one by one."""
+
+    family: Name
+    indices: tuple[Name, ...]
+    type: VectorType
+
+
+@node
 class Literal(Expression):
     """A constant, the same in all lanes."""
 

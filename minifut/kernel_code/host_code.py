@@ -55,12 +55,15 @@ def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
 
 
 def _size(host: HostBuilder, stm: Stm, exp: core.SizeExp) -> None:
-    _assign(host, stm, core.SizeExp(host.size(exp.size)))
+    size = host.size(exp.size)
+    _assign(host, stm, core.SizeExp(size))
+    host.keep_build_size(stm.pattern[0].name, size)
 
 
 def _get_parameter(host: HostBuilder, stm: Stm, exp: kernels.GetParameter) -> None:
     host.program.parameter(exp.parameter)
     _assign(host, stm, exp)
+    host.keep_build_constant(stm.pattern[0].name, exp.parameter)
 
 
 def _at_least(host: HostBuilder, stm: Stm, exp: kernels.AtLeast) -> None:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 HostValue: TypeAlias = Atom | Array
 
+BUILD_CONSTANTS = frozenset({"tile_size", "reg_tile_size", "group_size"})
+"""the kinds of parameters that kernels are built for"""
+
 SEGMENTED: dict[tuple[type, str], str] = {
     (kernels.SegMap, "cpu"): "segmap",
     (kernels.SegMap, "gpu"): "segmap",
@@ -58,6 +61,8 @@ class HostBuilder:
         self.statements: list[kc.HostStatement] = []
         self.values: dict[Name, HostValue] = dict(program.constants)
         self.scalars: dict[Name, ScalarType] = dict(program.constant_scalars)
+        self.build_constants: dict[Name, kernels.Parameter] = {}
+        self.build_sizes: dict[Name, Size] = {}
 
     # --- names ------------------------------------------------------------------------
 
@@ -97,7 +102,9 @@ class HostBuilder:
         mapping: dict[Name, Size] = {}
         for name in size.names():
             value = self.values.get(name, name)
-            if value is not name:
+            if value in self.build_sizes:
+                mapping[name] = self.build_sizes[value]
+            elif value is not name:
                 mapping[name] = as_index(value)
         return size.substitute(mapping)
 
@@ -137,6 +144,17 @@ class HostBuilder:
     def cores(self) -> Size:
         """The number of compute units, known when the program runs."""
         return Size.of(self.scalar(kc.Cores(), I64, "cores"))
+
+    def keep_build_constant(self, name: Name, parameter: kernels.Parameter) -> None:
+        """Let kernels that mention a tile size have it as a macro; a scalar variable of
+        the host is it too."""
+        if parameter.kind in BUILD_CONSTANTS:
+            self.build_constants[name] = parameter
+
+    def keep_build_size(self, name: Name, size: Size) -> None:
+        """Let a size made of nothing but build constants be one in kernels too."""
+        if size.names() and self.build_constants.keys() >= size.names():
+            self.build_sizes[name] = size
 
     def parameter(self, parameter: kernels.Parameter) -> Size:
         """The current value of a tunable parameter."""

@@ -76,6 +76,8 @@ class KernelBuilder(CodeBuilder):
             return found
         if isinstance(found, Constant):
             return kc.Literal(found.value, kc.VectorType(found.type))
+        if found in self.host.build_sizes:
+            return self.size_value(self.host.build_sizes[found])
         return self.scalar_parameter(found, self.host.scalars[found])
 
     def scalar(self, atom: Atom) -> kc.Expression:
@@ -91,6 +93,18 @@ class KernelBuilder(CodeBuilder):
         return value
 
     # --- sizes ------------------------------------------------------------------------
+
+    def scalar_parameter(self, name: Name, type_: ScalarType) -> kc.Variable:
+        """A scalar of the host as a parameter, or as a constant of the build."""
+        tunable = self.host.build_constants.get(name)
+        if tunable is None:
+            return super().scalar_parameter(name, type_)
+        self.constants.setdefault(name, kc.BuildConstant(name, tunable))
+        return kc.Variable(name, kc.LONG)
+
+    def is_build_constant(self, size: Size) -> bool:
+        """Whether the size is known when the kernel is built."""
+        return self.host.build_constants.keys() >= size.names()
 
     def resolve(self, size: Size) -> Size:
         """A size of the IR in variables of the kernel and the host."""

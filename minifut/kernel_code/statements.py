@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.expressions import Component, Expression, Memory, Variable
+from minifut.kernel_code.expressions import (
+    Component,
+    Expression,
+    Memory,
+    Register,
+    Variable,
+)
 from minifut.names import Name
 
 
@@ -22,7 +29,7 @@ class Block:
 class Declare:
     """A new variable, with its first value if it has one."""
 
-    variable: Variable
+    variable: Variable | Register
     init: Expression | None = None
 
 
@@ -30,7 +37,7 @@ class Declare:
 class Assign:
     """A new value for a variable (or for one lane of it)."""
 
-    target: Variable | Component
+    target: Variable | Register | Component
     exp: Expression
 
 
@@ -85,6 +92,27 @@ class While:
 
     condition: Expression
     body: Block
+
+
+@node
+class Unrolled:
+    """The body once for each `index` below `count`, one copy after the other, without
+    a scope of their own. The count, an expression over build constants and literals,
+    is known when the kernel is built; in a copy the index is a number, also in the
+    names of `Register`s."""
+
+    index: Name
+    count: Expression
+    body: Block
+
+
+@node
+class Chosen:
+    """A branch that is decided when the kernel is built; see `Unrolled`."""
+
+    condition: Expression
+    then: Block
+    otherwise: Block
 
 
 @node
@@ -167,6 +195,8 @@ Statement: TypeAlias = (
     | Evaluate
     | For
     | While
+    | Unrolled
+    | Chosen
     | Break
     | Branch
     | Reassociate
@@ -203,6 +233,15 @@ class ScalarParameter:
     type: ScalarType
 
 
+@node
+class BuildConstant:
+    """A tuning parameter whose value is known when the kernel is built: the text has a
+    macro for it, so that tiles have constant sizes. `name` is its variable."""
+
+    name: Name
+    parameter: Tunable
+
+
 Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
 
 
@@ -218,3 +257,4 @@ class Kernel:
     can_fail: bool
     fresh: bool
     comment: str = ""
+    constants: tuple[BuildConstant, ...] = ()

@@ -68,6 +68,10 @@ class Names:
         """Words that no name may have from now on."""
         self._taken.update(words)
 
+    def call(self, name: Name, text: str) -> None:
+        """Give a name this text."""
+        self._texts[name] = text
+
     def text(self, name: Name) -> str:
         """The text of a name, the same each time."""
         text = self._texts.get(name)
@@ -155,6 +159,8 @@ class ExpressionPrinter:
         match exp:
             case kc.Variable(name, _):
                 return self.names.text(name)
+            case kc.Register(family, indices, _):
+                return "_".join(self.names.text(n) for n in (family, *indices))
             case kc.Literal(value, type_):
                 text = constant_text(Constant(value, type_.scalar))
                 return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
@@ -183,6 +189,16 @@ class ExpressionPrinter:
                 inner = ", ".join(self.exp(c) for c in components)
                 return f"(({self.type(type_)})({inner}))"
         return f"({self.exp(exp)})"
+
+    def static(self, exp: kc.Expression) -> str:
+        """What the runtime computes when it builds the kernel, as it reads it."""
+        match exp:
+            case kc.Literal(value, _):
+                return str(value)
+            case kc.Binary(symbol, left, right, _):
+                sign = {"/": "//", "&&": "and", "||": "or"}.get(symbol, symbol)
+                return f"({self.static(left)} {sign} {self.static(right)})"
+        return self.exp(exp)
 
     def _argument(self, function: str, operand: kc.Expression) -> str:
         """min, max and clamp are overloaded, so that a plain 0 would not fit a long."""

@@ -19,7 +19,7 @@ from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
 from minifut.names import Name
-from minifut.opencl.print_c import PRELUDE, kernel_text, parameter_types
+from minifut.opencl.print_c import PRELUDE, kernel_text, macros_of, parameter_types
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
 
 
@@ -112,7 +112,13 @@ class _Part:
         if kernel.group_size is not None and len(kernel.group_size) == 1:
             local = kernel.group_size[0]
         text = _literal(kernel_text(kernel))
-        return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}),'
+        numbers = self.printer.parameters
+        macros = [
+            f'("{macro}", {numbers[constant.parameter.name]})'
+            for macro, constant in macros_of(kernel)
+        ]
+        more = f", {_tuple(macros)}" if macros else ""
+        return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
 
     def failure(self, failure: kc.Failure) -> str:
         parts = _tuple(

@@ -6,8 +6,10 @@
         ys[i] = x * 2.0f;
     }
 
-Helper functions are printed only if used. Contraction of a * b + c is off, so that
-simple maps agree with NumPy to the last bit, and on inside `Reassociate`.
+What is decided when a kernel is built, such as how often a body is unrolled, is
+printed for `runtime.templates` to expand. Helper functions are printed only if used.
+Contraction of a * b + c is off, so that simple maps agree with NumPy to the last bit,
+and on inside `Reassociate`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.names import Name
 from minifut.opencl.c_expressions import ExpressionPrinter
 
 PRELUDE = """\
@@ -124,7 +127,25 @@ class KernelPrinter(ExpressionPrinter):
             case kc.Reassociate(body):
                 self.line("{ REASSOCIATE")
                 self.block(body)
+            case kc.Unrolled() | kc.Chosen():
+                self.when_built(statement)
+                return
         self.line("}")
+
+    def when_built(self, statement: kc.Unrolled | kc.Chosen) -> None:
+        match statement:
+            case kc.Unrolled(index, count, body):
+                name = self.names.text(Name(index.base, index.tag))
+                self.line(f"$for {name} < {self.static(count)}")
+                self.names.call(index, f"${{{name}}}")
+                self.block(body)
+            case kc.Chosen(condition, then, otherwise):
+                self.line(f"$if {self.static(condition)}")
+                self.block(then)
+                if otherwise.statements:
+                    self.line("$else")
+                    self.block(otherwise)
+        self.line("$end")
 
     def head(self, loop: kc.For) -> str:
         name = self.primary(loop.variable)
@@ -179,6 +200,10 @@ class KernelPrinter(ExpressionPrinter):
 
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""
+        self.names.reserve(_MACROS)
+        for text, constant in macros_of(kernel):
+            self.names.reserve([text])
+            self.names.call(constant.name, text)
         parameters = ["__global int *failure"]
         for parameter in kernel.parameters:
             parameters.append(self.parameter(parameter, kernel.fresh))
@@ -250,6 +275,10 @@ def has_barrier(block: kc.Block) -> bool:
                 inner = (statement.body,)
             case kc.Branch(_, then, otherwise):
                 inner = (then,) if otherwise is None else (then, otherwise)
+            case kc.Unrolled(_, _, body):
+                inner = (body,)
+            case kc.Chosen(_, then, otherwise):
+                inner = (then, otherwise)
             case _:
                 continue
         if any(has_barrier(b) for b in inner):
@@ -264,6 +293,25 @@ def kernel_text(kernel: kc.Kernel) -> str:
     if "atom_" in text:
         head += LONG_ATOMICS
     return head + text
+
+
+def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
+    """The macro that stands for each build constant: `main.map_map.block_rows` is
+    BLOCK_ROWS."""
+    found: dict[str, kc.BuildConstant] = {}
+    for constant in kernel.constants:
+        last = constant.parameter.name.rpartition(".")[2]
+        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in last).upper()
+        base = base if base[:1].isalpha() else f"SIZE_{base}"
+        text, number = base, 1
+        while text in found or text in _MACROS:
+            number += 1
+            text = f"{base}_{number}"
+        found[text] = constant
+    return list(found.items())
+
+
+_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM"})
 
 
 def parameter_types(kernel: kc.Kernel) -> tuple[str, ...]:

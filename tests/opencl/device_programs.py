@@ -26,6 +26,13 @@ def entry(sizes: int, parameters: str, results: str) -> str:
     return f'entry "main" = main sizes {sizes} ({given}) -> ({made})\n'
 
 
+def load_ir(
+    text: str, schedule: str, parameters: Mapping[str, int] | None = None
+) -> Any:
+    """Printed Kernels IR on the device: lowered as it stands, without any pass."""
+    return load(parse_program(text), schedule, parameters)
+
+
 def load(
     program: Program, schedule: str, parameters: Mapping[str, int] | None = None
 ) -> Any:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import atexit
 import hashlib
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import device as _device
 from minifut.opencl.runtime.describe import DTYPES, Kernel
+from minifut.opencl.runtime.templates import expanded
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -46,7 +49,14 @@ class Launcher:
         "kernel",
     )
 
-    def __init__(self, session: Session, kernel: Kernel, prelude: str, options: str):
+    def __init__(
+        self,
+        session: Session,
+        kernel: Kernel,
+        prelude: str,
+        options: str,
+        constants: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.kernel = kernel
         self._session = session
         self._queue = session.queue
@@ -54,8 +64,7 @@ class Launcher:
         local = kernel.local
         self._local = (local,) if isinstance(local, int) else local
         self._width = local if isinstance(local, int) else 0
-        text = kernel.text or ""
-        self._build = (prelude + text, options)
+        self._build = (prelude, options, constants)
         self._enqueue: Any = self._first
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
@@ -96,7 +105,9 @@ class Launcher:
         if self._enqueue != self._first:
             return self._enqueue
         cl = self._session.cl
-        text, options = self._build
+        prelude, options, constants = self._build
+        text = prelude + expanded(self.kernel.text or "", constants)
+        options = " ".join((options, *[f"-D{m}={v}" for m, v in constants.items()]))
         program = _build(self._session, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import Parameter
 
 
+LOCAL_MEMORY = "device.local_memory"
+"""the parameter that stands for the bytes of local memory of the device"""
+
+
 def parameter_values(
-    table: Sequence[Parameter], kind: str, wanted: Mapping[str, int]
+    table: Sequence[Parameter],
+    kind: str,
+    wanted: Mapping[str, int],
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> list[int]:
-    """The value of each parameter: the wanted one, or the default for the device.
+    """The value of each parameter: the wanted one, or the default for the device; for
+    those of kind "limit" what the device has.
 
     Unknown names and values out of bounds are errors that say what would do.
     """
@@ -21,7 +30,8 @@ def parameter_values(
         if name not in names:
             raise UsageError(_unknown(name, names))
         _check_bounds(table[names.index(name)], value)
-    return [int(wanted.get(p.name, p.defaults.get(kind, 1))) for p in table]
+    known = {**wanted, **limits}
+    return [int(known.get(p.name, p.defaults.get(kind, 1))) for p in table]
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
@@ -34,6 +44,8 @@ def _unknown(name: str, names: Sequence[str]) -> str:
 
 
 def _check_bounds(parameter: Parameter, value: int) -> None:
+    if parameter.kind == "limit":
+        raise UsageError(f"'{parameter.name}' is a limit of the device, not to be set")
     if isinstance(value, bool) or not isinstance(value, int):
         raise UsageError(f"parameter '{parameter.name}' must be an integer: {value!r}")
     if parameter.bounds is not None:

@@ -15,7 +15,7 @@ from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.kernels import Launcher
-from minifut.opencl.runtime.parameters import parameter_values
+from minifut.opencl.runtime.parameters import LOCAL_MEMORY, parameter_values
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
@@ -96,8 +96,7 @@ class Instance:
         self.queue = session.queue
         self._wanted: dict[str, int] = {}
         self._seen: list[Comparison] | None = None
-        kind = session.device.kind
-        values = parameter_values(program.parameters, kind, parameters)
+        values = self._values(parameters)
         launchers = tuple(self._launcher(k, values) for k in program.kernels)
         self.run = Run(session, launchers, values, program.failures)
         self._wanted = dict(parameters)
@@ -126,8 +125,7 @@ class Instance:
         built again."""
         program = self.program
         wanted = {**self._wanted, **parameters}
-        kind = self.session.device.kind
-        values = parameter_values(program.parameters, kind, wanted)
+        values = self._values(wanted)
         old = self.run.parameters
         changed = {
             i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
@@ -157,11 +155,16 @@ class Instance:
                 return TimedCall(run, self.session, program, entry, arguments)
         raise unknown_entry(name, list(self.entries))
 
+    def _values(self, wanted: Mapping[str, int]) -> list[int]:
+        device = self.session.device
+        limits = {LOCAL_MEMORY: device.local_memory}
+        return parameter_values(self.program.parameters, device.kind, wanted, limits)
+
     def _launcher(self, kernel: Kernel, values: list[int]) -> Launcher:
-        macros = [f"-D{macro}={values[index]}" for macro, index in kernel.macros]
-        options = " ".join((*self.program.options, *macros))
+        constants = {macro: values[index] for macro, index in kernel.macros}
         prelude = FAILURE_TEXT + self.program.prelude
-        return Launcher(self.session, kernel, prelude, options)
+        options = " ".join(self.program.options)
+        return Launcher(self.session, kernel, prelude, options, constants)
 
     def _evaluate_constants(self, constants: Callable[[Run], tuple[Any, ...]]) -> None:
         self.session.recover()
