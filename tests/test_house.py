@@ -83,11 +83,13 @@ def test_no_file_outgrows_its_idea() -> None:
 
 
 def test_no_function_is_over_eighty_lines() -> None:
+    """The docstring of a rule holds its examples and is not counted."""
     long = {}
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
+                lines -= (ast.get_docstring(node, clean=False) or "").count("\n")
                 if lines > 80:
                     long[f"{path.relative_to(ROOT)}:{node.name}"] = lines
     assert not long
