@@ -21,11 +21,19 @@ from minifut.passes.flatten.driver import (
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
+from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.simplify.driver import simplify
 
 INLINE = Pass(
     "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
+)
+LOOP_OVER_RECURSION = Pass(
+    "loop-over-recursion",
+    loop_over_recursion,
+    SOACS,
+    SOACS,
+    "turn SOACs that call recursive functions into loops of the host",
 )
 SIMPLIFY = Pass(
     "simplify", simplify, SOACS, SOACS, "fold, share, hoist and drop what is not needed"
@@ -56,6 +64,7 @@ SEQUENTIALISE = Pass(
 )
 
 ALL_PASSES: tuple[Pass, ...] = (
+    LOOP_OVER_RECURSION,
     INLINE,
     SIMPLIFY,
     FUSE,
@@ -69,7 +78,9 @@ ALL_PASSES: tuple[Pass, ...] = (
 )
 
 DEFAULT: tuple[Pass, ...] = (
-    # first, so that what follows sees producers and consumers in one body
+    # first, since all that is called inside a SOAC is for kernels from then on
+    LOOP_OVER_RECURSION,
+    # early, so that what follows sees producers and consumers in one body
     INLINE,
     # so that sizes are equal where they can be, and checks stand outside of nests
     SIMPLIFY,
