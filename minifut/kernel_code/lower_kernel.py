@@ -11,7 +11,7 @@ done raises `NotInKernel`, and the host runs the points one after the other inst
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.ir import core, kernels
@@ -236,12 +236,17 @@ class KernelBuilder(CodeBuilder):
 
     # --- statements -------------------------------------------------------------------
 
-    def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
-        """Lower statements in order."""
+    def rules(self) -> Mapping[type, Any]:
+        """What lowers each expression; see `thread_code`."""
         from minifut.kernel_code.thread_code import RULES
 
+        return RULES
+
+    def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
+        """Lower statements in order."""
+        rules = self.rules()
         for statement in statements:
-            rule = RULES.get(type(statement.exp))
+            rule = rules.get(type(statement.exp))
             if rule is None:
                 raise NotInKernel(f"{type(statement.exp).__name__} in a thread")
             rule(self, statement, statement.exp)

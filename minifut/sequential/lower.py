@@ -9,6 +9,9 @@ reads sizes and offsets and copies the results out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from minifut.errors import UsageError
 from minifut.ir import core
 from minifut.ir.core import Program
@@ -55,9 +58,39 @@ class SequentialBuilder(KernelBuilder):
         self.thread = (kc.Literal(0, kc.LONG), ONE)
         self.repeatable = True
         self.first_capacity = FIRST_CAPACITY
+        self.parameters_read: set[Name] = set()
+        self.head: list[kc.Statement] = []
+        self.turned: dict[tuple[Array, tuple[int, ...]], Array] = {}
 
     def is_of_host(self, size: Size) -> bool:
         return size.as_constant is not None
+
+    def rules(self) -> Mapping[type, Any]:
+        return {**super().rules(), core.Rearrange: _rearrange}
+
+    def turned_parameter(self, array: Array, permutation: tuple[int, ...]) -> Array:
+        """A parameter's transposition, made once before everything else."""
+        found = self.turned.get((array, permutation))
+        if found is None:
+            saved, self.statements = self.statements, self.head
+            view = array.rearrange(permutation)
+            found = self.new_array(array.memory.element, view.shape, "turned")
+            self.copy(found, view)
+            self.statements = saved
+            self.turned[array, permutation] = found
+        return found
+
+
+def _rearrange(k: SequentialBuilder, stm: core.Stm, exp: core.Rearrange) -> None:
+    """A view, except for parameters that would be read across their rows: large
+    matrices come as such, and inner loops over columns are several times as slow."""
+    array = k.array(exp.array)
+    innermost = exp.permutation[-1] == array.rank - 1
+    if array.memory.name in k.parameters_read and array.is_whole and not innermost:
+        made = k.turned_parameter(array, exp.permutation)
+    else:
+        made = array.rearrange(exp.permutation)
+    k.bind(stm.pattern[0].name, made)
 
 
 def lower_sequential(program: Program) -> LoweredProgram:
@@ -127,6 +160,7 @@ def _function(
     for arena in k.arenas.values():
         # Made here, so that it outlives the loop that launches again with more.
         host.emit(kc.Allocate(arena.memory, ONE))
+    k.statements[:0] = k.head
     host.launch(k, ONE, 1, fresh=True)
     for number, (result, output) in enumerate(
         zip(function.results, outputs, strict=True)
@@ -143,7 +177,11 @@ def _function(
 def _keep_arguments(k: SequentialBuilder, function: core.Function) -> None:
     """Copies of what the program may write, since the kernel may have to run again."""
     for parameter in function.parameters:
-        if parameter.unique and isinstance(parameter.type, ArrayType):
+        if not isinstance(parameter.type, ArrayType):
+            continue
+        if not parameter.unique:
+            k.parameters_read.add(parameter.name)
+        else:
             given = k.array(parameter.name)
             made = k.arena_array(given.memory.element, given.shape, "own")
             k.copy(made, given)

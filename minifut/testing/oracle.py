@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
     from minifut.program import EntryPoint, Program
 
-STEPS = 1_000_000
-"""of the interpreter, which does some 500,000 in a second"""
+STEPS = 400_000
+"""of the interpreter, which does 100,000 to 500,000 in a second"""
 LARGEST_INTERPRETED = 64 << 20
 """bytes of input; more is given to the sequential kernel at once"""
 LONG = 0.5

@@ -30,10 +30,10 @@ class Steps:
 
     def take_lanes(self, count: int) -> None:
         """Use what evaluating so many points at once amounts to."""
-        self.take(1 + count // LANES_OF_A_STEP)
+        self.take(STEPS_OF_LANES + count // LANES_OF_A_STEP)
 
 
-LANES_OF_A_STEP = 64
+STEPS_OF_LANES, LANES_OF_A_STEP = 4, 64
 
 
 def fail(
