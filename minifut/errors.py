@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 
 LONGEST_LINE = 160
 """Characters of a source line that an error shows."""
+MOST_SHOWN = 10
+"""Errors of one program that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class CompileError(MinifutError):
     """The program is wrong.
 
     `message` may have several lines; `hint` says what to do; `anchor` names the entry
-    in the error index of the documentation.
+    in the error index of the documentation. `others` are further errors of the same
+    program, after this one.
     """
 
     def __init__(
@@ -106,8 +109,18 @@ class CompileError(MinifutError):
         self.message = message
         self.hint = hint
         self.anchor = anchor
+        self.others: tuple[CompileError, ...] = ()
 
     def __str__(self) -> str:
+        if not self.others:
+            return self.text()
+        errors = (self, *self.others)
+        shown = [error.text() for error in errors[:MOST_SHOWN]]
+        more = ", the first ones are shown" if len(errors) > MOST_SHOWN else ""
+        return "\n\n".join((*shown, f"{len(errors)} errors{more}"))
+
+    def text(self) -> str:
+        """This error alone, as a user reads it."""
         parts = []
         if self.location is not None:
             parts.append(f"{self.location}: error: {self.message}")

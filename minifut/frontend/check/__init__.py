@@ -1,8 +1,8 @@
 """The type checker: from syntax to annotated syntax.
 
 `check_program(source)` parses a program and what it imports, infers all types and sizes
-and writes them into the *checked* slots of the syntax tree. It raises `CompileError` at
-the first fault. What later stages find there:
+and writes them into the *checked* slots of the syntax tree. It raises a `CompileError`,
+with the faults of other declarations in it. What later stages find in the tree:
 
 names       every bound name has a unique `Name` (`name_resolved`); `Var.name_resolved`
             refers to it. In `r.x` (a variable written with qualifiers) `Var.fields`
@@ -155,12 +155,7 @@ def check_program(
             lambda path, location: files.load(source.name, path, location),
         )
         checker.is_main = True
-        checker.body(program.declarations)
-    except CompileError as fault:
-        for warning in context.warnings:
-            if "Defaulting" in warning:
-                fault.message += f"\nNote: {warning.splitlines()[0]}"
-        raise
+        checker.program(program.declarations)
     except RecursionError:
         raise CompileError(
             None,

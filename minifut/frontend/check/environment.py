@@ -18,8 +18,10 @@ from minifut.frontend.types import (
     Scheme,
     SizeVar,
     has_unique,
+    is_size,
     map_type,
 )
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend.check.prelude import Prelude
     from minifut.frontend.types import Type
-    from minifut.names import Name, NameSource
+    from minifut.names import NameSource
 
 Parameters: TypeAlias = "tuple[tuple[Name, str], ...]"
 
@@ -169,6 +171,31 @@ class Context:
     """type parameters of built-in operators: which scalar types they range over"""
     warnings: list[str] = field(default_factory=list)
     consumption: ConsumptionChecker = field(default_factory=ConsumptionChecker)
+
+    paths: dict[Name, str] = field(default_factory=dict)
+    """how to write an abstract type outside of its module: `m.t`"""
+
+    def note_paths(self, module: str, found: Signature) -> None:
+        """The abstract types of a module get the names that they have outside."""
+        for name, (path, _) in found.abstract.items():
+            self.paths.setdefault(name, ".".join((module, *path)))
+
+    def readable(self, type_: Type) -> Type:
+        """A type whose abstract types show from which module they are."""
+        if not self.paths:
+            return type_
+
+        def on_type(term: Type) -> Type | None:
+            if isinstance(term, Named) and term.name in self.paths:
+                path = Name(self.paths[term.name], term.name.tag)
+                arguments = tuple(
+                    a if is_size(a) else self.readable(a)  # type: ignore[arg-type]
+                    for a in term.arguments
+                )
+                return Named(path, arguments, term.lifted, term.unique)
+            return None
+
+        return map_type(type_, on_type, lambda size: size)
 
     def warn(self, location: Location, message: str) -> None:
         """Note something dubious."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.check.declared_types import type_declaration
 from minifut.frontend.check.definitions import check_definition
@@ -20,6 +21,7 @@ from minifut.frontend.check.matching import (
     match_module,
 )
 from minifut.frontend.check.messages import error
+from minifut.frontend.check.recovery import Faults
 from minifut.frontend.check.signatures import (
     copy_signature,
     duplicate,
@@ -56,9 +58,27 @@ class Checker:
 
     # --- declarations -------------------------------------------------------------
 
+    def program(self, declarations: tuple[syntax.Declaration, ...]) -> None:
+        """Check the declarations of the main file, past those that have faults."""
+        faults = Faults(self.context)
+        faults.found += _duplicates(declarations)
+        for declaration in declarations:
+            if faults.is_lost or faults.depends(declaration):
+                continue
+            mark = self.scope.mark()
+            try:
+                self.scope.open(self.declaration(declaration))
+                faults.passed(declaration)
+            except CompileError as fault:
+                self.scope.restore(mark)
+                self.depth, self._abstract = 0, {}
+                faults.add(declaration, fault)
+        faults.report()
+
     def body(self, declarations: tuple[syntax.Declaration, ...]) -> Structure:
         """Check declarations in order; what they define for others."""
-        _refuse_duplicates(declarations)
+        for fault in _duplicates(declarations):
+            raise fault
         structure = Structure()
         for declaration in declarations:
             defined = self.declaration(declaration)
@@ -120,6 +140,7 @@ class Checker:
         )
         self.depth -= 1
         self.scope.restore(mark)
+        self.context.note_paths(node.name, found)
         for parameter in reversed(parameters):
             found = Signature({}, Functor(parameter, found, node.name))
         return found.module
@@ -128,6 +149,7 @@ class Checker:
         signature = evaluate_signature(self.context, self.scope, node.signature)
         self.scope.bind_module(node.name, signature.module)
         node.checked_signature = signature
+        self.context.note_paths(node.name, signature)
         return signature
 
     def _ascribed(
@@ -260,7 +282,8 @@ def _directed(old: Name, new: Name, is_taken: bool) -> tuple[Name, Name]:
     return (old, new) if is_taken else (new, old)
 
 
-def _refuse_duplicates(declarations: tuple[syntax.Declaration, ...]) -> None:
+def _duplicates(declarations: tuple[syntax.Declaration, ...]) -> list[CompileError]:
+    found = []
     seen: dict[tuple[str, str], Location] = {}
     for node in declarations:
         match node:
@@ -276,4 +299,5 @@ def _refuse_duplicates(declarations: tuple[syntax.Declaration, ...]) -> None:
                 continue
         before = seen.setdefault(key, node.location)
         if before is not node.location:
-            raise duplicate(*key, node.location, before)
+            found.append(duplicate(*key, node.location, before))
+    return found

@@ -30,7 +30,7 @@ from minifut.frontend.types import Named, Scheme, SizeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minifut.errors import Location
+    from minifut.errors import CompileError, Location
     from minifut.frontend.check.environment import Context, Module, Scope
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.names import Name
@@ -153,7 +153,9 @@ def _add(structure: Structure, more: Structure) -> None:
     structure.signatures.update(more.signatures)
 
 
-def duplicate(space: str, name: str, location: Location, before: Location) -> Exception:
+def duplicate(
+    space: str, name: str, location: Location, before: Location
+) -> CompileError:
     """The error for two definitions of one name."""
     return error(
         location,

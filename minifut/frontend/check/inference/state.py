@@ -75,7 +75,7 @@ class Inference:
         return self.solver.finish(type_)
 
     def show(self, type_: Type) -> str:
-        return show(type_, self.solver.finish)
+        return show(type_, lambda t: self.context.readable(self.solver.finish(t)))
 
     # --- equality of types ------------------------------------------------------
 

@@ -168,7 +168,8 @@ class Sizing:
 
     def show(self, type_: Type) -> str:
         """A type for a message."""
-        return show(map_type(self.normal_type(type_), _scalars, self._named))
+        whole = map_type(self.normal_type(type_), _scalars, self._named)
+        return show(self.context.readable(whole))
 
     def show_size(self, size: Size) -> str:
         return show_size(self._named(self.normal(size)))
