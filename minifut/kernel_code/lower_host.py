@@ -44,7 +44,8 @@ SEGMENTED: dict[tuple[type, str], str] = {
     (kernels.SegHist, "cpu"): "seghist_cpu",
     (kernels.SegHist, "gpu"): "seghist_gpu",
 }
-"""the module whose `lower` does it"""
+"""the module whose `lower` does it at the level of the grid; at that of groups it is
+`group_cpu` or `group_gpu`"""
 
 
 class HostBuilder:
@@ -275,6 +276,8 @@ class HostBuilder:
         exp: Any = statement.exp
         mark = len(self.statements), len(self.program.kernels)
         module = SEGMENTED[type(exp), self.schedule]
+        if exp.level == kernels.GROUP:
+            module = f"group_{self.schedule}"
         try:
             lower = import_module(f"minifut.kernel_code.{module}").lower
             lower(self, statement.pattern, exp)

@@ -138,18 +138,20 @@ class KernelBuilder(CodeBuilder):
 
     # --- memory -----------------------------------------------------------------------
 
+    def is_small(self, element: ScalarType, count: Size) -> bool:
+        """Whether so many elements are few enough for private memory."""
+        known = (count * element.bytes).as_constant
+        one, all_ = SMALL[self.host.schedule]
+        return known is not None and known <= one and self.private_bytes + known <= all_
+
     def new_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:
         """Memory of this thread: private if small, else its part of scratch memory."""
         count = product(shape)
-        known = count.as_constant
-        one, all_ = SMALL[self.host.schedule]
-        if known is not None:
-            nbytes = known * element.bytes
-            if nbytes <= one and self.private_bytes + nbytes <= all_:
-                self.private_bytes += nbytes
-                return self.private_array(element, shape, base)
+        if self.is_small(element, count):
+            self.private_bytes += (count * element.bytes).as_constant or 0
+            return self.private_array(element, shape, base)
         if not self.is_of_host(count):
             return self.arena_array(element, shape, base)
         if self.thread is None:

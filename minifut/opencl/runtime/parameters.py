@@ -9,7 +9,6 @@ from types import MappingProxyType
 from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import Parameter
 
-
 LOCAL_MEMORY = "device.local_memory"
 """the parameter that stands for the bytes of local memory of the device"""
 

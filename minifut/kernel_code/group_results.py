@@ -1,0 +1,116 @@
+"""What the groups of a `SegMap` give back, under the CPU schedule.
+
+returns x                     out[g] = x, a scalar or an array
+tile t of (n by s, m by u)    out[g * s + i, h * u + j] = t[i, j]     where inside
+regtile t of (n by b by r)    out[(g * b + i) * r + j] = t[i, j]      where inside
+"""
+
+from __future__ import annotations
+
+from minifut.ir import kernels
+from minifut.ir.core import Param
+from minifut.ir.sizes import ZERO, Size, maximum, minimum
+from minifut.ir.types import ArrayType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code import segmap
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lower_host import HostBuilder
+from minifut.kernel_code.lower_kernel import KernelBuilder
+
+
+def output_of(
+    host: HostBuilder,
+    bound: Param,
+    result: kernels.KernelResult,
+    space: kernels.SegSpace,
+) -> Array:
+    """The memory of a result."""
+    if isinstance(result, kernels.Returns | kernels.WriteReturns):
+        return segmap.output_of(host, bound, result, space)
+    assert isinstance(bound.type, ArrayType)
+    return host.allocate(bound.type.element, host.shape(bound.type), bound.name.base)
+
+
+def finish_group(
+    k: KernelBuilder,
+    body: kernels.KernelBody,
+    outputs: list[Array],
+    at: tuple[kc.Expression, ...],
+) -> None:
+    """The statements of a group, then its results where they belong."""
+    indices = tuple(k.as_size(index) for index in at)
+    k.statements_of(body.statements)
+    for result, output in zip(body.result, outputs, strict=True):
+        match result:
+            case kernels.Returns(value):
+                k.write(output, indices, k.atom(value))
+            case kernels.WriteReturns(_, _, writes):
+                for where, value in writes:
+                    segmap.write_if_inside(k, output, where, value)
+            case kernels.TileReturns(dimensions, tile):
+                totals = tuple(k.resolve(total) for total, _ in dimensions)
+                sizes = tuple(k.resolve(size) for _, size in dimensions)
+                write_tile(k, output, k.array(tile), indices, totals, sizes)
+            case kernels.RegTileReturns(blocked, tile):
+                totals = tuple(k.resolve(total) for total, _, _ in blocked)
+                registers = tuple(k.resolve(size) for _, _, size in blocked)
+                blocks = tuple(k.resolve(size) for _, size, _ in blocked)
+                array = k.array(tile)
+                write_register_tiles(
+                    k, output, array, indices, totals, blocks, registers
+                )
+
+
+def write_tile(
+    k: KernelBuilder,
+    output: Array,
+    tile: Array,
+    indices: tuple[Size, ...],
+    totals: tuple[Size, ...],
+    sizes: tuple[Size, ...],
+) -> None:
+    """The part of a tile that lies inside the totals."""
+    starts = [index * size for index, size in zip(indices, sizes, strict=True)]
+    inside = tuple(
+        minimum(size, total - start)
+        for size, total, start in zip(sizes, totals, starts, strict=True)
+    )
+
+    def visit(at: tuple[Size, ...]) -> None:
+        where = tuple(start + i for start, i in zip(starts, at, strict=True))
+        k.write(output, where, k.read(tile, at))
+
+    k.each(inside, visit)
+
+
+def write_register_tiles(
+    k: KernelBuilder,
+    output: Array,
+    tile: Array,
+    indices: tuple[Size, ...],
+    totals: tuple[Size, ...],
+    blocks: tuple[Size, ...],
+    registers: tuple[Size, ...],
+) -> None:
+    """The parts of the register tiles of all threads that lie inside the totals."""
+
+    def threads(at: tuple[Size, ...]) -> None:
+        starts = [
+            (index * block + i) * register
+            for index, block, register, i in zip(
+                indices, blocks, registers, at, strict=True
+            )
+        ]
+        inside = tuple(
+            maximum(ZERO, minimum(register, total - start))
+            for register, total, start in zip(registers, totals, starts, strict=True)
+        )
+        mine = tile.row(at)
+
+        def visit(element: tuple[Size, ...]) -> None:
+            where = tuple(s + i for s, i in zip(starts, element, strict=True))
+            k.write(output, where, k.read(mine, element))
+
+        k.each(inside, visit)
+
+    k.each(blocks, threads)
