@@ -77,7 +77,11 @@ class WriteReturns:
 @node
 class TileReturns:
     """Each group returns a tile: per dimension its total size and the tile's size.
-    Parts beyond the total are not written."""
+    Parts beyond the total are not written.
+
+    A dimension of which each group has one element (`total by 1`, the batches of a
+    batched product) is no dimension of the tile.
+    """
 
     dimensions: tuple[tuple[Size, Size], ...]
     tile: Name
@@ -90,7 +94,8 @@ class RegTileReturns:
 
     `tile` is what the group holds: [block]..[register].. with all block sizes first, so
     that thread (i, j) has the tile `tile[i, j]`; in a dimension, register r of thread i
-    is element i * register size + r of the group's stretch.
+    is element i * register size + r of the group's stretch. A dimension of which each
+    group has one element (`total by 1 by 1`) is no dimension of `tile`.
     """
 
     dimensions: tuple[tuple[Size, Size, Size], ...]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels, soacs
 from minifut.ir.core import Atom, DimSlice, Param, Stm
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import BOOL, I64, Type, array_of, element_of, row_type
 from minifut.ir.typing import sliced_shape, type_of
 from minifut.ir.verify import instantiate, require
@@ -300,11 +300,12 @@ def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> No
                 value = _slice(v, array, indices)
                 _is(v, written, value, "a written value")
         case kernels.TileReturns(dimensions, tile):
-            shape = tuple(size for _, size in dimensions)
+            shape = tuple(size for _, size in dimensions if size != ONE)
             _is(v, tile, array_of(element_of(type_), shape), "the tile")
         case kernels.RegTileReturns(dimensions, tile):
-            blocks = tuple(block for _, block, _ in dimensions)
-            registers = tuple(register for _, _, register in dimensions)
+            sizes = [(b, r) for _, b, r in dimensions if (b, r) != (ONE, ONE)]
+            blocks = tuple(block for block, _ in sizes)
+            registers = tuple(register for _, register in sizes)
             wanted = array_of(element_of(type_), blocks + registers)
             _is(v, tile, wanted, "the register tiles")
 

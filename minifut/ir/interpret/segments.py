@@ -144,7 +144,8 @@ def assemble_tiles(
             for i, s, t in zip(at, sizes, totals, strict=True)
         )
         shape = made[where].shape
-        made[where] = tile[tuple(slice(0, n) for n in shape)]
+        whole = np.asarray(tile).reshape(sizes)
+        made[where] = whole[tuple(slice(0, n) for n in shape)]
     return made
 
 
@@ -161,7 +162,8 @@ def assemble_register_tiles(
     rank = len(totals)
     order = [axis for i in range(rank) for axis in (i, rank + i)]
     sizes = tuple(b * r for b, r in zip(blocks, registers, strict=True))
-    flat = [np.asarray(t).transpose(order).reshape(sizes) for t in tiles]
+    full = [np.asarray(t).reshape(blocks + registers) for t in tiles]
+    flat = [tile.transpose(order).reshape(sizes) for tile in full]
     return assemble_tiles(flat, space, totals, sizes, name)
 
 

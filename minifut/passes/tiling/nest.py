@@ -1,0 +1,120 @@
+"""What a kernel's body is made of, seen from tiling: statements before, redomaps, what
+each of them reads, and on which dimensions that depends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from minifut.ir.core import Index, Iota, Stm
+from minifut.ir.kernels import SegMap
+from minifut.ir.scope import Scope, array_type
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import free_names
+from minifut.ir.types import ArrayType, element_of, shape_of
+from minifut.names import Name
+from minifut.passes.tiling.parameters import Footprint
+
+Dimensions = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Something that a redomap reads at each step: the dimensions it varies with
+    (besides the common one), and the bytes of an element."""
+
+    array: Name
+    dimensions: Dimensions
+    bytes: int
+
+
+def redomaps_of(kernel: SegMap) -> list[tuple[Stm, Screma]]:
+    """The redomaps directly in the body."""
+    return [
+        (s, s.exp)
+        for s in kernel.body.statements
+        if isinstance(s.exp, Screma) and s.exp.is_redomap
+    ]
+
+
+class Variance:
+    """On which dimensions of a kernel each name of its body depends."""
+
+    def __init__(self, kernel: SegMap) -> None:
+        self.known: dict[Name, Dimensions] = {
+            index: frozenset({position})
+            for position, index in enumerate(kernel.space.indices)
+        }
+        for statement in kernel.body.statements:
+            self.add(statement)
+
+    def add(self, statement: Stm) -> None:
+        """What a statement binds depends on all that it uses."""
+        found = self.of(free_names(statement.exp))
+        self.known.update((p.name, found) for p in statement.pattern)
+
+    def of(self, names: Iterable[Name]) -> Dimensions:
+        """The dimensions that any of the names depends on."""
+        none: Dimensions = frozenset()
+        return none.union(*[self.known.get(name, none) for name in names])
+
+
+def operands_of(
+    kernel: SegMap, variance: Variance, scope: Scope, iotas: set[Name]
+) -> list[Operand]:
+    """What the redomaps read at each step: elements of their arrays, and elements that
+    their functions read at places that depend on the step."""
+    found: list[Operand] = []
+    for _, redomap in redomaps_of(kernel):
+        stepping: set[Name] = set()
+        for parameter, array in zip(
+            redomap.function.parameters, redomap.arrays, strict=True
+        ):
+            stepping.add(parameter.name)
+            if array not in iotas:
+                bytes_ = element_of(array_type(array, scope)).bytes
+                found.append(Operand(array, variance.of((array,)), bytes_))
+        for statement in redomap.function.body.statements:
+            used = free_names(statement.exp)
+            variance.add(statement)
+            if stepping.isdisjoint(used):
+                continue
+            stepping.update(p.name for p in statement.pattern)
+            if isinstance(statement.exp, Index) and not shape_of(
+                statement.pattern[0].type
+            ):
+                bytes_ = element_of(statement.pattern[0].type).bytes
+                dimensions = variance.of(used)
+                found.append(Operand(statement.exp.array, dimensions, bytes_))
+    return found
+
+
+def iotas_of(kernel: SegMap, outside: Iterable[Stm]) -> set[Name]:
+    """Names of arrays that are sequences of numbers, which are not read at all."""
+    return {
+        s.pattern[0].name
+        for s in (*outside, *kernel.body.statements)
+        if isinstance(s.exp, Iota)
+    }
+
+
+def footprint_of(kernel: SegMap, operands: list[Operand], rank: int) -> Footprint:
+    """What decides the default sizes of tiles."""
+    redomaps = redomaps_of(kernel)
+    kept = {p.name for s, _ in redomaps for p in s.pattern}
+    returned = {getattr(r, "value", None) for r in kernel.body.result}
+    sizes = [
+        element_of(p.type).bytes
+        for s, _ in redomaps
+        for p in s.pattern
+        if not isinstance(p.type, ArrayType)
+    ]
+    widest = max([*sizes, *[o.bytes for o in operands]], default=4)
+    return Footprint(
+        operands=max([o.bytes for o in operands], default=4),
+        accumulators=sum(sizes),
+        widest=widest,
+        count=max((len(s.pattern) for s, _ in redomaps), default=1),
+        kept=not kept <= returned,
+        rank=rank,
+    )

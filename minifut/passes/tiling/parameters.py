@@ -1,0 +1,100 @@
+"""The numbers that shape tiles: names, defaults per kind of device, bounds.
+
+A group's tile has block * register elements per dimension: `block_rows` and
+`block_columns` count threads, `register_rows` and `register_columns` the elements of
+each; `block_depth` is how far the common dimension is gone through at a time.
+
+On a GPU 16 x 16 threads have 4 x 4 elements each. On a CPU one core works on the whole
+tile: 6 rows of 256 bytes are the accumulators that fit its registers, and the packed
+parts of both operands fill its second-level cache; wider elements and more accumulators
+make blocks smaller, so that all of them stay in `CPU_LOCAL_BYTES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.ir.kernels import Parameter
+
+CPU_LOCAL_BYTES = 7 << 17
+CPU_REGISTER_ROWS = 6
+CPU_REGISTER_BYTES = 256
+CPU_ROWS = 252
+CPU_COLUMNS = 512
+CPU_DEPTH = 256
+PAD = 16
+"""elements between packed rows on a CPU"""
+
+NEVER = 1 << 62
+SPLIT_DEPTH = 4096
+
+KINDS = {
+    "block_rows": ("tile_size", 1024),
+    "block_columns": ("tile_size", 1024),
+    "block_depth": ("tile_size", 4096),
+    "register_rows": ("reg_tile_size", 16),
+    "register_columns": ("reg_tile_size", 64),
+    "split_depth": ("tile_size", 1 << 30),
+}
+ROWS = ("block_rows", "register_rows")
+COLUMNS = ("block_columns", "register_columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What decides the defaults: the bytes of an element of all operands that are read
+    together, of all accumulators of a point, the widest element of all, how many
+    accumulators, and whether they outlive the loop."""
+
+    operands: int
+    accumulators: int
+    widest: int
+    count: int
+    kept: bool
+    rank: int = 2
+
+
+def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
+    """The tile parameter of that name."""
+    kind, most = KINDS[which]
+    gpu = {"split_depth": 512}.get(which, 4 if which.startswith("register") else 16)
+    if footprint.rank == 1:
+        gpu = {"block_columns": 256, "block_depth": 256, "register_columns": 1}.get(
+            which, gpu
+        )
+    cpu = {**cpu_defaults(footprint), "split_depth": SPLIT_DEPTH}[which]
+    return Parameter(f"{nest}.{which}", kind, (("cpu", cpu), ("gpu", gpu)), (1, most))
+
+
+def cpu_defaults(footprint: Footprint) -> dict[str, int]:
+    """Tile sizes for a CPU that fit its local memory."""
+    lanes = max(1, min(64, CPU_REGISTER_BYTES // footprint.widest))
+    rows = max(1, CPU_REGISTER_ROWS // footprint.count)
+    if footprint.rank == 1:
+        columns = max(1, CPU_COLUMNS // lanes)
+        return {
+            "block_columns": columns,
+            "block_depth": CPU_DEPTH,
+            "register_columns": lanes,
+        }
+    high, wide, deep = CPU_ROWS, CPU_COLUMNS, CPU_DEPTH
+    while _bytes(footprint, high, wide, deep) > CPU_LOCAL_BYTES:
+        if high > wide // 4:
+            high //= 2
+        elif deep > wide // 4:
+            deep //= 2
+        else:
+            wide //= 2
+    return {
+        "block_rows": max(1, high // rows),
+        "block_columns": max(1, wide // lanes),
+        "block_depth": deep,
+        "register_rows": rows,
+        "register_columns": lanes,
+    }
+
+
+def _bytes(footprint: Footprint, high: int, wide: int, deep: int) -> int:
+    tiles = high * (deep + PAD) + deep * wide
+    kept = high * wide * footprint.accumulators if footprint.kept else 0
+    return tiles * footprint.operands + kept

@@ -1,0 +1,157 @@
+"""Which kernels are worth tiling, and along which of their dimensions.
+
+    segmap grid (i < n, j < p) { a_i = a[i]  b_j = b[:, j]  s = redomap(m, (a_i, b_j)) }
+
+Row i of a is read again for each j, column j of b for each i. Two dimensions are tiled
+if each has an operand that varies with it and not with the other (the innermost such
+pair); else the innermost dimension alone, if some operand does not vary with it; else a
+pair in which only the columns' operand is shared, by the rows.
+
+Conditions: around the redomaps only views, scalars and checks; scalars are reduced and
+returned; the redomaps are equally long at all points of the tiled dimensions.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Loop, Stm
+from minifut.ir.kernels import GRID, Returns, SegMap
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType
+from minifut.passes.flatten.cheap import is_cheap
+from minifut.passes.tiling.marks import LECTURE, NEST, Mark, mark_of, marked
+from minifut.passes.tiling.nest import (
+    Operand,
+    Variance,
+    iotas_of,
+    operands_of,
+    redomaps_of,
+)
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+
+@rule("recognise_tiling", paper=LECTURE)
+def recognise_tiling(statement: Stm, site: Site) -> Outcome:
+    """Decide along which dimensions a kernel is tiled.
+
+    before:
+        given (n: i64, m: i64, p: i64, a: [n][m]f32, b: [m][p]f32)
+        #[nest(main.map_map_redomap)] let c: [n][p]f32 =
+          segmap grid (i < n, j < p) -> (f32) {
+            let row: [m]f32 = a[i]
+            let column: [m]f32 = b[0i64 :+ m by 1i64, j]
+            let s: f32 = redomap(m, (row, column),
+              reduce(\\(u: f32, v: f32) -> (f32) {
+                let w: f32 = add_f32(u, v)
+                return w
+              }, (0f32)),
+              \\(x: f32, y: f32) -> (f32) {
+                let z: f32 = mul_f32(x, y)
+                return z
+              })
+            return returns s
+          }
+    after:
+        #[tile(main.map_map_redomap, 0, 1)] let c: [n][p]f32 =
+          segmap grid (i < n, j < p) -> (f32) {
+            let row: [m]f32 = a[i]
+            let column: [m]f32 = b[0i64 :+ m by 1i64, j]
+            let s: f32 = redomap(m, (row, column),
+              reduce(\\(u: f32, v: f32) -> (f32) {
+                let w: f32 = add_f32(u, v)
+                return w
+              }, (0f32)),
+              \\(x: f32, y: f32) -> (f32) {
+                let z: f32 = mul_f32(x, y)
+                return z
+              })
+            return returns s
+          }
+    declines: every operand varies with every dimension
+        given (n: i64, m: i64, a: [n][m]f32)
+        #[nest(main.map_redomap)] let c: [n]f32 = segmap grid (i < n) -> (f32) {
+          let row: [m]f32 = a[i]
+          let s: f32 = redomap(m, (row),
+            reduce(\\(u: f32, v: f32) -> (f32) {
+              let w: f32 = add_f32(u, v)
+              return w
+            }, (0f32)),
+            \\(x: f32) -> (f32) {
+              return x
+            })
+          return returns s
+        }
+    """
+    kernel, mark = statement.exp, mark_of(statement, NEST)
+    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+        return None
+    if not redomaps_of(kernel):
+        return Declined("there is no reduction in the threads")
+    reason = unfit_results(kernel) or unfit_body(kernel)
+    if reason:
+        return Declined(reason)
+    variance = Variance(kernel)
+    iotas = iotas_of(kernel, site.definitions.values())
+    operands = operands_of(kernel, variance, site.scope, iotas)
+    dimensions = chosen_dimensions(len(kernel.space.sizes), operands)
+    if not dimensions:
+        return Declined("every operand varies with every dimension")
+    tiled = frozenset(dimensions)
+    for _, redomap in redomaps_of(kernel):
+        if variance.of(redomap.width.names()) & tiled:
+            return Declined("a reduction is not equally long at all points")
+    return (marked(statement, Mark(mark.nest, dimensions)),)
+
+
+def unfit_results(kernel: SegMap) -> str:
+    """Why the results cannot be tiles, or nothing."""
+    if not all(isinstance(r, Returns) for r in kernel.body.result):
+        return "a point does not return its own element"
+    if any(isinstance(type_, ArrayType) for type_ in kernel.types):
+        return "a point returns an array"
+    return ""
+
+
+def unfit_body(kernel: SegMap) -> str:
+    """Why the body cannot be taken apart, or nothing."""
+    for statement in kernel.body.statements:
+        exp = statement.exp
+        if isinstance(exp, Screma):
+            reason = _unfit_redomap(statement, exp)
+            if reason:
+                return reason
+        elif not is_cheap(statement):
+            return f"beside the reductions there is a {type(exp).__name__.lower()}"
+    return ""
+
+
+def _unfit_redomap(statement: Stm, exp: Screma) -> str:
+    if "sequential" in statement.attributes:
+        return "the reduction is to be left alone"
+    if exp.scans:
+        return "a scan needs its elements in order"
+    if any(isinstance(p.type, ArrayType) for p in statement.pattern):
+        return "arrays are reduced or returned beside the reduction"
+    types = [p.type for p in exp.function.parameters]
+    if any(isinstance(type_, ArrayType) for type_ in types):
+        return "the elements that are reduced come from whole rows"
+    for inner in (exp.function, *[r.operator for r in exp.reduces]):
+        if any(isinstance(n, (Loop, *SOAC_EXPRESSIONS)) for n in walk(inner)):
+            return "there is a loop in each step of the reduction"
+    return ""
+
+
+def chosen_dimensions(rank: int, operands: list[Operand]) -> tuple[int, ...]:
+    """Rows and columns, or columns alone, or nothing."""
+    sets = [operand.dimensions for operand in operands]
+    pairs = [(r, c) for c in reversed(range(rank)) for r in reversed(range(c))]
+    for rows, columns in pairs:
+        apart = [s for s in sets if (rows in s) != (columns in s)]
+        if any(rows in s for s in apart) and any(columns in s for s in apart):
+            return rows, columns
+    if any(rank - 1 not in s for s in sets):
+        return (rank - 1,)
+    for rows, columns in pairs:
+        if any(columns in s and rows not in s for s in sets):
+            return rows, columns
+    return ()
