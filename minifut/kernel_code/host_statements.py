@@ -179,12 +179,17 @@ HostStatement: TypeAlias = (
 
 @node
 class HostFunction:
-    """A function of the program: parameters and results are scalars and memories."""
+    """A function of the program: parameters and results are scalars and memories.
+
+    `recursion`: the number of the failure when a function that may come to call itself
+    is called too deep; None if it cannot.
+    """
 
     name: Name
     parameters: tuple[Name, ...]
     body: HostBlock
     results: tuple[Atom, ...]
+    recursion: int | None = None
 
 
 @value

@@ -7,12 +7,15 @@ may fail with is numbered from 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
+from minifut.analysis.calls import call_graph, recursive
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
+from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.free_memory import free_memory
@@ -99,7 +102,8 @@ def lower_program(program: Program, schedule: str) -> LoweredProgram:
     """Lower all functions."""
     build = ProgramBuilder(program, schedule)
     constants, names = _constants(build, program)
-    functions = [_function(build, f) for f in program.functions]
+    deep = recursive(call_graph(program))
+    functions = [_function(build, f, deep) for f in program.functions]
     return LoweredProgram(
         schedule,
         build.kernels,
@@ -112,13 +116,29 @@ def lower_program(program: Program, schedule: str) -> LoweredProgram:
     )
 
 
-def _function(build: ProgramBuilder, function: core.Function) -> kc.HostFunction:
+def _function(
+    build: ProgramBuilder, function: core.Function, deep: set[Name]
+) -> kc.HostFunction:
     host = HostBuilder(build, function.name.base)
     parameters = receive(host, function.parameters)
     host.statements_of(function.body.statements)
     results = tuple(transfer(host, value_of(host, a)) for a in function.body.result)
     body = free_memory(kc.HostBlock(tuple(host.statements)), results)
-    return kc.HostFunction(function.name, parameters, body, results)
+    recursion = _too_deep(build, function, deep) if function.name in deep else None
+    return kc.HostFunction(function.name, parameters, body, results, recursion)
+
+
+def _too_deep(build: ProgramBuilder, function: core.Function, deep: set[Name]) -> int:
+    """The failure of a recursive function, located where it recurses."""
+    places = (
+        str(node.location)
+        for node in walk(function.body)
+        if isinstance(node, core.Stm)
+        and isinstance(node.exp, core.Apply)
+        and node.exp.function in deep
+    )
+    message = f"The recursion of {function.name.base} is too deep."
+    return build.failure((message,), (), tuple(islice(places, 1)))
 
 
 def _constants(

@@ -86,10 +86,12 @@ class _Part:
         if self.lowered.constants is not None:
             functions.append(self.printer.function(self.lowered.constants, False))
             constants = self.printer.names.text(self.lowered.constants.name)
-        quiet = uses_floats("\n".join(functions))
+        around = ["quiet()"] if uses_floats("\n".join(functions)) else []
+        if any(f.recursion is not None for f in self.lowered.functions):
+            around.append("run.deep()")
         entries, wrappers = [], []
         for code in self.lowered.entries:
-            wrapper, described = self.entry(code, quiet)
+            wrapper, described = self.entry(code, around)
             wrappers.append(wrapper)
             entries.append(described)
         parameters = "".join(_parameter(p) for p in self.lowered.parameters)
@@ -132,7 +134,7 @@ class _Part:
 
     # --- entry points -----------------------------------------------------------------
 
-    def entry(self, code: EntryCode, quiet: bool) -> tuple[str, str]:
+    def entry(self, code: EntryCode, around: list[str]) -> tuple[str, str]:
         """The function that the runtime calls, and the description of the entry."""
         entry, function = code.entry, code.function
         names = self.printer.names
@@ -144,9 +146,9 @@ class _Part:
         results = [names.text(p.name) for p in function.results]
         call = f"{names.text(function.name)}({', '.join(['run', *given])})"
         left = "".join(f"{r}, " for r in results)
-        if quiet:
-            lines.append("    with quiet():")
-        indent = "        " if quiet else "    "
+        if around:
+            lines.append(f"    with {', '.join(around)}:")
+        indent = "        " if around else "    "
         lines.append(f"{indent}{left}= {call}" if left else f"{indent}{call}")
         hidden = len(results) - sum(t.leaves for t in entry.results)
         leaves = _tuple([self.leaf(p) for p in function.results[hidden:]])

@@ -207,6 +207,9 @@ class HostPrinter:
         body = self.lines if function.body.statements else []
         results = "".join(f"{self.atom(r)}, " for r in function.results)
         head = [f"def {name}({', '.join(parameters)}):"]
+        if function.recursion is not None:
+            head.append(f"    run.enter({function.recursion})")
+            body = [*body, "    run.depth -= 1"]
         if any("kernels[" in line for line in body):
             head.append("    kernels = run.kernels")
         if sees_constants and not self.used.isdisjoint(self.constants):

@@ -111,3 +111,34 @@ def test_recursion_on_the_device(name: str, schedule: str) -> None:
     for n in (0, 1, 7):
         expected = run(core, "main", [np.int64(n)])[0]
         np.testing.assert_array_equal(program.main(np.int64(n)), expected)
+
+
+DEEP = (
+    "def f (n: i64): i64 = if n == 0 then 0 else 1 + f (n - 1)\n"
+    "def g (n: i64): i64 = if n == 0 then 0 else i64.sum (map (\\i -> i + g (n - 1))"
+    " (iota 1))\n"
+    "def table = f 3000\n"
+    "entry plain (n: i64) = f n\n"
+    "entry mapped (n: i64) = map (\\i -> f (i * n)) (iota 3)\n"
+    "entry through_soacs (n: i64) = g n\n"
+    "entry constant (n: i64) = n + table\n"
+)
+
+
+@pytest.mark.parametrize(
+    "backend", ["interpreter", pytest.param("opencl", marks=pytest.mark.device)]
+)
+def test_recursion_is_deep_and_ends_with_a_place(backend: str) -> None:
+    import minifut
+
+    program = minifut.compile(DEEP, backend=backend)
+    assert program.constant(np.int64(1)) == 3001
+    assert program.plain(np.int64(20_000)) == 20_000
+    assert program.mapped(np.int64(2_000)).tolist() == [0, 2_000, 4_000]
+    for entry, place in (("plain", ":1:"), ("mapped", ":1:"), ("through_soacs", ":2:")):
+        with pytest.raises(
+            minifut.ProgramError, match="recursion of .* is too deep"
+        ) as e:
+            getattr(program, entry)(np.int64(-1))
+        assert place in e.value.backtrace[0]
+        assert program.plain(np.int64(3)) == 3

@@ -13,7 +13,6 @@ that a body of total scalar operators is evaluated for all its points at once (`
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from minifut.errors import ProgramError, UsageError
 from minifut.ir import core
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
+from minifut.ir.interpret.deep import call_deep, raised_limit, recursive_functions
 from minifut.ir.interpret.operations import Steps
 from minifut.ir.interpret.translate import translate_program
 from minifut.ir.sizes import Size
@@ -45,6 +45,7 @@ class Interpreter:
     ) -> None:
         self.program = program
         self.functions = {f.name: f for f in program.functions}
+        self._deep = recursive_functions(program)
         self._steps = None if steps is None else Steps(steps)
         self._module = translate_program(
             program, dict(parameters or {}), device_kind, self._steps
@@ -64,12 +65,12 @@ class Interpreter:
         given = match_arguments(function, found[0], arguments)
         if self._steps is not None:
             self._steps.left = self._steps.limit
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(limit, 100_000))
-        try:
-            results = self._module.call(function.name, given)
-        finally:
-            sys.setrecursionlimit(limit)
+        call = self._module.call
+        if self._deep:
+            results = call_deep(self._deep, lambda: call(function.name, given))
+        else:
+            with raised_limit():
+                results = call(function.name, given)
         existential = len(function.results) - sum(r.leaves for r in found[0].results)
         pairs = list(zip(results, function.results, strict=True))[existential:]
         return tuple(to_numpy(value, result.type) for value, result in pairs)

@@ -169,7 +169,8 @@ class Instance:
     def _evaluate_constants(self, constants: Callable[[Run], tuple[Any, ...]]) -> None:
         self.session.recover()
         try:
-            values = constants(self.run)
+            with self.run.deep():
+                values = constants(self.run)
             self.run.check()
         except BaseException as error:
             raise self.session.failure_of(error) from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from minifut.opencl.runtime.failures import device_error, failure_error, show
 from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session
+
+DEEPEST = 100_000
+"""calls of recursive functions, one inside the other"""
+MARGIN = 10_000
+"""Python frames of everything else"""
 
 
 class Run:
@@ -30,6 +36,7 @@ class Run:
         self.kernels = kernels
         self.parameters = parameters
         self.constants: tuple[Any, ...] = ()
+        self.depth = 0
         self._failures = failures
         self.device: Device = session.device
         self.allocate = session.pool.allocate
@@ -73,6 +80,22 @@ class Run:
         """Raise failure `number`, unless the device failed before."""
         self.check()
         raise failure_error(self._failures[number - 1], values)
+
+    @contextmanager
+    def deep(self) -> Iterator[None]:
+        """Let functions recurse deeper than Python would."""
+        limit, self.depth = sys.getrecursionlimit(), 0
+        sys.setrecursionlimit(max(limit, DEEPEST + MARGIN))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def enter(self, number: int) -> None:
+        """A recursive function begins: failure `number`, if that is too deep."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(number)
 
     def trace(self, label: str, value: Any) -> None:
         """Show a value on standard error."""
