@@ -38,12 +38,19 @@ LOOP_OVER_RECURSION = Pass(
 SIMPLIFY = Pass(
     "simplify", simplify, SOACS, SOACS, "fold, share, hoist and drop what is not needed"
 )
-FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
+FUSE = Pass(
+    "fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers", traced=True
+)
 SIMPLIFY_KERNELS = Pass(
     "simplify-kernels", simplify, KERNELS, KERNELS, "simplify segmented operations"
 )
 FLATTEN = Pass(
-    "flatten", flatten, SOACS, KERNELS, "turn nests of SOACs into segmented operations"
+    "flatten",
+    flatten,
+    SOACS,
+    KERNELS,
+    "turn nests of SOACs into segmented operations",
+    traced=True,
 )
 FLATTEN_MODERATELY = Pass(
     "flatten-moderately",
@@ -51,6 +58,7 @@ FLATTEN_MODERATELY = Pass(
     SOACS,
     KERNELS,
     "flatten perfect nests only, without versions",
+    traced=True,
 )
 FLATTEN_FULLY = Pass(
     "flatten-fully",
@@ -58,6 +66,7 @@ FLATTEN_FULLY = Pass(
     SOACS,
     KERNELS,
     "exploit all regular parallelism, without versions",
+    traced=True,
 )
 SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"

@@ -117,7 +117,8 @@ def thresholds(program: Program) -> list[str]:
 def kernels_of(program: Program) -> list[str]:
     kinds = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
     return [
-        f"{type(node).__name__}({', '.join(map(show, node.space.sizes))})"
+        f"{type(node).__name__}{'' if node.level == kernels.GRID else f' {node.level}'}"
+        f"({', '.join(map(show, node.space.sizes))})"
         for node in walk(program)
         if isinstance(node, kinds)
     ]
@@ -184,8 +185,10 @@ def test_moderate_flattening_of_it_is_one_kernel() -> None:
 def test_thresholds_are_named_by_function_and_nest() -> None:
     assert thresholds(compiled(WORKED)[1]) == [
         "main.map_map_loop.outer",
+        "main.map_map_loop.intra",
         "main.map_map_loop.map_scan_reduce_map.outer",
         "main.map_map_loop.map_reduce.outer",
+        "main.map_map_loop.map_reduce.intra",
     ]
 
 
@@ -200,7 +203,19 @@ def test_an_edit_elsewhere_renames_nothing() -> None:
     ("attribute", "wanted"),
     [
         ("sequential_inner", ["SegMap(n)"]),
-        ("flattening(no_outer)", ["SegRed(n, m)", "SegMap(n, m)"]),
+        (
+            "flattening(no_outer)",
+            [
+                *("SegMap group(n)", "SegRed thread(m)", "SegMap thread(m)"),
+                *("SegRed(n, m)", "SegMap(n, m)"),
+            ],
+        ),
+        ("flattening(no_intra)", ["SegMap(n)", "SegRed(n, m)", "SegMap(n, m)"]),
+        (
+            "flattening(only_intra)",
+            ["SegMap group(n)", "SegRed thread(m)", "SegMap thread(m)"],
+        ),
+        ("flattening(only_outer)", ["SegMap(n)"]),
         ("incremental_flattening(only_inner)", ["SegRed(n, m)", "SegMap(n, m)"]),
     ],
 )

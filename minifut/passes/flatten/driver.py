@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Exp, Function, Param, Program, Stm
+from minifut.ir.kernels import GRID, THREAD, Level
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -35,6 +36,7 @@ from minifut.passes.flatten.interchange_operator import (
     interchange_reduce_with_map,
     interchange_scan_with_map,
 )
+from minifut.passes.flatten.intra_group import with_own_destinations
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_in_one_thread
@@ -42,15 +44,15 @@ from minifut.passes.flatten.version_names import (
     FULL,
     INCREMENTAL,
     MODERATE,
-    MOST,
     VersionNames,
 )
-from minifut.passes.flatten.versions import flatten_incrementally
+from minifut.passes.flatten.versions import choose_versions
+from minifut.rewrite.trace import Trace
 
 Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
 
 RULES: tuple[Rule, ...] = (
-    flatten_incrementally,
+    choose_versions,
     # before the two that need scalar operators
     interchange_reduce_with_map,
     interchange_scan_with_map,
@@ -66,31 +68,61 @@ LAST_RESORT: Rule = run_in_one_thread
 
 
 def flatten(
-    program: Program, names: NameSource, versions: str = INCREMENTAL
+    program: Program,
+    names: NameSource,
+    trace: Trace | None = None,
+    versions: str = INCREMENTAL,
 ) -> Program:
     """The program with segmented operations in place of the host's SOACs."""
-    flattener = _Flattener(names, scope_of(program), VersionNames(versions))
+    flattener = _Flattener(names, scope_of(program), VersionNames(versions), trace)
     constants = flattener.statements(program.constants)
     functions = tuple(flattener.function(function) for function in program.functions)
     return replace(program, constants=constants, functions=functions)
 
 
-def flatten_moderately(program: Program, names: NameSource) -> Program:
+def flatten_moderately(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
     """Only the parallelism of perfect nests; no versions."""
-    return flatten(program, names, MODERATE)
+    return flatten(program, names, trace, MODERATE)
 
 
-def flatten_fully(program: Program, names: NameSource) -> Program:
+def flatten_fully(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
     """All regular parallelism; no versions."""
-    return flatten(program, names, FULL)
+    return flatten(program, names, trace, FULL)
+
+
+def flatten_group_code(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+    """Statements that all threads of a group run, with what is parallel in them shared
+    out among the threads, all of it: what is left sequential is not faster there."""
+    build = site.build
+    versions = VersionNames(FULL, site.versions.function)
+    inside = _Flattener(
+        build.names, build.scope, versions, site.trace, THREAD, site.definitions
+    )
+    return inside.statements(statements)
 
 
 class _Flattener:
-    def __init__(self, names: NameSource, scope: Scope, versions: VersionNames) -> None:
+    """Walks the code of the host, or of groups at the level of threads."""
+
+    def __init__(
+        self,
+        names: NameSource,
+        scope: Scope,
+        versions: VersionNames,
+        trace: Trace | None,
+        level: Level = GRID,
+        definitions: dict[Name, Exp] | None = None,
+    ) -> None:
         self.names = names
         self.scope = scope
         self.versions = versions
-        self.definitions: dict[Name, Exp] = {}
+        self.trace = trace
+        self.level = level
+        self.definitions: dict[Name, Exp] = definitions or {}
 
     def function(self, function: Function) -> Function:
         self.versions.function = function.name.base
@@ -106,11 +138,25 @@ class _Flattener:
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         build = Builder(self.names, self.scope)
-        site = Site(build, self.definitions, apply_rules, try_rules, self.versions)
+        site = Site(
+            build,
+            self.definitions,
+            apply_rules,
+            try_rules,
+            self.versions,
+            (),
+            flatten_group_code,
+            self.level,
+            self.trace,
+        )
         for statement in statements:
             build.location = statement.location
             if isinstance(statement.exp, SOAC_EXPRESSIONS):
-                self.versions.left = MOST
+                if self.level == THREAD:
+                    statement = with_own_destinations(
+                        build, self.definitions, statement
+                    )
+                self.versions.begin(statement)
                 apply_rules(site, Nest(), statement, statement.pattern)
             else:
                 if len(statement.pattern) == 1:

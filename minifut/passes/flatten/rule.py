@@ -76,8 +76,11 @@ class FlatteningRule:
         return True
 
 
-def flattening(label: str = "", paper: str = FUTHARK) -> Callable[..., FlatteningRule]:
-    """Enters a function into the registry of rules, as a rewriting of judgements."""
+def flattening(
+    label: str = "", paper: str = FUTHARK, in_full: bool = False
+) -> Callable[[Flattening], FlatteningRule]:
+    """Enters a function into the registry of rules, as a rewriting of judgements. For
+    `in_full` the examples show what all rules together make of what is left."""
 
     def enter(function: Flattening) -> FlatteningRule:
         def rewrite(statement: Stm, site: RewriteSite) -> Outcome:
@@ -89,6 +92,10 @@ def flattening(label: str = "", paper: str = FUTHARK) -> Callable[..., Flattenin
                 if len(made.pattern) == 1
             }
             inner = Site(build, known, leave, leave, VersionNames())
+            if in_full:
+                from minifut.passes.flatten.driver import apply_rules, try_rules
+
+                inner = Site(build, known, apply_rules, try_rules, VersionNames())
             answer = function(inner, *read, statement.pattern)
             return tuple(build.statements) if answer is True else answer
 

@@ -30,12 +30,16 @@ from minifut.rewrite.trace import Trace
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 
+def _as_it_is(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+    return statements
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """`build` takes host statements; `definitions` are what host names stand for;
     `again` applies all rules to a statement in a deeper nest, `attempt` those that find
     parallelism in it; `path` are the versions that this place is within; kernels are
-    made at `level`."""
+    made at `level`; `code` flattens statements that stand in no nest."""
 
     build: Builder
     definitions: dict[Name, Exp]
@@ -43,6 +47,7 @@ class Site:
     attempt: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
     versions: VersionNames
     path: tuple[str, ...] = ()
+    code: Callable[[Site, tuple[Stm, ...]], tuple[Stm, ...]] = _as_it_is
     level: Level = GRID
     trace: Trace | None = None
 

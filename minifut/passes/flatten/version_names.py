@@ -1,34 +1,42 @@
 """Which versions flattening makes, and the names of the parameters that choose.
 
 A version is named by its function and the nest it is in, each level of the nest by what
-the body of its map consists of:
+the body of its map consists of, and by what it exploits:
 
     main.map_reduce_map.outer                    map (\\x -> let s = reduce.. in map ..)
+    main.map_reduce_map.intra                    the same in work-groups
     main.map_map_loop.map_reduce.outer           a map inside of such a one
 
 so that edits elsewhere do not rename it. Where two nests of a function look alike, the
 later ones have an ordinal behind.
 
 Bounded: at most `DEEPEST` choices stand within one another and at most `MOST` stem from
-one statement of the host; maps beyond that are flattened moderately. Each choice adds
-one sequential copy of its map's body, so code grows by at most a factor of
-`DEEPEST` + 1, and the number of choices is linear in the program.
+one statement of the host; and all the copies of bodies that choices of one statement
+make hold together at most `GROWTH` times as many statements as it does itself. A choice
+sets aside, before what is inside it is looked at, the copy for the outer version, so
+that outer choices come before inner ones; groups get what is left. What is beyond the
+bounds is flattened moderately.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from minifut.ir.core import If, Loop, Stm
+from minifut.ir.core import If, Loop, Match, Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.traverse import walk
 
 DEEPEST = 3
 MOST = 8
+GROWTH = 4
 
 INCREMENTAL = "incremental"
 MODERATE = "moderate"
 FULL = "full"
+
+OUTER = "outer"
+INTRA = "intra"
 
 NEVER = 1 << 62
 
@@ -36,30 +44,56 @@ NEVER = 1 << 62
 @dataclass(slots=True)
 class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
-    for the outer parallelism ("moderate") or for all of it ("full")."""
+    for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may
+    be made, and copies of `room` statements."""
 
     kind: str = INCREMENTAL
     function: str = "main"
     left: int = MOST
+    room: int = 1 << 20
     taken: set[str] = field(default_factory=set)
 
-    def may_choose(self, path: tuple[str, ...]) -> bool:
-        """Whether one more choice is within the bounds."""
-        return self.kind == INCREMENTAL and self.left > 0 and len(path) < DEEPEST
+    def begin(self, statement: Stm) -> None:
+        """What follows stems from this statement of the host."""
+        if self.kind == INCREMENTAL:
+            self.left = MOST
+            self.room = GROWTH * weight(statement)
 
-    def threshold(
-        self, path: tuple[str, ...], cpu: int, gpu: int, guards: str
-    ) -> Parameter:
-        """A new threshold for the version at this path."""
+    def reserve(self, path: tuple[str, ...], copied: int) -> bool:
+        """Take one choice and the room for a copy, if that is within the bounds."""
+        if self.kind != INCREMENTAL or not self.left or len(path) >= DEEPEST:
+            return False
+        if copied > self.room:
+            return False
         self.left -= 1
+        self.room -= copied
+        return True
+
+    def release(self, copied: int) -> None:
+        """Give back what was reserved."""
+        self.left += 1
+        self.room += copied
+
+    def stem(self, path: tuple[str, ...]) -> str:
+        """The name of the choice at this path, before those of its versions."""
         stem = name = ".".join((self.function, *path))
         ordinal = 1
         while name in self.taken:
             ordinal += 1
             name = f"{stem}_{ordinal}"
         self.taken.add(name)
-        defaults = (("cpu", cpu), ("gpu", gpu))
-        return Parameter(f"{name}.outer", "threshold", defaults, (0, NEVER), guards)
+        return name
+
+
+def threshold(name: str, cpu: int, gpu: int, guards: str) -> Parameter:
+    """The parameter that decides for or against a version."""
+    defaults = (("cpu", cpu), ("gpu", gpu))
+    return Parameter(name, "threshold", defaults, (0, NEVER), guards)
+
+
+def weight(statement: Stm) -> int:
+    """The number of statements in it."""
+    return sum(isinstance(node, Stm) for node in walk(statement))
 
 
 def shape_of_body(statements: tuple[Stm, ...]) -> str:
@@ -83,5 +117,9 @@ def _kind(statement: Stm) -> str | None:
         case If(_, then, otherwise):
             inner = (*then.statements, *otherwise.statements)
             return "if" if any(_kind(s) is not None for s in inner) else None
+        case Match(_, cases, default):
+            bodies = [*(case.body for case in cases), default]
+            found = any(_kind(s) is not None for b in bodies for s in b.statements)
+            return "if" if found else None
         case _:
             return None

@@ -1,115 +1,263 @@
-r"""Incremental flattening: a map with parallelism inside becomes two versions.
+r"""Incremental flattening: a map with parallelism inside becomes up to three versions.
 
-    before:  nest (i < n) { map (\x -> e) over j < m }
-    after:   let outer = n * m >= main.map_reduce.outer
-             if outer then segmap grid (i < n, j < m) { e, sequential }
-                      else e flattened in the nest (i < n, j < m)
+    nest (i < n) { map (\x -> e) over j < m }
+    →  let outer = n * m >= main.map_reduce_map.outer
+       if outer then segmap grid (i < n, j < m) { e, sequential }
+       else let intra = inner >= main.map_reduce_map.intra && bytes <= local memory
+            if intra then segmap group (i < n, j < m) { e for threads }
+            else e flattened in the nest (i < n, j < m)
 
-Only where the second exploits more than the first, and within the bounds that
+Only where the last exploits more than the first, and within the bounds that
 `version_names` states. A map directly inside a map is no choice: two dimensions are
-always better than one. The user's attributes decide as in Futhark: `sequential` leaves
-the whole map to one thread, `sequential_inner` is the first version alone,
-`flattening(only_inner)` and `flattening(no_outer)` the second alone.
+always better than one. Groups are offered where the last version is more than one
+segmented operation: else nothing is gained by staying in local memory.
 
-Defaults: a GPU wants tens of thousands of points. A CPU is busy with a few for each
-core, and array expansion costs it memory traffic; but where the second version is just
-one segmented operation, that one shares itself out well in any shape, so it is taken.
-With a loop moved to the host each round is at least one launch, so on a CPU that is
-left to be asked for.
+The user's attributes decide as in Futhark: `sequential` leaves the whole map to one
+thread, `sequential_inner` and `only_outer` are the first version alone,
+`sequential_outer` is a loop of the host around the last, and `flattening(..)` or
+`incremental_flattening(..)` with `no_outer`, `no_intra`, `only_intra` (without a check
+whether it fits) or `only_inner` leave versions out.
 
-Source: "Regular flattening", incremental flattening.
+Source: "Regular flattening", incremental and level-aware flattening.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
 
-from minifut.ir.core import If, Loop, Param, Stm
+from minifut.ir.core import Body, If, Loop, Match, Stm
 from minifut.ir.kernels import AtLeast, SegMap
-from minifut.ir.sizes import product
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
+from minifut.names import Name
+from minifut.passes.flatten.defaults import INTRA_DEFAULTS, outer_defaults
 from minifut.passes.flatten.distribute import distribute_map_over_let
+from minifut.passes.flatten.inner_reduce import SEQUENTIAL
+from minifut.passes.flatten.intra_group import both, fits, needs_of, run_map_in_groups
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
 from minifut.passes.flatten.site import SEGMENTED, Site
 from minifut.passes.flatten.thread_body import run_map_in_threads
-from minifut.passes.flatten.version_names import FULL, NEVER, shape_of_body
-
-ALWAYS = 0
-CPU_BUSY = 4
-GPU_BUSY = 1 << 15
-
-ONLY_OUTER = frozenset({"sequential_inner", "flattening(only_outer)"})
-ONLY_INNER = frozenset(
-    {
-        f"{word}({which})"
-        for word in ("flattening", "incremental_flattening")
-        for which in ("only_inner", "no_outer")
-    }
-    | {"sequential_outer"}
+from minifut.passes.flatten.version_names import (
+    FULL,
+    INCREMENTAL,
+    INTRA,
+    OUTER,
+    shape_of_body,
+    threshold,
+    weight,
 )
 
+IN_THREADS = "one thread for each point of the outer maps, their bodies sequential"
+IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
 
-def flatten_incrementally(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Offer a map's outer parallelism alone, and all of it."""
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Which versions the attributes of a map leave, and the kind of flattening."""
+
+    outer: bool
+    intra: bool
+    inner: bool
+
+
+def offers_of(attributes: Set[str], kind: str) -> Offers:
+    """See the module."""
+    words = {
+        attribute.partition("(")[2].rstrip(")")
+        for attribute in attributes
+        if attribute.startswith(("flattening(", "incremental_flattening("))
+    }
+    if "only_intra" in words:
+        return Offers(outer=False, intra=True, inner=False)
+    if "only_outer" in words or "sequential_inner" in attributes:
+        return Offers(outer=True, intra=False, inner=False)
+    incremental = kind == INCREMENTAL
+    if "only_inner" in words or "sequential_outer" in attributes or kind == FULL:
+        return Offers(outer=False, intra=False, inner=True)
+    return Offers(
+        outer="no_outer" not in words,
+        intra=incremental and "no_intra" not in words,
+        inner=True,
+    )
+
+
+@flattening("G for l + 1", PPOPP, in_full=True)
+def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Offer a map's outer parallelism alone, in groups, and all of it.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          return sum
+        })
+    after:
+        let outer: bool = at_least(n, "main.map_reduce.outer" "threshold"
+          ("cpu" = 4611686018427387904, "gpu" = 32768) bounds 0 4611686018427387904
+          guards "one thread for each point of the outer maps, their bodies sequential")
+        let sums: [n]i32 = if outer then {
+          let left: [n]i32 = segmap grid (i < n) -> (i32) {
+            let xs: [m]i32 = xss[i]
+            let sum: i32 = redomap(m, (xs),
+              reduce(\(a: i32, b: i32) -> (i32) {
+                let c: i32 = add_i32(a, b)
+                return c
+              }, (0i32)), \(x: i32) -> (i32) {x})
+            return returns sum
+          }
+          return left
+        } else {
+          let right: [n]i32 = segred grid (k < n, l < m)
+            operator(\(d: i32, e: i32) -> (i32) {
+              let f: i32 = add_i32(d, e)
+              return f
+            }, (0i32), []) -> (i32) {
+            let row: [m]i32 = xss[k]
+            let z: i32 = row[l]
+            return returns z
+          }
+          return right
+        }
+    declines: sequential
+        given (n: i64, xs: [n]i32)
+        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+    """
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
-        return False
+        return None
     attributes = frozenset(statement.attributes)
     if "sequential" in attributes:
-        return False
-    if attributes & ONLY_OUTER:
-        return run_map_in_threads(site, nest, statement, pattern)
+        return SEQUENTIAL
+    offers = offers_of(attributes, site.versions.kind)
+    if not offers.inner:
+        if not offers.intra or not run_map_in_groups(site, nest, statement, pattern):
+            run_map_in_threads(site, nest, statement, pattern)
+        return True
     parts = split_perfect(exp.function)
     if parts is not None and isinstance(parts[1].exp, Screma) and parts[1].exp.is_map:
         if flatten_perfect_nest(site, nest, statement, pattern):
             return True
         parts = None
+    copied = weight(statement)
+    reserved = offers.outer and site.versions.reserve(site.path, copied)
     inner = site.inner(shape_of_body(exp.function.body.statements))
+    mark = len(site.trace.steps) if site.trace is not None else 0
     perfect = parts is not None and flatten_perfect_nest(
         inner, nest, statement, pattern
     )
-    if not perfect and not distribute_map_over_let(inner, nest, statement, pattern):
-        return run_map_in_threads(site, nest, statement, pattern)
-    gains = _gains(inner.build.statements, nest.depth + 1)
-    only_inner = bool(attributes & ONLY_INNER) or site.versions.kind == FULL
-    if gains and not only_inner and site.versions.may_choose(site.path):
-        _choose(site, nest, statement, pattern, inner, perfect)
-    elif perfect or (gains and only_inner):
+    found = perfect or distribute_map_over_let(inner, nest, statement, pattern)
+    gains = found and _gains(inner.build.statements, nest.depth + 1)
+    if gains and (reserved or not offers.outer):
+        choice = _Choice(site, nest, statement, pattern, inner, perfect)
+        choice.emit(reserved, offers.intra and not perfect)
+        return True
+    if reserved:
+        site.versions.release(copied)
+    if perfect:
         site.build.extend(inner.build.statements)
-    else:
-        run_map_in_threads(site, nest, statement, pattern)
+        return True
+    if site.trace is not None and found:
+        del site.trace.steps[mark:]
+    run_map_in_threads(site, nest, statement, pattern)
     return True
 
 
-def _choose(
-    site: Site,
-    nest: Nest,
-    statement: Stm,
-    pattern: tuple[Param, ...],
-    inner: Site,
-    perfect: bool,
-) -> None:
-    """Emit the conditional of both versions; `inner` has the second."""
-    exp = statement.exp
-    assert isinstance(exp, Screma)
-    names = site.build.names
-    results = [parameter.name for parameter in pattern]
-    first = site.inner()
-    run_map_in_threads(first, nest, statement, pattern)
-    then = rename(first.build.finish(*results), names)
-    otherwise = rename(inner.build.finish(*results), names)
-    cpu = NEVER if perfect else CPU_BUSY
-    if any(isinstance(s.exp, Loop) for s in _on_host(inner.build.statements)):
-        cpu = ALWAYS
-    guards = "one thread for each point of the outer maps, their bodies sequential"
-    threshold = site.versions.threshold(inner.path, cpu, GPU_BUSY, guards)
-    points = product((*nest.sizes, exp.width))
-    condition = site.build.let(AtLeast(points, threshold), "outer")
-    site.emit(pattern, If(condition, then, otherwise))
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One place where versions are chosen from; `inner` has the last of them."""
+
+    site: Site
+    nest: Nest
+    statement: Stm
+    pattern: Pattern
+    inner: Site
+    perfect: bool
+
+    def emit(self, outer: bool, intra: bool) -> None:
+        """The conditionals of all versions, within one another."""
+        site, names = self.site, self.site.build.names
+        stem = site.versions.stem(self.inner.path) if outer or intra else ""
+        groups = self.groups(stem) if intra else None
+        if not outer:
+            if groups is None:
+                site.build.extend(self.inner.build.statements)
+            else:
+                site.build.extend(groups.statements)
+                site.emit(self.pattern, groups.choice(self.body(self.inner)))
+            return
+        last = self.body(self.inner)
+        if groups is not None:
+            build = site.build.nested()
+            build.extend(groups.statements)
+            own = tuple(replace(p, name=names.like(p.name)) for p in self.pattern)
+            build.append(Stm(own, groups.choice(last), (), build.location))
+            last = build.finish(*(parameter.name for parameter in own))
+        first = site.inner()
+        run_map_in_threads(first, self.nest, self.statement, self.pattern)
+        chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
+        condition = site.build.let(AtLeast(self.points(), chosen), OUTER)
+        site.emit(self.pattern, If(condition, self.body(first), last))
+
+    def points(self) -> Size:
+        """How many points the outer maps have."""
+        exp = self.statement.exp
+        assert isinstance(exp, Screma)
+        return product((*self.nest.sizes, exp.width))
+
+    def outer_defaults(self) -> tuple[int, int]:
+        """For a CPU and a GPU."""
+        statements = self.inner.build.statements
+        loops = any(isinstance(s.exp, Loop) for s in _on_host(statements))
+        return outer_defaults(self.perfect, loops)
+
+    def body(self, site: Site) -> Body:
+        """What binds the pattern at a place, as a branch."""
+        made = site.build.finish(*(parameter.name for parameter in self.pattern))
+        return rename(made, site.build.names)
+
+    def groups(self, stem: str) -> _Groups | None:
+        """The version in groups, with what decides for it, if it can be made."""
+        site = self.site
+        copied = weight(self.statement)
+        if copied > site.versions.room:
+            return None
+        inside = site.inner()
+        if not run_map_in_groups(inside, self.nest, self.statement, self.pattern):
+            return None
+        kernel = inside.build.statements[-1].exp
+        assert isinstance(kernel, SegMap)
+        needs = needs_of(kernel)
+        if needs is None:
+            return None
+        site.versions.room -= copied
+        build = site.build.nested()
+        chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
+        enough = build.let(AtLeast(needs.parallelism, chosen), "enough")
+        condition = both(build, enough, fits(build, needs), INTRA)
+        return _Groups(tuple(build.statements), condition, self.body(inside))
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    statements: tuple[Stm, ...]
+    condition: Name
+    then: Body
+
+    def choice(self, otherwise: Body) -> If:
+        """Groups, or else the other version."""
+        return If(self.condition, self.then, otherwise)
 
 
 def _gains(statements: Iterable[Stm], depth: int) -> bool:
@@ -131,3 +279,7 @@ def _on_host(statements: Iterable[Stm]) -> Iterator[Stm]:
             case If(_, then, otherwise):
                 yield from _on_host(then.statements)
                 yield from _on_host(otherwise.statements)
+            case Match(_, cases, default):
+                yield from _on_host(default.statements)
+                for case in cases:
+                    yield from _on_host(case.body.statements)

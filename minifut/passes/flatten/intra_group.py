@@ -1,0 +1,257 @@
+r"""Intra-group versions: the points of a map are work-groups, what is parallel inside
+is shared out among the group's threads and kept in local memory.
+
+    nest (i < n) { map (\xs -> let bs = scan f xs in scan g bs) xss }
+    →  segmap group (i < n, j < m) { let bs = segscan thread (k < q) {f} xs[k]
+                                     segscan thread (k < q) {g} bs[k] }
+
+The body becomes group code: its statements stay in order, uniform over the group, with
+loops and branches of any kind, and each SOAC in it is flattened in full for the level
+of threads. Conditions: something inside is parallel, and the sizes of all arrays of the
+group are known outside, so that the host can tell whether they fit.
+
+Source: "Regular flattening", level-aware incremental flattening.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as replace_site
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import (
+    Atom,
+    Concat,
+    Copy,
+    Exp,
+    If,
+    Index,
+    Iota,
+    Loop,
+    Manifest,
+    Match,
+    Opaque,
+    Rearrange,
+    Replicate,
+    Reshape,
+    ScalarOp,
+    Scratch,
+    Stm,
+    Update,
+)
+from minifut.ir.kernels import (
+    GROUP,
+    LOCAL_MEMORY,
+    THREAD,
+    GetParameter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+)
+from minifut.ir.node import replace
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import Size, maximum, product
+from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
+from minifut.names import Name
+from minifut.passes.flatten.exploitable import any_exploitable
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
+from minifut.passes.flatten.site import Site, returns
+from minifut.rewrite.rule import Declined
+
+NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
+NOT_GRID = Declined("groups hold no groups")
+SIZES_VARY = Declined("sizes of arrays of the group differ between groups")
+SEQUENTIAL = Declined("it is sequential by its attribute")
+
+VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
+MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
+SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+GREATEST_GROUP = 1024
+"""the points of reductions and scans for each of which local memory is set aside"""
+
+
+@flattening("G for l + 1", PPOPP)
+def run_map_in_groups(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Each point of the nest and the map is a work-group that runs the map's body.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
+            let y: i32 = mul_i32(z, sum)
+            return y
+          })
+          return ys
+        })
+    after:
+        let yss: [n][m]i32 = segmap group (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
+            let y: i32 = mul_i32(z, sum)
+            return y
+          })
+          return returns ys
+        }
+    declines: nothing inside is parallel
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or not exp.is_map:
+        return None
+    if site.level == THREAD:
+        return NOT_GRID
+    if "sequential" in statement.attributes:
+        return SEQUENTIAL
+    index = site.fresh_index("i")
+    whole = nest.over(index, exp.width, exp.arrays, exp.function)
+    body = exp.function.body
+    if not any_exploitable(body.statements, whole.bound):
+        return NOTHING_INSIDE
+    code = site.code(_inside(site, whole), body.statements)
+    if _local_bytes(code, whole.bound) is None:
+        return SIZES_VARY
+    group = returns((*whole.statements, *code), body.result)
+    site.emit(pattern, SegMap(GROUP, whole.space, group, exp.function.results))
+    return True
+
+
+def _inside(site: Site, nest: Nest) -> Site:
+    """The place of group code."""
+    known = dict(site.definitions)
+    for statement in nest.statements:
+        if len(statement.pattern) == 1:
+            known[statement.pattern[0].name] = statement.exp
+    return replace_site(site, level=THREAD, definitions=known)
+
+
+def with_own_destinations(
+    build: Builder, definitions: Mapping[Name, Exp], statement: Stm
+) -> Stm:
+    """A scatter or histogram of group code writes to arrays of the group: copies, made
+    by all threads together, of what may stand outside."""
+
+    def own(array: Name) -> Name:
+        if isinstance(definitions.get(array), MAKERS):
+            return array
+        order = tuple(range(len(build.shape(array))))
+        return build.let(Manifest(array, order), array.base)
+
+    match statement.exp:
+        case Scatter() as exp:
+            copies = tuple(replace(d, array=own(d.array)) for d in exp.destinations)
+            return replace(statement, exp=replace(exp, destinations=copies))
+        case Hist() as exp:
+            operators = tuple(
+                replace(op, destinations=tuple(own(array) for array in op.destinations))
+                for op in exp.operators
+            )
+            return replace(statement, exp=replace(exp, operators=operators))
+    return statement
+
+
+# --- what a group needs -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """`parallelism` is the number of points of the largest operation of the threads,
+    `local_bytes` the room that all arrays of the group take."""
+
+    parallelism: Size
+    local_bytes: Size
+
+
+def needs_of(kernel: SegMap) -> Needs | None:
+    """What a kernel of groups needs; None if it differs between groups."""
+    bound = set(kernel.space.indices)
+    statements = kernel.body.statements
+    used = _local_bytes(statements, frozenset(bound))
+    points = [
+        product(exp.space.sizes)
+        for statement in _group_code(statements)
+        if isinstance(exp := statement.exp, SEGMENTED)
+    ]
+    if used is None or not points:
+        return None
+    return Needs(maximum(*points), used)
+
+
+def fits(build: Builder, needs: Needs) -> Name:
+    """The host's check of whether the arrays of a group fit into local memory."""
+    limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
+    used = build.size_atom(needs.local_bytes, "local_bytes")
+    return build.let(ScalarOp(operator("le", I64), (used, limit)), "fits")
+
+
+def both(build: Builder, left: Atom, right: Atom, base: str) -> Name:
+    """Whether both are true."""
+    return build.let(ScalarOp(operator("and", BOOL), (left, right)), base)
+
+
+def _group_code(statements: tuple[Stm, ...]) -> Iterator[Stm]:
+    """The statements of a group and those of its loops and branches."""
+    waiting = list(statements)
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        match statement.exp:
+            case Loop(_, _, _, body):
+                waiting.extend(body.statements)
+            case If(_, then, otherwise):
+                waiting.extend((*then.statements, *otherwise.statements))
+            case Match(_, cases, default):
+                waiting.extend(default.statements)
+                for case in cases:
+                    waiting.extend(case.body.statements)
+
+
+def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:
+    """The bytes of all arrays that the statements make, each counted once, and of the
+    partial results of reductions and scans; None if the host does not know them."""
+    total = Size.constant(0)
+    inner = set(bound)
+    for statement in _group_code(statements):
+        inner.update(p.name for p in statement.pattern)
+        if isinstance(statement.exp, Loop):
+            inner.update(p.name for p in statement.exp.parameters)
+        total = total + _made(statement)
+    return total if inner.isdisjoint(total.names()) else None
+
+
+def _made(statement: Stm) -> Size:
+    exp = statement.exp
+    if isinstance(exp, VIEWS):
+        return Size.constant(0)
+    total = sum((_bytes(p.type) for p in statement.pattern), Size.constant(0))
+    if isinstance(exp, SegRed | SegScan):
+        for op in exp.operators:
+            partial = sum((_bytes(t, 1) for t in op.operator.results), Size.constant(0))
+            total = total + partial * Size.constant(GREATEST_GROUP)
+    return total
+
+
+def _bytes(type_: Type, of_scalars: int = 0) -> Size:
+    if not shape_of(type_):
+        return Size.constant(of_scalars * element_of(type_).bytes)
+    width = Size.constant(element_of(type_).bytes)
+    return product(shape_of(type_)) * width
