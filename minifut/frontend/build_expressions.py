@@ -103,6 +103,7 @@ def qualified_parens(at: At, module: Exp, inner: Exp) -> QualParens:
             module.location,
             "only a module can be opened for an expression, and this is not one",
             "write m.(e) with the name of a module; a field is selected with e.x",
+            anchor="syntax-error",
         )
     return QualParens(at, module.name, inner)
 
@@ -156,6 +157,7 @@ def apply(at: At, function: Exp, arguments: list[Exp]) -> Exp:
             wrong,
             "an indexed array is applied to an array as if it were a function",
             "write several indices as a[i, j], or as a[i][j] without a space",
+            anchor="syntax-error",
         )
     return Apply(at, function, tuple(arguments))
 

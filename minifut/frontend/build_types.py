@@ -58,6 +58,7 @@ def bound_operator(at: At, operator: Var) -> str:
             at,
             f"`{operator.name}` cannot be defined here: it belongs to another module",
             "define it without the module's name",
+            anchor="syntax-error",
         )
     return operator.name.name
 
@@ -78,7 +79,9 @@ def attribute_number(at: At, text: str) -> Attribute:
     value, suffix = literals.number(text, at)
     if suffix or not isinstance(value, int):
         raise CompileError(
-            at, "a number in an attribute is a whole number without a suffix"
+            at,
+            "a number in an attribute is a whole number without a suffix",
+            anchor="syntax-error",
         )
     return Attribute(at, value)
 

@@ -186,6 +186,7 @@ def _no_token(
             at,
             "this string is not closed on its line",
             'close it with ", and write a newline inside a string as \\n',
+            anchor="syntax-error",
         )
     if character == "#":
         return CompileError(
@@ -193,9 +194,12 @@ def _no_token(
             "a # stands alone",
             "a constructor is written #name, without a space; an attribute #[name]; "
             "a comment begins with --",
+            anchor="syntax-error",
         )
     name = repr(character) if character.isprintable() else f"U+{ord(character):04X}"
     hint = _ODD_CHARACTERS.get(character)
     if hint is None and character.isalpha():
         hint = "names are made of the letters a-z and A-Z, digits, _ and '"
-    return CompileError(at, f"the character {name} has no meaning here", hint)
+    return CompileError(
+        at, f"the character {name} has no meaning here", hint, anchor="syntax-error"
+    )

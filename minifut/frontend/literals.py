@@ -40,7 +40,7 @@ def number(text: str, at: Location) -> tuple[int | float, str]:
     if text.isdigit() and len(text) < DIGIT_LIMIT:
         return int(text), ""
     if len(text) >= DIGIT_LIMIT:
-        raise CompileError(at, "this number has too many digits")
+        raise CompileError(at, "this number has too many digits", anchor="syntax-error")
     digits = text.replace("_", "")
     marker = digits[:2].lower()
     if marker == "0x":
@@ -69,7 +69,9 @@ def _hexadecimal(digits: str, at: Location) -> tuple[int | float, str]:
     try:
         return float.fromhex(f"0x{mantissa}p{exponent}"), separator + bits
     except OverflowError:
-        raise CompileError(at, "this number is too large for any float type") from None
+        raise CompileError(
+            at, "this number is too large for any float type", anchor="syntax-error"
+        ) from None
 
 
 def _roman(numerals: str) -> int:
@@ -84,7 +86,9 @@ def character(text: str, at: Location) -> int:
     """The code point of a character literal, quotes included."""
     value = unescape(text[1:-1], at)
     if len(value) != 1:
-        raise CompileError(at, "a character literal holds exactly one character")
+        raise CompileError(
+            at, "a character literal holds exactly one character", anchor="syntax-error"
+        )
     return ord(value)
 
 
@@ -122,5 +126,6 @@ def _escaped(found: re.Match[str], at: Location) -> str:
             f"{found.group()} is not a known escape",
             r"write \\ for a backslash; the escapes are \n \t \r \" \' \\ and codes, "
             r"as \65 or \x41",
+            anchor="syntax-error",
         )
     return chr(code)

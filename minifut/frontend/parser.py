@@ -134,6 +134,7 @@ def _run(table: Table, rules: list[tuple[Any, ...]], tokens: Tokens, state: int)
                 tokens.location(first, first),
                 f"what starts here is nested more than {NESTING_LIMIT} levels deep",
                 "give parts of it names with `let` or `def`",
+                anchor="nested-too-deeply",
             )
         state = rows[states[-1]][origin]
         states.append(state)

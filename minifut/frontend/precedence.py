@@ -108,6 +108,7 @@ def resolve_section(chain: Chain, operator: Var) -> Exp:
                 f"`{operator.name}` binds more tightly than an operator before it, so "
                 "this is not its left operand",
                 "put parentheses around the operand",
+                anchor="syntax-error",
             )
     return whole
 
@@ -152,6 +153,7 @@ def _build(
                 link.location,
                 "a range needs an end: `..` alone is not one",
                 "write a...b (b included), a..<b (b excluded), or a..second...b",
+                anchor="syntax-error",
             )
         case RangeLink(kind=kind):
             if pending and isinstance(pending[-1][1], RangeLink):

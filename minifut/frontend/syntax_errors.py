@@ -64,7 +64,9 @@ def unexpected_token(
     likely = _in_words(expected)
     if likely:
         message += f"; expected {likely}"
-    return CompileError(at, message, _hint(tokens, place, expected))
+    return CompileError(
+        at, message, _hint(tokens, place, expected), anchor="syntax-error"
+    )
 
 
 def _found(tokens: Tokens, place: int) -> str:

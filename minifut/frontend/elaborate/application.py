@@ -39,7 +39,9 @@ def apply(
     waiting = tuple(arguments)
     while waiting:
         if not isinstance(function, (Closure, Primitive)):
-            raise CompileError(location, "only functions can be applied")
+            raise CompileError(
+                location, "only functions can be applied", anchor="not-supported"
+            )
         arity = (
             len(function.parameters)
             if isinstance(function, Closure)

@@ -66,7 +66,9 @@ def match(exp: syntax.Match, env: Environment, work: Work) -> Value:
         if not wanted:
             break
     if not cases:
-        raise CompileError(exp.location, "no case fits this value")
+        raise CompileError(
+            exp.location, "no case fits this value", anchor="unmatched-cases"
+        )
 
     def body(case: syntax.Case) -> Callable[[], Value]:
         def run() -> Value:
@@ -155,6 +157,7 @@ def choose(
             exp.location,
             "a function that depends on a condition is not supported",
             "put the condition inside of the function",
+            anchor="not-supported",
         )
     per_branch = [values.array_sizes(value) for _, value in made]
     sizes, unknown = _agree(work, per_branch, mark, expected)

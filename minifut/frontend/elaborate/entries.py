@@ -43,7 +43,7 @@ def entry_point(
 ) -> tuple[Entry, Function]:
     """The core function of an entry point and how it looks from outside."""
     frame = env.child()
-    parameter_types, result_type = _signature(declaration)
+    parameter_types, result_type = signature(declaration)
     outside = _Outside(work, frame, frozenset(declaration.scheme_parameters))
     opened = [outside.opened(type_) for type_ in parameter_types]
     sizes = outside.parameters
@@ -80,6 +80,7 @@ def entry_point(
                 f"The entry point {declaration.name} takes or gives an array of more "
                 f"than {HIGHEST_RANK} dimensions, which NumPy does not have.",
                 "flatten some of the dimensions",
+                anchor="not-supported",
             )
     function = Function(function_name, tuple(parameters), results, body)
     entry = Entry(
@@ -93,7 +94,7 @@ def entry_point(
     return entry, function
 
 
-def _signature(
+def signature(
     declaration: syntax.ValueDeclaration,
 ) -> tuple[list[types.Type], types.Type]:
     """The types of all parameters, those of a function in the result included."""

@@ -23,7 +23,9 @@ def equal(work: Work, left: Value, right: Value, location: Location) -> Leaf:
     """Whether two values are equal."""
     pairs = list(zip(values.leaves(left), values.leaves(right), strict=True))
     if values.has_function(left):
-        raise CompileError(location, "functions cannot be compared")
+        raise CompileError(
+            location, "functions cannot be compared", anchor="no-equality"
+        )
     sizes = _sizes_equal(work, left, right)
     result = constant(True, BOOL)
     for one, other in pairs:

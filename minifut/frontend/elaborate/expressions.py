@@ -147,7 +147,9 @@ def lookup(name: syntax.QualName, env: Environment) -> Term:
         else:
             found = None
     if found is None:
-        raise CompileError(name.location, f"{name} is not known to elaboration")
+        raise CompileError(
+            name.location, f"{name} is not known to elaboration", anchor="not-supported"
+        )
     return found
 
 
@@ -156,7 +158,11 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
     if isinstance(found, SizeParameter):
         size = resolve_size(SizeVar(found.name), found.env, work, emit=True)
         if size is None:
-            raise CompileError(exp.location, f"the size {exp.name} is not known here")
+            raise CompileError(
+                exp.location,
+                f"the size {exp.name} is not known here",
+                anchor="not-supported",
+            )
         return work.size_leaf(size)
     if isinstance(found, Deferred):
         found = found.evaluate()
@@ -208,7 +214,11 @@ def _literal(exp: syntax.Literal, env: Environment, work: Work) -> Value:
     assert exp.type is not None
     static = resolve_type(exp.type, env, work)
     if not isinstance(static, StaticScalar):
-        raise CompileError(exp.location, "the type of this literal is not known")
+        raise CompileError(
+            exp.location,
+            "the type of this literal is not known",
+            anchor="not-supported",
+        )
     found = patterns.literal_constant(exp, static.type)
     return constant(found.value, static.type)
 

@@ -26,6 +26,8 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import I64, SCALARS, ArrayType
 from minifut.names import Name
 
+DERIVATIVES = ("jvp", "jvp2", "vjp", "vjp2", "jmp", "jmp2", "mjp", "mjp2")
+
 
 def _natural(call: Call, number: Value, what: str) -> Size:
     """A size, checked not to be negative."""
@@ -154,6 +156,11 @@ def unsupported(name: str) -> Primitive:
 
     def call(c: Call) -> Value:
         c.work.location = c.location
+        if name in DERIVATIVES:
+            raise c.work.unsupported(
+                f"differentiation ({name}) is",
+                "write the derivative as a function of its own",
+            )
         raise c.work.unsupported(f"{name} is")
 
     return Primitive(name, 1, call)

@@ -57,9 +57,10 @@ def make_lambda(
     work.location = call.location
     if values.has_function(result):
         raise CompileError(
-            call.location, f"{call.name} of a function that returns functions"
-            " is not supported",
-        )  # fmt: skip
+            call.location,
+            f"{call.name} of a function that returns functions is not supported",
+            anchor="not-supported",
+        )
     own = values.array_sizes(result)
     wanted = sizes
     if wanted is None:
@@ -101,6 +102,7 @@ def _outer_sizes(
             f"the size of the results of the function given to {call.name} differs"
             " between elements",
             "all elements of an array must have the same size",
+            anchor="irregular-array",
         )
     return [size for size in found if size is not None]
 

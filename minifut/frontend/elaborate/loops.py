@@ -38,7 +38,9 @@ def loop(exp: syntax.Loop, env: Environment, work: Work) -> Value:
         initial = _pattern_value(exp.pattern, env)
     if values.has_function(initial):
         raise CompileError(
-            exp.location, "a function as a loop parameter is not supported"
+            exp.location,
+            "a function as a loop parameter is not supported",
+            anchor="not-supported",
         )
     work.location = exp.location
     return _Loop(exp, env, work, initial).run()
@@ -62,7 +64,11 @@ def _pattern_value(pattern: syntax.Pattern, env: Environment) -> Value:
         case syntax.RecordPattern(fields=fields):
             return values.Record({n: _pattern_value(p, env) for n, p in fields})
         case _:
-            raise CompileError(pattern.location, "this loop needs an initial value")
+            raise CompileError(
+                pattern.location,
+                "this loop needs an initial value",
+                anchor="loop-without-initial-value",
+            )
 
 
 class _Loop:

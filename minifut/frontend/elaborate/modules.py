@@ -197,14 +197,20 @@ class Modules:
                 given = self._module(argument, env)
                 return self.apply(exp, functor, given, env)
             case _:
-                raise CompileError(exp.location, "this module is not supported")
+                raise CompileError(
+                    exp.location, "this module is not supported", anchor="not-supported"
+                )
 
     def apply(
         self, exp: syntax.ModuleApply, functor: Term, given: Term, env: Environment
     ) -> Term:
         """A functor's body with its parameter bound to the argument."""
         if not isinstance(functor, Functor):
-            raise CompileError(exp.location, "only parametric modules can be applied")
+            raise CompileError(
+                exp.location,
+                "only parametric modules can be applied",
+                anchor="not-supported",
+            )
         inner = functor.env.child()
         parameter = functor.parameter
         bindings: FunctorBindings = exp.bindings
@@ -229,7 +235,11 @@ class Modules:
         """A module that must not be parametric."""
         found = self.module(exp, env)
         if not isinstance(found, Module):
-            raise CompileError(exp.location, "a parametric module cannot be opened")
+            raise CompileError(
+                exp.location,
+                "a parametric module cannot be opened",
+                anchor="not-supported",
+            )
         return found
 
     def file(self, path: str, where: syntax.Node) -> Module:
@@ -237,7 +247,9 @@ class Modules:
         if path not in self.imported:
             program = self.files(path)
             if program is None:
-                raise CompileError(where.location, f"cannot find the file {path}")
+                raise CompileError(
+                    where.location, f"cannot find the file {path}", anchor="import"
+                )
             before, self.entries = self.entries, []
             _, exports = self.declarations(program.declarations, self.outermost.child())
             self.entries = before

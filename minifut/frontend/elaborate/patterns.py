@@ -61,7 +61,11 @@ def bind_names(
         case syntax.WildcardPattern() | syntax.LiteralPattern():
             pass
         case _:
-            raise CompileError(pattern.location, "this pattern is not supported")
+            raise CompileError(
+                pattern.location,
+                "this pattern is not supported",
+                anchor="not-supported",
+            )
 
 
 def tests(
@@ -106,6 +110,7 @@ def literal_constant(literal: syntax.Literal, type_: ScalarType) -> Constant:
         raise CompileError(
             literal.location,
             f"{number} is out of range for {types.Scalar(type_.name).name}",
+            anchor="literal-out-of-bounds",
         )
     return Constant(number, type_)
 

@@ -206,6 +206,7 @@ def build(
                 work.location,
                 "a function in this place is not supported",
                 "functions cannot be stored in arrays, sums, loops or results",
+                anchor="not-supported",
             )
 
 

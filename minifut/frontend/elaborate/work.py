@@ -185,8 +185,10 @@ class Work:
     # --- complaints ---
 
     def unsupported(self, what: str, hint: str | None = None) -> CompileError:
-        """What the compiler cannot do yet, located."""
-        return CompileError(self.location, f"{what} not supported yet", hint)
+        """What the compiler cannot do, located."""
+        return CompileError(
+            self.location, f"{what} not supported", hint, anchor="not-supported"
+        )
 
     def is_truth(self, value: Value) -> bool | None:
         """A boolean known now."""

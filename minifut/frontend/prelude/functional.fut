@@ -49,13 +49,13 @@ val jmp2 'a 'b [n] : (f: a -> b) -> (x: a) -> (x': [n]a) -> (b, [n]b)
 
 val mjp2 'a 'b [n] : (f: a -> b) -> (x: a) -> (y': [n]b) -> (b, [n]a)
 
-def jvp 'a 'b (f: a -> b) (x: a) (x': a) : b = (jvp2 f x x').1
+val jvp 'a 'b : (f: a -> b) -> (x: a) -> (x': a) -> b
 
-def vjp 'a 'b (f: a -> b) (x: a) (y': b) : a = (vjp2 f x y').1
+val vjp 'a 'b : (f: a -> b) -> (x: a) -> (y': b) -> a
 
-def jmp 'a 'b [n] (f: a -> b) (x: a) (x': [n]a) : [n]b = (jmp2 f x x').1
+val jmp 'a 'b [n] : (f: a -> b) -> (x: a) -> (x': [n]a) -> [n]b
 
-def mjp 'a 'b [n] (f: a -> b) (x: a) (y': [n]b) : [n]a = (mjp2 f x y').1
+val mjp 'a 'b [n] : (f: a -> b) -> (x: a) -> (y': [n]b) -> [n]a
 
 val with_vjp 'a 'b : (f: a -> b) -> (f': (res: b) -> (b_adj: b) -> a) -> (x: a) -> b
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -91,13 +92,36 @@ def test_deep_nesting_is_no_crash() -> None:
     check(f"def f (x0: i32) =\n{lets}\nin x{depth}")
 
 
-def test_every_anchor_is_in_the_index_of_errors() -> None:
+def test_every_error_of_the_front_end_has_its_entry_in_the_index() -> None:
     index = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    written = set(re.findall(r"^## ([\w-]+)$", index, re.M))
-    used = set()
-    for path in (ROOT / "minifut" / "frontend" / "check").rglob("*.py"):
-        if "consumption" not in path.parts:
-            used |= set(
-                re.findall(r'^\s+"([a-z]+(?:-[a-z]+)*)",$', path.read_text(), re.M)
-            )
-    assert {anchor for anchor in used if "-" in anchor} <= written
+    entries = re.findall(r"^## ([\w-]+)$", index, re.M)
+    assert entries == sorted(entries)
+    used, without = set(), []
+    for path in (ROOT / "minifut" / "frontend").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                continue
+            position = {"CompileError": 3, "error": 2}.get(call.func.id)
+            if position is None:
+                continue
+            given = [k.value for k in call.keywords if k.arg == "anchor"]
+            given += call.args[position : position + 1]
+            if not given:
+                without.append(f"{path.name}:{call.lineno}")
+            used |= {node.value for node in given if isinstance(node, ast.Constant)}
+    assert not without
+    assert len(used) > 50
+    assert used <= set(entries)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "type t = intrinsics.acc i32",
+        "def f (xs: []i32) = intrinsics.flat_index_2d xs 0 2 1 2 1",
+    ],
+)
+def test_what_futhark_builds_its_prelude_with_is_not_supported(text: str) -> None:
+    fault = refusal(text)
+    assert "is not supported" in fault.message and fault.anchor == "not-supported"
+    assert fault.location is not None and fault.hint is not None

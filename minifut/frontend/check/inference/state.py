@@ -192,6 +192,7 @@ class Inference:
                 case Structure():
                     found = found.value(part) or found.modules.get(part)
                     if found is None:
+                        self.refuse_intrinsic(name)
                         raise self.unknown(name, parts[: position + 1])
                 case None:
                     raise self.unknown(name, parts[:position])
@@ -213,6 +214,18 @@ class Inference:
         hint = nearest(parts[-1], {**self.scope.prelude.listing(), **self.scope.terms})
         text = f"Unknown name {quote('.'.join(parts))}"
         return error(name.location, text, "unknown-name", hint)
+
+    def refuse_intrinsic(self, name: syntax.QualName) -> None:
+        """The built-in functions that Futhark's own prelude is written with are there
+        only as far as ours needs them too."""
+        first = name.qualifiers[0] if name.qualifiers else None
+        if first == "intrinsics" and first not in self.scope.terms:
+            raise error(
+                name.location,
+                f"{quote(str(name))} is not supported.",
+                "not-supported",
+                "use the functions of the prelude instead",
+            )
 
     def resolve_module(self, name: syntax.QualName) -> Module:
         """The module that a qualified name stands for."""
@@ -244,6 +257,7 @@ class Inference:
                 module.types.get(name.name) if isinstance(module, Structure) else None
             )
         if found is None:
+            self.refuse_intrinsic(name)
             known = {**dict.fromkeys(NUMBERS), **self.scope.types}
             hint = nearest(name.name, known)
             raise error(
