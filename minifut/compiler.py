@@ -146,6 +146,7 @@ def load(
     Parameters that it does not have are refused, or left out if not `all_known`;
     `tuned` are those of a tuning file, where unknown names are warned of.
     """
+    from minifut.opencl.runtime.opaque_values import OpaqueValues
     from minifut.tuning.parameters import Tunable, Tuning
 
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
@@ -180,7 +181,8 @@ def load(
     tuning = Tuning(
         tunables, device_.kind, instance.set_parameters, chosen, instance.watch
     )
-    return Program(entries, str(device_), tuning)
+    opaques = OpaqueValues(instance.session, generated.name)
+    return Program(entries, str(device_), tuning, opaques)
 
 
 def compile_checked(

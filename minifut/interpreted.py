@@ -7,7 +7,7 @@ core program's leaves and put together again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,18 @@ def interpreted_program(
             entry.name, describe(entry.parameters), describe(entry.results), function
         )
 
-    return Program([entry_point(e) for e in program.entries], "the interpreter")
+    entries = [entry_point(e) for e in program.entries]
+    return Program(entries, "the interpreter", opaques=OpaqueValues())
+
+
+class OpaqueValues:
+    """Opaque values from their leaves and back; see `minifut.program`."""
+
+    def make(self, text: str, leaves: Sequence[Any]) -> Opaque:
+        return Opaque(text, tuple(leaves))
+
+    def leaves(self, value: Any, dtypes: Sequence[Any]) -> list[Any]:
+        return list(value.leaves)
 
 
 def take_apart(type_: EntryType, value: Any) -> list[Any]:

@@ -66,6 +66,13 @@ def value_type_of_text(text: str) -> ValueType | None:
     return None if found is None else ValueType(found[2], len(found[1]) // 2)
 
 
+class OpaqueValues(Protocol):
+    """Makes values of opaque types from their arrays and scalars, and the reverse."""
+
+    def make(self, text: str, leaves: Sequence[Any]) -> Any: ...
+    def leaves(self, value: Any, dtypes: Sequence[Any]) -> list[Any]: ...
+
+
 class Timed(Protocol):
     """An entry point with its arguments in place, to be run again and again."""
 
@@ -78,6 +85,10 @@ class Timed(Protocol):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays that go in and, in the latest run, came out."""
+
+    @property
+    def peak(self) -> int:
+        """Bytes of device memory that were in use at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +134,11 @@ class Program:
         entries: Iterable[EntryPoint],
         description: str,
         tuning: Tuning | None = None,
+        opaques: OpaqueValues | None = None,
     ) -> None:
         from minifut.tuning.parameters import Tuning
+
+        self.opaques = opaques
 
         self.entries: dict[str, EntryPoint] = {e.name: e for e in entries}
         self.description = description

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from minifut.cli.options import PROGRAM, target_options
+from minifut.cli.options import (
+    PROGRAM,
+    print_parameters_option,
+    show_parameters,
+    target_options,
+)
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,13 +32,33 @@ if TYPE_CHECKING:
     show_default=True,
     help="Seconds that one program may take (0: any).",
 )
+@click.option(
+    "--exclude",
+    "excluded",
+    metavar="TAG",
+    multiple=True,
+    help="Leave out programs and cases with this tag.",
+)
+@click.option(
+    "--compile-only", is_flag=True, help="Compile the programs, but run nothing."
+)
+@click.option(
+    "--seed",
+    type=int,
+    help="What the random values of properties follow from (default: a new one).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say what passed, too.")
+@print_parameters_option
 @target_options
 def command(
     paths: tuple[Path, ...],
     entries: tuple[str, ...],
     seconds: float,
+    excluded: tuple[str, ...],
+    compile_only: bool,
+    seed: int | None,
     verbose: bool,
+    print_parameters: bool,
     **target: Any,
 ) -> int:
     """Run the test blocks of programs; folders are searched for .fut files.
@@ -43,13 +69,21 @@ def command(
     from minifut.testing.runner import TestOptions, find_programs, run_program
 
     options = TestOptions(
-        compiler.Options(**target), frozenset(entries), seconds or None
+        compiler.Options(**target),
+        frozenset(entries),
+        seconds or None,
+        frozenset(excluded),
+        secrets.randbits(63) if seed is None else seed % (1 << 64),
+        compile_only,
     )
     start = time.perf_counter()
     reports = []
     programs = find_programs(paths)
     if not programs:
         raise UsageError(f"no .fut file in {', '.join(map(str, paths))}")
+    if print_parameters:
+        show_parameters(programs, options.compile)
+        return 0
     for path in programs:
         report = run_program(path, options)
         reports.append(report)

@@ -6,13 +6,11 @@ running.
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +38,7 @@ from minifut.testing.judge import (
     literal_values,
 )
 from minifut.testing.oracle import Oracle
+from minifut.testing.time_limit import TimeLimit, time_limit
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -58,10 +57,15 @@ class TestOptions:
     compile: compiler.Options = field(default_factory=compiler.Options)
     entries: frozenset[str] = frozenset()
     seconds: float | None = None
+    excluded: frozenset[str] = frozenset()
+    """tags of cases and programs that are not to be run"""
+    seed: int = 0
+    """what the random values of properties follow from"""
+    compile_only: bool = False
 
     def sets_aside(self, tags: Iterable[str]) -> bool:
         """Whether the tags say that this backend is not to be tested."""
-        unwanted = SET_ASIDE | {f"no_{self.compile.backend}"}
+        unwanted = SET_ASIDE | self.excluded | {f"no_{self.compile.backend}"}
         if self.compile.backend == "interpreter":
             unwanted |= {"compiled"}
         return not unwanted.isdisjoint(tags)
@@ -76,29 +80,6 @@ class Report:
     runs: int = 0
     is_set_aside: bool = False
     seconds: float = 0.0
-
-
-class TimeLimit(BaseException):
-    """The program has used its time."""
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raises `TimeLimit` in the block when the time is over (in the main thread)."""
-    if seconds is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signal_number: int, frame: Any) -> None:
-        raise TimeLimit
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def find_programs(paths: Iterable[Path]) -> list[Path]:
@@ -207,16 +188,16 @@ class _Run:
             return self.interpreted()
 
     def run_blocks(self) -> None:
-        wanted = any(block.cases for block in self.spec.blocks)
+        blocks = [] if self.options.compile_only else self.spec.blocks
+        wanted = any(block.cases or block.properties for block in blocks)
         checked, program = self.compile(wanted)
         said = "\n".join(str(warning) for warning in checked.warnings)
         for block in self.spec.blocks:
             for regex in block.warnings:
                 self.fail(judge_message(said, regex, "a warning"))
-            for name in block.properties:
-                self.fail(f"property {name}: property tests are not supported")
             if program is not None:
                 self.run_block(program, block)
+                self.run_properties(program, checked, block)
 
     def run_block(self, program: Program, block: Block) -> None:
         chosen = self.options.entries
@@ -228,19 +209,30 @@ class _Run:
                     self.report.runs += 1
                     self.run_case(program, name, case)
 
+    def run_properties(
+        self, program: Program, checked: CheckedProgram, block: Block
+    ) -> None:
+        """The properties of a block."""
+        if not block.properties:
+            return
+        from minifut.testing.properties import Tester
+
+        assert self.core is not None
+        tester = Tester(program, self.core, checked, self.options.seed)
+        for name in block.properties:
+            if not self.options.entries or name in self.options.entries:
+                self.report.runs += 1
+                self.fail(_caught(partial(tester.test, name)))
+
     def run_case(self, program: Program, name: str, case: Case) -> None:
         """One case of one entry point; a failure is noted and the others go on."""
-        where = f"{name}, {case.name!r} (line {case.line})"
-        try:
+
+        def judged() -> str | None:
             entry = program.entry(name)
-            arguments = self.arguments(program, entry, case)
-            wrong = self.judge(entry, arguments, case)
-        except InternalError as error:
-            wrong = str(error)
-        except (MinifutError, MemoryError) as error:
-            wrong = str(error) or "out of memory"
-        except Exception as error:
-            wrong = f"internal error: {_trace(error)}"
+            return self.judge(entry, self.arguments(program, entry, case), case)
+
+        wrong = _caught(judged)
+        where = f"{name}, {case.name!r} (line {case.line})"
         self.fail(wrong and f"{where}: {_shorten(wrong)}")
 
     def arguments(self, program: Program, entry: EntryPoint, case: Case) -> list[Any]:
@@ -273,6 +265,18 @@ class _Run:
     def fail(self, message: str | None) -> None:
         if message:
             self.report.failures.append(message)
+
+
+def _caught(judge: Callable[[], str | None]) -> str | None:
+    """What a judgement says, or what kept it from being made."""
+    try:
+        return judge()
+    except InternalError as error:
+        return str(error)
+    except (MinifutError, MemoryError) as error:
+        return str(error) or "out of memory"
+    except Exception as error:
+        return f"internal error: {_trace(error)}"
 
 
 def _judge_failure(entry: EntryPoint, arguments: list[Any], regex: str) -> str | None:

@@ -96,7 +96,6 @@ def test_what_passes(run: Any, block: str, runs: int) -> None:
         ("input { [1 } output { 1 }", "byte 2: a comma"),
         ("input @ nothing.in", "no such file"),
         ("warning: shadowed", "a warning with 'shadowed' was expected"),
-        ("property: p", "property p"),
         ("inptu { 1 }", "a.fut:2: in a test block"),
         ("error: x", "compiled, though it must be rejected"),
     ],
