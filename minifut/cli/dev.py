@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from minifut.ir.core import Program
     from minifut.passes.pipeline import PipelineOptions
+    from minifut.rewrite.trace import Trace
 
 
 T = TypeVar("T")
@@ -36,6 +37,11 @@ T = TypeVar("T")
     help="Print the program after this pass, or after each one for 'all'.",
 )
 @click.option("--time", "timed", is_flag=True, help="Say how long each stage took.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Tell how each kernel came about: the rules that fired, and refusals.",
+)
 @click.option("--core", is_flag=True, help="Print the core, before any pass.")
 @click.option("--module", is_flag=True, help="Print the generated module.")
 @click.option(
@@ -60,6 +66,7 @@ def command(
     stop_after: str | None,
     dump_after: tuple[str, ...],
     timed: bool,
+    explain: bool,
     core: bool,
     module: bool,
     schedule: str,
@@ -90,6 +97,7 @@ def command(
     else:
         from minifut.passes.pipeline import PipelineOptions
         from minifut.passes.pipelines import find_pass
+        from minifut.rewrite.trace import Trace
 
         for name in {*dump_after} - {"all"}:
             find_pass(name)
@@ -98,9 +106,13 @@ def command(
             dump_after=frozenset(dump_after),
             on_dump=show_dump,
             time=timed,
+            trace=Trace(refusals=True) if explain else None,
         )
         program = clock.measure("passes", lambda: compiler.to_kernels(program, options))
         show_timings(options)
+        if options.trace is not None:
+            show_derivation(options.trace)
+            return
         if module:
             text = clock.measure(
                 "code generation",
@@ -191,6 +203,14 @@ def run_alone(names: tuple[str, ...], program: Program) -> Program:
     for name in names:
         program = run_pass(name, program)
     return program
+
+
+def show_derivation(trace: Trace) -> None:
+    """What the rules did, pass by pass: each step below the one that led to it, with
+    the kernels that it made."""
+    from minifut.rewrite.explain import explain
+
+    click.echo(explain(trace))
 
 
 def show_program(program: Program) -> None:

@@ -20,6 +20,7 @@ from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap
+from minifut.passes.flatten.inner_reduce import is_scalar_operator
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
@@ -74,6 +75,8 @@ def interchange_reduce_with_map(
     if exp.scans or len(exp.reduces) != 1:
         return SEVERAL
     (combine,) = exp.reduces
+    if is_scalar_operator(combine.operator):
+        return None
     inside = _elementwise_nest(site, nest, exp, combine)
     if isinstance(inside, Declined):
         return inside
@@ -132,6 +135,8 @@ def interchange_scan_with_map(
     if exp.reduces or len(exp.scans) != 1:
         return SEVERAL
     (combine,) = exp.scans
+    if is_scalar_operator(combine.operator):
+        return None
     inside = _elementwise_nest(site, nest, exp, combine)
     if isinstance(inside, Declined):
         return inside
