@@ -30,8 +30,17 @@ class Cores:
     """The number of compute units of the device."""
 
 
+@node
+class GroupSize:
+    """Work-items of a group that has `wanted` points to share: a power of two of at
+    most `most`, and of what the device allows."""
+
+    wanted: Size
+    most: Size
+
+
 HostExp: TypeAlias = (
-    Atom | ScalarOp | SizeExp | ReadElement | GetParameter | AtLeast | Cores
+    Atom | ScalarOp | SizeExp | ReadElement | GetParameter | AtLeast | Cores | GroupSize
 )
 
 
@@ -86,6 +95,16 @@ class Launch:
     grid: tuple[Size, ...]
     group: tuple[Size, ...]
     arguments: tuple[Memory | Name | Size, ...]
+
+
+@node
+class CheckGroup:
+    """An error unless the device can run groups of `group` work-items with that much
+    local memory; tells the tuning parameters (and their variables) to blame."""
+
+    group: Size
+    local_bytes: Size
+    parameters: tuple[tuple[str, Name], ...]
 
 
 @node
@@ -166,6 +185,7 @@ HostStatement: TypeAlias = (
     | Allocate
     | Drop
     | Launch
+    | CheckGroup
     | CopyMemory
     | WriteElement
     | HostIf

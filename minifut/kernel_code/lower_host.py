@@ -215,14 +215,17 @@ class HostBuilder:
         self,
         k: KernelBuilder,
         grid: tuple[Size, ...] | Size,
-        group: tuple[int, ...] | int,
+        group: tuple[int, ...] | int | Size,
         *,
         fresh: bool = False,
     ) -> None:
-        """Finish a kernel and launch it over `grid` work-items in groups of `group`."""
+        """Finish a kernel and launch it over `grid` work-items in groups of `group`; a
+        size is one that the host knows when it runs."""
         grid = grid if isinstance(grid, tuple) else (grid,)
-        group = group if isinstance(group, tuple) else (group,)
-        kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), group,
+        fixed: tuple[int, ...] | None = None
+        if not isinstance(group, Size):
+            fixed = group if isinstance(group, tuple) else (group,)
+        kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
                           fresh=fresh)  # fmt: skip
         self.program.kernels.append(kernel)
         arguments: list[kc.Memory | Name | Size] = []
@@ -234,7 +237,9 @@ class HostBuilder:
                     arguments.append(name)
                 case kc.LocalParameter(_, count):
                     arguments.append(count)
-        sizes = tuple(Size.constant(g) for g in group)
+        sizes = tuple(Size.constant(g) for g in fixed or ())
+        if isinstance(group, Size):
+            sizes = (group,)
         launch = kc.Launch(kernel, grid, sizes, tuple(arguments))
         if k.arenas:
             launch_with_arenas(self, k, launch)

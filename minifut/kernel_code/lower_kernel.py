@@ -22,12 +22,13 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import FIRST, Arena, take
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
+from minifut.kernel_code.register_tiles import Tile, store
 from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
-Value: TypeAlias = kc.Expression | Array
+Value: TypeAlias = kc.Expression | Array | Tile
 
 
 class NotInKernel(Exception):
@@ -193,6 +194,10 @@ class KernelBuilder(CodeBuilder):
         shape = self.shape(bound.type)
         return self.new_array(bound.type.element, shape, bound.name.base)
 
+    def place_for(self, bound: core.Param) -> Tile | None:
+        """Registers for an array of the pattern, if it is to lie there."""
+        return None
+
     def read(
         self, array: Array, indices: tuple[kc.Expression | Size, ...]
     ) -> kc.Expression:
@@ -206,6 +211,8 @@ class KernelBuilder(CodeBuilder):
         at = self._sizes(indices)
         if isinstance(value, Array):
             self.copy(array.row(at), value)
+        elif isinstance(value, Tile):
+            store(self, array.row(at), value)
         else:
             self.store(array.memory, array.position(at), value)
 

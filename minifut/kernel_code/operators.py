@@ -11,6 +11,7 @@ scalars, arrays for vectorised operators and operators on arrays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir import core
@@ -180,7 +181,7 @@ class State:
         for place, target in zip(self.all_places, targets, strict=True):
             self.k.write(target, at, place)
 
-    def combine(self, values: list[Value], reassociate: bool = False) -> None:
+    def combine(self, values: Sequence[Value], reassociate: bool = False) -> None:
         """Each becomes `running op value`."""
         start = 0
         for operator, places in zip(self.operators, self.places, strict=True):
@@ -207,7 +208,7 @@ def combine_into(
     k: KernelBuilder,
     operator: SegBinOp,
     places: list[kc.Variable | Array],
-    values: list[Value],
+    values: Sequence[Value],
 ) -> None:
     """`places = places op values`, elementwise where the operator is vectorised."""
     if not operator.shape:

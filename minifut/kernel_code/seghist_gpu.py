@@ -136,7 +136,7 @@ def _in_global_memory(
         outer = tuple(k.as_size(index) for index in at[1:-1])
         found = points(k, operation, [target.bins for target in targets])
         for target, point in zip(targets, found, strict=True):
-            with _each_cell(k, point) as (where, values):
+            with each_cell(k, point) as (where, values):
                 target.cells.update(k, target.places(k, outer, where), values)
 
     shape = (wanted, *host.sizes(space.sizes))
@@ -144,7 +144,7 @@ def _in_global_memory(
 
 
 @contextmanager
-def _each_cell(
+def each_cell(
     k: KernelBuilder, point: Point
 ) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
     """The cells of the bin of a point that is in bounds, with the values for each."""
@@ -155,6 +155,7 @@ def _each_cell(
         for value in point.values:
             if isinstance(value, Array):
                 value = k.declare("value", k.read(value, at))
+            assert isinstance(value, kc.Expression)
             values.append(value)
         yield (*where, *at), values
 
@@ -247,7 +248,7 @@ def _gather(
             k.bind(operation.space.indices[-1], at)
             found = points(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
-                with _each_cell(k, point) as (where, values):
+                with each_cell(k, point) as (where, values):
                     local.update(lane, where, values)
         with meeting(k):
             for local in own:

@@ -168,13 +168,17 @@ def assign_all(
 
 
 class Shared:
-    """An array in local memory per operand, with `count` elements."""
+    """An array in local memory per operand, with `count` elements: a host size."""
 
     def __init__(
-        self, k: KernelBuilder, types: Sequence[ScalarType], count: int, base: str
+        self,
+        k: KernelBuilder,
+        types: Sequence[ScalarType],
+        count: int | Size,
+        base: str,
     ) -> None:
         self.k = k
-        size = Size.constant(count)
+        size = as_size(count)
         self.memories = [k.local_memory(t, size, base) for t in types]
 
     def put(self, index: kc.Operand, values: Sequence[kc.Expression]) -> None:

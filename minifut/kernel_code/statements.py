@@ -144,6 +144,11 @@ class Barrier:
 
 
 @node
+class LeaveTogether:
+    """A barrier behind code that may have failed; the whole group ends if it has."""
+
+
+@node
 class AtomicUpdate:
     """`old = function(&memory[index], operands...)`, such as atomic_add, in one step.
 
@@ -201,6 +206,7 @@ Statement: TypeAlias = (
     | Branch
     | Reassociate
     | Barrier
+    | LeaveTogether
     | AtomicUpdate
     | Fail
     | Label

@@ -21,6 +21,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import arena_of, forget_after
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
+from minifut.kernel_code.register_tiles import Tile, like, move
 
 
 def _variables(
@@ -44,7 +45,7 @@ class Roaming:
     offset: kc.Variable
 
 
-Place: TypeAlias = kc.Variable | Array | Roaming
+Place: TypeAlias = kc.Variable | Array | Roaming | Tile
 
 
 def _roaming(k: KernelBuilder, bound: Param) -> Roaming:
@@ -78,6 +79,10 @@ def _results(
         if variable is not None:
             places.append(variable)
             continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            places.append(tile)
+            continue
         outer = k.host.residence.step(Stm(pattern, exp), position)
         if outer is not None:
             places.append(k.array(outer))
@@ -95,6 +100,8 @@ def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
         if isinstance(place, Roaming):
             assert isinstance(value, Array)
             k.assign(place.offset, _settled(k, place, value))
+        elif isinstance(place, Tile):
+            move(k, place, value)
         elif isinstance(place, Array):
             assert isinstance(value, Array)
             k.copy(place, value)
@@ -160,6 +167,12 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
         if isinstance(value, kc.Expression):
             places.append(k.declare(bound.name.base, value))
             continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            move(k, tile, value)
+            places.append(tile)
+            continue
+        assert isinstance(value, Array)
         stays = k.host.residence.stays(exp, position)
         if stays and bound.name not in k.host.in_place.copied:
             places.append(value)
@@ -182,12 +195,20 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
     """The results become the parameters, all at once."""
     moving = {p.name for p in places if isinstance(p, kc.Variable)}
     memories = {p.memory for p in places if isinstance(p, Array)}
+    families = {p.family for p in places if isinstance(p, Tile)}
     taken: list[tuple[Any, Any]] = []
     for place, result in zip(places, results, strict=True):
         if isinstance(place, Roaming):
             assert isinstance(result, Array)
             offset = k.declare("offset", _settled(k, place, result))
             place, result = place.offset, offset
+        elif isinstance(place, Tile):
+            if isinstance(result, Tile) and result.family in families:
+                if result.family == place.family:
+                    continue
+                kept = like(k, result)
+                move(k, kept, result)
+                result = kept
         elif isinstance(place, Array):
             assert isinstance(result, Array)
             if place.with_shape(result.shape) == result:
@@ -205,6 +226,8 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
     for place, result in taken:
         if isinstance(place, Array):
             k.copy(place, result)
+        elif isinstance(place, Tile):
+            move(k, place, result)
         else:
             k.assign(place, result)
 

@@ -92,6 +92,9 @@ class KernelPrinter(ExpressionPrinter):
                 fences = [f"CLK_{s.upper()}_MEM_FENCE" for s in ("local", "global")
                           if spaces in (s, "both")]  # fmt: skip
                 self.line(f"barrier({' | '.join(fences)});")
+            case kc.LeaveTogether():
+                self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
+                self.leave_together()
             case kc.Fail(number, values, label):
                 self.fail(number, values, label)
             case kc.Label(name):
@@ -224,12 +227,16 @@ class KernelPrinter(ExpressionPrinter):
         self.depth = 1
         if kernel.can_fail and has_barrier(kernel.body):
             self.line("__local int failed_before;")
-            self.line("if (get_local_id(0) == 0) failed_before = failure[0];")
-            self.line("barrier(CLK_LOCAL_MEM_FENCE);")
-            self.line("if (failed_before) return;")
+            self.leave_together()
         else:
             self.line("if (failure[0]) return;")
         self.depth = 0
+
+    def leave_together(self) -> None:
+        """All of a group look at the failure cell at the same moment."""
+        self.line("if (get_local_id(0) == 0) failed_before = failure[0];")
+        self.line("barrier(CLK_LOCAL_MEM_FENCE);")
+        self.line("if (failed_before) return;")
 
     def parameter(self, parameter: kc.Parameter, fresh: bool) -> str:
         match parameter:
@@ -267,7 +274,7 @@ def has_barrier(block: kc.Block) -> bool:
     """Whether work-items meet somewhere in the block."""
     for statement in block.statements:
         match statement:
-            case kc.Barrier():
+            case kc.Barrier() | kc.LeaveTogether():
                 return True
             case kc.Block():
                 inner: tuple[kc.Block, ...] = (statement,)

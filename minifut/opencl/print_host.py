@@ -103,6 +103,8 @@ class HostPrinter:
                 return f'run.read({block}, {byte}, "{type_}")'
             case kc.Cores():
                 return "run.device.cores"
+            case kc.GroupSize(wanted, most):
+                return f"run.group_size({self.size(wanted)}, {self.size(most)})"
             case GetParameter(parameter):
                 return f"run.parameters[{self.parameters[parameter.name]}]"
             case AtLeast(size, parameter):
@@ -140,6 +142,10 @@ class HostPrinter:
                 self.line(f"del {', '.join(self.name(n) for n in names)}")
             case kc.Launch():
                 self.launch(statement)
+            case kc.CheckGroup(group, local_bytes, parameters):
+                needs = f"{self.size(group)}, {self.size(local_bytes)}"
+                given = ", ".join(f"{n!r}: {self.name(v)}" for n, v in parameters)
+                self.line(f"run.check_group({needs}, {{{given}}})")
             case kc.CopyMemory(target, to, source, start, count):
                 unit = target.element.bytes
                 where = f"{self.name(target.name)}, {self.size(to * unit)}"
@@ -181,6 +187,10 @@ class HostPrinter:
     def launch(self, launch: kc.Launch) -> None:
         points = [self.size(size) for size in launch.grid]
         arguments = [points[0] if len(points) == 1 else f"({', '.join(points)})"]
+        call = ""
+        if launch.kernel.group_size is None:
+            arguments.append(self.size(launch.group[0]))
+            call = ".sized"
         pairs = zip(launch.kernel.parameters, launch.arguments, strict=True)
         for parameter, argument in pairs:
             match argument:
@@ -194,7 +204,7 @@ class HostPrinter:
                     unit = 4 if element.name == "f16" else element.bytes
                     arguments.append(f"run.local({self.size(argument * unit)})")
         number = self.numbers[id(launch.kernel)]
-        self.line(f"kernels[{number}]({', '.join(arguments)})")
+        self.line(f"kernels[{number}]{call}({', '.join(arguments)})")
 
     # --- functions --------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import DTYPES, Failure
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import device_error, failure_error, show
@@ -43,6 +44,32 @@ class Run:
         self.copy = session.copy
         self.fill = session.fill
         self.upload = session.upload
+
+    def group_size(self, wanted: int, most: int) -> int:
+        """Work-items for a group with so many points: a power of two from 32 on."""
+        size = 32
+        most = min(most, self.device.group_size)
+        while size * 2 <= most and size < wanted:
+            size *= 2
+        return min(size, most)
+
+    def check_group(
+        self, group: int, local_bytes: int, parameters: Mapping[str, int]
+    ) -> None:
+        """An error if the device cannot run such groups (PoCL would crash)."""
+        device = self.device
+        chosen = ", ".join(f"{name}={value}" for name, value in parameters.items())
+        why = f" ({chosen})" if chosen else ""
+        if group > device.group_size:
+            raise UsageError(
+                f"a kernel needs groups of {group} work-items{why}; the device allows "
+                f"{device.group_size}"
+            )
+        if local_bytes > device.local_memory:
+            raise UsageError(
+                f"a kernel needs {local_bytes} bytes of local memory{why}; the device "
+                f"has {device.local_memory}"
+            )
 
     def local(self, nbytes: int) -> Any:
         """Local memory of that size, as an argument of a kernel."""
