@@ -231,6 +231,7 @@ def update(
         assert isinstance(inner, Array)
         inner = inner.element
     own = values.array_sizes(inner)
+    _check_fits(work, lengths, value, location)
     fitting = coerce(work, value, [*lengths, *own])
     work.location = location
     new = []
@@ -239,6 +240,21 @@ def update(
         assert isinstance(old.atom, Name)
         new.append(work.leaf(core.Update(old.atom, slice_, leaf.atom), old.atom.base))
     return values.with_leaves(array, iter(new))
+
+
+def _check_fits(
+    work: Work, lengths: list[Size], value: Value, location: Location
+) -> None:
+    """A value that is written to a slice has the sizes of the slice."""
+    given = values.array_sizes(value)[: len(lengths)]
+    pairs = [(a, b) for a, b in zip(lengths, given, strict=True) if a != b]
+    if not pairs:
+        return
+    same = [work.op("eq", work.size_leaf(a), work.size_leaf(b)) for a, b in pairs]
+    slice_ = checks.shape_text(work, tuple(lengths))
+    found = checks.shape_text(work, tuple(given))
+    message = ("Value of shape ", *found, " does not fit slice of shape ", *slice_, ".")
+    checks.check(work, checks.all_of(work, same), message, location)
 
 
 # --- making arrays -----------------------------------------------------------------

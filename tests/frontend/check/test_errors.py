@@ -78,6 +78,30 @@ def test_unknown_sizes_are_explained() -> None:
     assert 'returned by "filter" at 1:' in refusal(text).message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f (n: i64) = map (\\i -> iota i) (iota n)",
+        "def f (n: i64) = map iota (iota n)",
+        "def f (n: i64) = let g = (\\i -> iota i) in map g (iota n)",
+        "def f (n: i64) = tabulate n (\\i -> replicate (i + 1) 0i32)",
+    ],
+)
+def test_rows_of_different_lengths_make_no_array(text: str) -> None:
+    fault = refusal(text)
+    assert fault.anchor == "irregular-array" and fault.hint is not None
+
+
+def test_sizes_may_depend_on_parameters_inside_of_functions() -> None:
+    check(
+        "type^ wrap 'u = {f: u}\n"
+        "def pair '^u (a: wrap u) (b: wrap u) : wrap (u, u) = {f = (a.f, b.f)}\n"
+        "def one : wrap ((n: i64) -> [n]i32 -> [n]i32) = {f = \\n (xs: [n]i32) -> xs}\n"
+        "def both = pair one one\n"
+        "def f [n] (xs: [n]i32) = both.f.0 n xs"
+    )
+
+
 def test_imports_stay_below_and_do_not_turn_in_circles() -> None:
     assert "relative" in refusal('import "/etc/passwd"').message
     assert "no readable file" in refusal('import "nowhere"').message

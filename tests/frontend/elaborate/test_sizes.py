@@ -114,3 +114,13 @@ def test_what_is_not_supported_says_where() -> None:
 )
 def test_recursion(recursive: str, expected: int) -> None:
     assert result(f"{recursive}\nentry main n = f n", np.int64(4)) == expected
+
+
+def test_what_is_written_to_a_slice_must_fit() -> None:
+    text = """
+    entry main (n: i64) (m: i64) = iota n with [:m] = replicate 4 7
+    """
+    assert result(text, np.int64(5), np.int64(4)) == [7, 7, 7, 7, 4]
+    message = r"Value of shape \[4\] does not fit slice of shape \[3\]"
+    with pytest.raises(ProgramError, match=message):
+        result(text, np.int64(5), np.int64(3))

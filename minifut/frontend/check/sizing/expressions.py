@@ -66,6 +66,12 @@ def expect(
         ) from None
 
 
+IRREGULAR = (
+    "all elements of an array have one shape: make them equally long, or keep one flat "
+    "array with the sizes beside it"
+)
+
+
 def size_error(
     state: Sizing,
     location: Location,
@@ -82,7 +88,9 @@ def size_error(
     details = fault.details()
     anchor = "size-mismatch" if fault.anchor == "type-mismatch" else fault.anchor
     hint = None
-    if anchor == "size-mismatch" and "do not match" in fault.note:
+    if "containing anonymous sizes" in fault.note:
+        anchor, hint = "irregular-array", IRREGULAR
+    elif anchor == "size-mismatch" and "do not match" in fault.note:
         hint = "if the sizes are equal when the program runs, coerce with ':>'"
     return error(location, f"{text}\n\n{details}" if details else text, anchor, hint)
 

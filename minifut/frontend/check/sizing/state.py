@@ -63,6 +63,8 @@ class SizeInfo:
     """for an existential: what it was unified with"""
     computed_at: Location | None = None
     """for an existential: it stands for a size computed there"""
+    in_function: bool = False
+    """it stands inside a function type of the type put for a type parameter"""
 
 
 @dataclass(slots=True)
@@ -201,19 +203,26 @@ class Sizing:
     ) -> Type:
         """The same type with every size new; `replaced` notes what each stood for."""
 
+        depth = 0
+
         def on_size(size: Size) -> Size:
             meta = self.fresh(location, purpose, base, kind, lifted)
+            self.metas[meta.id].in_function = depth > 0
             if replaced is not None:
                 replaced[meta.id] = size
             return meta
 
         def on_type(term: Type) -> Type | None:
+            nonlocal depth
             match term:
                 case Scalar():
                     return term
                 case Arrow(parameter, argument, result, _):
+                    depth += 1
                     done = map_type(argument, on_type, on_size)
-                    return Arrow(parameter, done, map_type(result, on_type, on_size))
+                    whole = Arrow(parameter, done, map_type(result, on_type, on_size))
+                    depth -= 1
+                    return whole
                 case _:
                     return None
 

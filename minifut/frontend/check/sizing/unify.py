@@ -246,6 +246,8 @@ def _link_inside(state: Sizing, bound: Bound, size: Size, other: Size) -> bool:
     info = state.metas[size.id]
     if info.kind not in ("instantiated", "copy"):
         return False
+    if not _canonical(state, size.id).in_function:
+        return False
     for name in mentioned:
         rigid = state.rigid.get(name) if not isinstance(name, int) else None
         if rigid is None or not rigid.is_parameter:
