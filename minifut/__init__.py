@@ -58,13 +58,15 @@ def compile(
     device: str | None = None,
     params: Mapping[str, int] | None = None,
     backend: str = "opencl",
+    max_memory: int | None = None,
 ) -> Program:
     """Compile a program and load it on a device.
 
     `path_or_source` is a path, or the text of a program: a string that ends in `.fut`
     and has no line break is a path. `schedule` is "cpu" or "gpu" (None: what fits the
     device), `device` as for `minifut run --device`, `params` sets tuning parameters,
-    `backend` is "opencl" or "interpreter".
+    `backend` is "opencl" or "interpreter", `max_memory` the most bytes of device memory
+    to use.
 
     Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
     name is.
@@ -74,7 +76,9 @@ def compile(
     from minifut import compiler
     from minifut.errors import Source
 
-    options = compiler.Options(backend, schedule, device, dict(params or {}))
+    options = compiler.Options(
+        backend, schedule, device, dict(params or {}), max_memory=max_memory
+    )
     is_text = isinstance(path_or_source, str) and (
         "\n" in path_or_source or not path_or_source.endswith(".fut")
     )

@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minifut.errors import MinifutError
-from minifut.testing.runner import TimeLimit, time_limit
+from minifut.testing.time_limit import TimeLimit, time_limit
 
 Run = Callable[[], float]
 """one run; its seconds"""
@@ -46,13 +46,15 @@ WARM_UP = 20.0
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How many runs: at least `runs` of them and `seconds` together, then (`converge`)
-    as many as precision wants, for at most `most_seconds`. `limit` ends everything
+    as many as precision wants, for at most `most_seconds` and `most_runs` of short
+    ones, whose outliers no number of runs would average out. `limit` ends everything
     with a `TimeLimit` after so many seconds."""
 
     runs: int = 10
     seconds: float = 0.5
     converge: bool = True
     most_seconds: float = 300.0
+    most_runs: int = 2000
     limit: float | None = None
 
 
@@ -133,7 +135,7 @@ def measure(
         while True:
             for _ in range(more):
                 _count(candidate, candidate.run(), progress)
-            if candidate.is_robust or sum(candidate.seconds) >= plan.most_seconds:
+            if candidate.is_robust or _is_spent(candidate, plan):
                 return candidate
             more = max(1, len(candidate.seconds) // 2)
 
@@ -144,9 +146,11 @@ def measure_together(
     *,
     slow: float = 3.0,
     abandon: float | None = None,
+    warm: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Run them in turns, each for as long as the plan says.
+    """Run them in turns, each for as long as the plan says; there are no warm-ups if
+    all are `warm`.
 
     Who is `slow` times slower than the best, or precise enough, takes no more turns.
     With `abandon`, a run is cut off at so many times the best run of all. Errors of a
@@ -155,7 +159,8 @@ def measure_together(
     started = time.perf_counter()
     deadline = math.inf if plan.limit is None else started + plan.limit
     for candidate in candidates:
-        _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
+        if not warm:
+            _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
         if not candidate.is_over:
             seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
             _count(candidate, seconds, progress)
@@ -188,10 +193,17 @@ def _count(
 
 
 def _enough(candidate: Candidate, plan: Plan) -> bool:
-    total = sum(candidate.seconds)
-    if len(candidate.seconds) < plan.runs or total < plan.seconds:
+    if len(candidate.seconds) < plan.runs or sum(candidate.seconds) < plan.seconds:
         return False
-    return not plan.converge or candidate.is_robust or total >= plan.most_seconds
+    return not plan.converge or candidate.is_robust or _is_spent(candidate, plan)
+
+
+def _is_spent(candidate: Candidate, plan: Plan) -> bool:
+    """Whether more precision is not worth more runs."""
+    total = sum(candidate.seconds)
+    if total >= plan.most_seconds:
+        return True
+    return len(candidate.seconds) >= plan.most_runs and total >= plan.seconds
 
 
 def _allowed(

@@ -16,6 +16,7 @@ SUBCOMMANDS = {
     "run": "Run a program on values and print or save the results.",
     "check": "Check a program and print its warnings.",
     "test": "Run the test blocks of programs.",
+    "bench": "Measure programs on their data sets, and versions against each other.",
     "compile": "Compile a program to a Python module.",
     "dev": "Look inside the compiler: passes, dumps, times.",
     "dataset": "Print random values of given types.",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from minifut.compiler import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,8 +50,28 @@ def parse_parameters(
     return found
 
 
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9,
+          "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}  # fmt: skip
+_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([kmg]i?)?b?\Z", re.IGNORECASE)
+
+
+def parse_bytes(
+    ctx: click.Context, option: click.Parameter, given: str | None
+) -> int | None:
+    """A number of bytes: 1000000, 500MB, 2GiB."""
+    if given is None:
+        return None
+    found = _BYTES.match(given.strip())
+    number = found and int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+    if not number:
+        raise click.BadParameter(
+            f"'{given}' is not a number of bytes such as 500MB or 2GiB", ctx
+        )
+    return number
+
+
 def target_options(command: F) -> F:
-    """`--schedule`, `--device`, `-P`, `--backend`."""
+    """What to compile for; the arguments are those of `compiler.Options`."""
     options = (
         click.option(
             "--schedule",
@@ -75,7 +98,21 @@ def target_options(command: F) -> F:
             is_flag=True,
             flag_value=False,
             default=True,
-            help="Ignore the tuning file beside the program (FILE.tuning).",
+            help="Ignore the tuning file beside the program.",
+        ),
+        click.option(
+            "--tuning",
+            "tuning_extension",
+            metavar="EXT",
+            default="tuning",
+            show_default=True,
+            help="The tuning file of FILE is FILE.EXT.",
+        ),
+        click.option(
+            "--max-memory",
+            metavar="BYTES",
+            callback=parse_bytes,
+            help="Most device memory to use, such as 500MB or 2GiB.",
         ),
         click.option(
             "--backend",
@@ -88,6 +125,29 @@ def target_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def print_parameters_option(command: F) -> F:
+    """`--print-params`."""
+    return click.option(
+        "--print-params",
+        "print_parameters",
+        is_flag=True,
+        help="Print the tuning parameters instead of running anything.",
+    )(command)
+
+
+def show_parameters(paths: Iterable[Path], options: Options) -> None:
+    """A table for each program: name, class, value, defaults, bounds, what the
+    parameter guards."""
+    from minifut import compiler
+
+    programs = list(paths)
+    for path in programs:
+        if len(programs) > 1:
+            click.echo(f"{path}:")
+        program = compiler.compile_program(compiler.read_source(path), options)
+        click.echo(str(program.tuning))
 
 
 def print_bytes(data: bytes) -> None:

@@ -13,6 +13,8 @@ from minifut.cli.options import (
     PROGRAM,
     ValuesCommand,
     print_bytes,
+    print_parameters_option,
+    show_parameters,
     target_options,
     unguarded,
 )
@@ -21,7 +23,7 @@ from minifut.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minifut.program import EntryPoint, Parameter
+    from minifut.program import EntryPoint, Parameter, Program
 
 
 @click.command("run", cls=ValuesCommand)
@@ -39,11 +41,12 @@ if TYPE_CHECKING:
 )
 @click.option("-b", "--binary", is_flag=True, help="Print the results in binary form.")
 @click.option(
-    "--print-params",
-    "print_parameters",
+    "-L",
+    "--log",
     is_flag=True,
-    help="Print the program's tuning parameters instead of running it.",
+    help="Say on standard error what is compared with thresholds.",
 )
+@print_parameters_option
 @target_options
 def command(
     file: Path,
@@ -51,6 +54,7 @@ def command(
     entry: str,
     outputs: tuple[Path, ...],
     binary: bool,
+    log: bool,
     print_parameters: bool,
     **target: Any,
 ) -> None:
@@ -63,14 +67,14 @@ def command(
     from minifut import compiler
 
     options = compiler.Options(**target)
+    if print_parameters:
+        show_parameters([file], options)
+        return
     source = compiler.read_source(file)
     # Files are read first: what is wrong with them is quick to find.
     texts = unguarded(args)
     given = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, options)
-    if print_parameters:
-        click.echo(str(program.tuning))
-        return
     chosen = program.entry(entry)
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
@@ -86,11 +90,24 @@ def command(
                 zip(texts, given, chosen.parameters, strict=True), 1
             )
         ]
-    results = chosen.call(fit(chosen, given))
+    values = fit(chosen, given)
+    results = call_and_log(program, chosen, values) if log else chosen.call(values)
     if outputs:
         save(results, chosen, outputs)
     else:
         show(results, chosen, binary)
+
+
+def call_and_log(
+    program: Program, entry: EntryPoint, values: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The results; comparisons with thresholds are printed, also of a failing run."""
+    with program.tuning.watch() as seen:
+        try:
+            return entry.call(values)
+        finally:
+            for name, amount in seen:
+                click.echo(f"Compared {name} <= {amount}", err=True)
 
 
 def read_npy_argument(text: str) -> Any:

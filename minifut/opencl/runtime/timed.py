@@ -45,6 +45,7 @@ class TimedCall:
         self._consumes = any(p.unique for p in entry.parameters)
         self._leaves: list[Any] | None = None
         self._outcome: tuple[Any, ...] = ()
+        session.pool.peak = session.pool.in_use
 
     def __call__(self) -> float:
         """One run; its seconds."""
@@ -74,6 +75,16 @@ class TimedCall:
         results = self._converter.results_of(outcome, False)
         self._run.check()
         return results
+
+    @property
+    def peak(self) -> int:
+        """Bytes of device memory that were in use at most, arguments included."""
+        given = sum(
+            leaf.nbytes
+            for leaf in self._leaves or ()
+            if isinstance(leaf, Block) and leaf.borrowed
+        )
+        return self._session.pool.peak + given
 
     @property
     def nbytes(self) -> int:

@@ -1,0 +1,52 @@
+"""Each data set of a program measured by itself and its results judged.
+
+for data in data_sets(path, selection):
+    outcome = Outcome(data)
+    bench(outcome, loaded, Plan())
+    outcome.failure or outcome.candidate.seconds
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minifut.benchmarking.datasets import DataSet
+from minifut.benchmarking.loaded import Loaded
+from minifut.benchmarking.measure import Candidate, Plan, Progress, measure
+from minifut.errors import InternalError, MinifutError
+from minifut.testing.time_limit import TimeLimit
+
+
+def _no_run() -> float:
+    raise InternalError("bench", "nothing to run")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known about a data set, complete or not."""
+
+    data: DataSet
+    candidate: Candidate = field(default_factory=lambda: Candidate(_no_run))
+    failure: str | None = None
+    peak: int = 0
+    """bytes of device memory"""
+
+
+def bench(
+    outcome: Outcome, loaded: Loaded, plan: Plan, progress: Progress | None = None
+) -> None:
+    """Measure and judge; a program that fails on the data is noted as such. Ctrl-C
+    leaves the runs so far in the outcome."""
+    data = outcome.data
+    try:
+        call = loaded.timed(data)
+        outcome.candidate.run = call
+        measure(outcome.candidate, plan, progress)
+        outcome.peak = call.peak
+        outcome.failure = loaded.judge(data, call.results())
+    except TimeLimit:
+        outcome.failure = f"took more than {plan.limit:g} s"
+    except InternalError:
+        raise
+    except (MinifutError, MemoryError) as error:
+        outcome.failure = str(error) or "out of memory"

@@ -1,0 +1,152 @@
+"""A figure of versions: the time of each, data set by data set, on a logarithmic scale.
+
+Bars of one data set stand together, a colour for each version, the best one labelled
+with its time; a dot marks what the current parameters choose. With many data sets the
+bars become lines. Needs matplotlib, which nothing else in minifut does.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minifut.benchmarking.version_report import readable_seconds
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from minifut.benchmarking.compare import Comparison, Entrant
+
+MOST_BARS = 48
+"""more are drawn as lines"""
+
+WIDTH = 7.0
+"""inches: a page's text"""
+
+
+def need_matplotlib() -> None:
+    """Raises `UsageError` with what to install if there is no matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "--plot needs matplotlib: pip install 'minifut[plot]'"
+        ) from None
+
+
+def plot_versions(comparisons: Sequence[Comparison], form: str = "png") -> bytes:
+    """The figure as a file of that form, one panel for each entry point."""
+    need_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        if comparison.best is not None:
+            panels.setdefault(comparison.data.program_name, []).append(comparison)
+    figure = Figure(figsize=(WIDTH, 3.2 * max(1, len(panels))), layout="constrained")
+    FigureCanvasAgg(figure)
+    for number, (name, found) in enumerate(panels.items(), 1):
+        axes = figure.add_subplot(len(panels), 1, number)
+        _draw(axes, name, found)
+    stream = io.BytesIO()
+    try:
+        figure.savefig(stream, format=form, dpi=200)
+    except ValueError:
+        raise UsageError(f"--plot: figures cannot be written as .{form}") from None
+    return stream.getvalue()
+
+
+def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
+    versions = list(
+        dict.fromkeys(e.version.name for c in comparisons for e in c.entrants)
+    )
+    as_bars = len(versions) * len(comparisons) <= MOST_BARS
+    draw = _bars if as_bars else _lines
+    for position, version in enumerate(versions):
+        points = [(x, _entrant(c, version)) for x, c in enumerate(comparisons)]
+        timed = [(x, e) for x, e in points if e is not None and e.candidate.seconds]
+        color = f"C{position % 10}"
+        draw(axes, version, timed, position, len(versions), color)
+        chosen = [
+            (_place(x, position, len(versions)) if as_bars else x, e.candidate.best)
+            for x, e in timed
+            if e is comparisons[x].chosen
+        ]
+        if chosen:
+            xs, ys = zip(*((x, y * 1e3) for x, y in chosen), strict=True)
+            axes.plot(xs, ys, "o", color="black", markersize=4, zorder=5)
+    axes.plot([], [], "o", color="black", markersize=4, label="chosen")
+    for x, comparison in enumerate(comparisons):
+        best = comparison.best
+        if as_bars and best is not None:
+            position = versions.index(best.version.name)
+            axes.annotate(
+                readable_seconds(best.candidate.best),
+                (_place(x, position, len(versions)), best.candidate.best * 1e3),
+                xytext=(0, 4),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+            )
+    axes.set_yscale("log")
+    axes.set_ylabel("time (ms)")
+    axes.set_title(name.rpartition("/")[2], fontsize=10)
+    names = [_shortened(c.data.name) for c in comparisons]
+    slanted = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > 60 else {}
+    axes.set_xticks(range(len(names)), names, fontsize=8, **slanted)
+    axes.grid(axis="y", which="major", linewidth=0.4, color="0.8")
+    axes.set_axisbelow(True)
+    axes.margins(y=0.15)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _place(x: int, position: int, count: int) -> float:
+    """Where the bar of a version stands."""
+    return x + 0.8 * ((position + 0.5) / count - 0.5)
+
+
+def _bars(
+    axes: Any,
+    version: str,
+    timed: Sequence[tuple[int, Entrant]],
+    position: int,
+    count: int,
+    color: str,
+) -> None:
+    places = [_place(x, position, count) for x, _ in timed]
+    heights = [e.candidate.best * 1e3 for _, e in timed]
+    axes.bar(places, heights, 0.8 / count * 0.9, color=color, label=version)
+
+
+def _lines(
+    axes: Any,
+    version: str,
+    timed: Sequence[tuple[int, Entrant]],
+    position: int,
+    count: int,
+    color: str,
+) -> None:
+    heights = [e.candidate.best * 1e3 for _, e in timed]
+    style = ("-", "--", ":", "-.")[position // 10 % 4]
+    axes.plot(
+        [x for x, _ in timed], heights, style, color=color, label=version, linewidth=1.2
+    )
+
+
+def _entrant(comparison: Comparison, version: str) -> Entrant | None:
+    """The version on the data set, also where it goes the way of another."""
+    for entrant in comparison.entrants:
+        if entrant.agrees and version in (
+            entrant.version.name,
+            *(alias.name for alias in entrant.aliases),
+        ):
+            return entrant
+    return None
+
+
+def _shortened(name: str) -> str:
+    name = name.removeprefix("data/").rpartition("/")[2] if "/" in name else name
+    return name if len(name) <= 28 else name[:25] + "..."

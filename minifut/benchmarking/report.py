@@ -1,0 +1,81 @@
+"""What was measured, for people and for programs.
+
+    [1000]f32:        153μs (95% CI: [     151.2,      155.9])
+
+JSON is in the format of `futhark bench`, so that its tools can compare: microseconds as
+whole numbers, a failed data set as a string.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minifut.benchmarking.bench import Outcome
+from minifut.benchmarking.measure import Candidate
+
+WIDEST_NAME = 40
+
+
+def name_width(names: Iterable[str]) -> int:
+    """How wide the column of data sets is."""
+    return min(WIDEST_NAME, max(map(len, names), default=0)) + 1
+
+
+def result_line(outcome: Outcome, width: int) -> str:
+    """A data set that was measured."""
+    candidate = outcome.candidate
+    low, high = confidence_interval(candidate.seconds)
+    return (
+        f"{_label(outcome.data.name, width)}{candidate.mean * 1e6:11.0f}μs "
+        f"(95% CI: [{low * 1e6:10.1f}, {high * 1e6:10.1f}])"
+    )
+
+
+def progress_line(name: str, candidate: Candidate, width: int) -> str:
+    """A data set that is being measured."""
+    error = candidate.error
+    shown = f"RSE of mean: {error:.4f}; " if math.isfinite(error) else ""
+    runs = len(candidate.seconds)
+    line = f"{candidate.mean * 1e6:11.0f}μs ({shown}{runs:4} runs)"
+    return _label(name, width) + line
+
+
+def _label(name: str, width: int) -> str:
+    if len(name) >= width:
+        name = name[: width - 4] + "..."
+    return f"{name}:".ljust(width)
+
+
+def confidence_interval(seconds: Sequence[float]) -> tuple[float, float]:
+    """Bounds of the mean that hold with 95 %, by resampling."""
+    import numpy as np
+
+    values = np.asarray(seconds)
+    generator = np.random.default_rng(1)
+    picks = generator.integers(0, len(values), (1000, len(values)))
+    low, high = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def microseconds(seconds: Iterable[float]) -> list[int]:
+    """Runs as JSON has them."""
+    return [max(1, round(s * 1e6)) for s in seconds]
+
+
+def bench_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """Results by program and entry point, then by data set."""
+    found: dict[str, Any] = {}
+    for outcome in outcomes:
+        name = outcome.data.program_name
+        data_sets = found.setdefault(name, {"datasets": {}})["datasets"]
+        if outcome.failure is not None:
+            data_sets[outcome.data.name] = outcome.failure
+        elif outcome.candidate.seconds:
+            data_sets[outcome.data.name] = {
+                "runtimes": microseconds(outcome.candidate.seconds),
+                "bytes": {"device": outcome.peak},
+                "stderr": "",
+            }
+    return found

@@ -1,0 +1,222 @@
+"""The versions of an entry point: which settings force each, and what to call it.
+
+A way through the tree of choices is called by the threshold that it takes, with the
+last word of the parameter's name: `outer`, `intra-group`; or `full` if it takes none of
+those that flattening makes. Other choices are added where they are taken, as in
+`full, tiled`. Where choices follow each other and are not all made alike, each is named
+with its nest:
+
+    {main.map.outer: 0}                                  outer
+    {main.map.outer: NEVER, main.map.map.outer: 0}       map.outer
+    {main.map.outer: NEVER, main.map.map.outer: NEVER}   full
+    {main.map.outer: 0, main.scan.outer: NEVER}          map.outer + scan.full
+
+Bounded: of more than `MOST` versions those are kept that decide alike everywhere, then
+those that differ from these in one place, then others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from minifut.ir.core import Program
+from minifut.ir.kernels import Parameter
+from minifut.tuning.choices import (
+    TAKEN,
+    Choice,
+    Settings,
+    choices_of,
+    number_of_paths,
+    paths,
+)
+
+MOST = 64
+"""versions of an entry point"""
+
+FLATTENING = {"outer": "outer", "intra": "intra-group", "intra_group": "intra-group"}
+"""last words of the thresholds that flattening makes"""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A way through the choices of an entry point."""
+
+    name: str
+    settings: Settings
+    guards: str
+    """what the choices that were taken are for"""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of an entry point; `total` counts those that are left out, too."""
+
+    versions: tuple[Version, ...]
+    total: int
+
+
+def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
+    """The versions of an entry point of a program of kernels."""
+    choices = choices_of(program, entry)
+    settings = list(itertools.islice(_unique(_ways(choices), choices), most))
+    names = _distinct(label(choices, each) for each in settings)
+    found = tuple(
+        Version(name, each, _guards(choices, each))
+        for name, each in zip(names, settings, strict=True)
+    )
+    total = len(found) if len(found) < most else number_of_paths(choices)
+    return Versions(found, max(total, len(found)))
+
+
+def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
+    """The settings that matter on the way which they force; parameters that nothing is
+    wanted of have their last value."""
+    found: dict[str, int] = {}
+    left = list(choices)
+    while left:
+        choice = left.pop(0)
+        name = choice.parameter.name
+        last = choice.branches[-1].value
+        value = found.setdefault(name, wanted.get(name, last))
+        for branch in choice.branches:
+            if branch.value == value:
+                left[:0] = branch.choices
+    return found
+
+
+def label(choices: tuple[Choice, ...], settings: Settings) -> str:
+    """What to call the version that these settings force."""
+    labels = [_label_of_tree(choice, settings) for choice in choices]
+    if not labels:
+        return "only"
+    common, times = Counter(labels).most_common(1)[0]
+    if times == len(labels):
+        return common
+    roots = _roots(choices)
+    named = [f"{r}.{each}" for r, each in zip(roots, labels, strict=True)]
+    if len(labels) > 2 and times > 1:
+        others = [n for n, each in zip(named, labels, strict=True) if each != common]
+        return f"{common} but {' + '.join(others)}"
+    return " + ".join(named)
+
+
+def is_taken(parameter: Parameter, value: int) -> bool:
+    """Whether the value of a choice stands for doing what it is named after."""
+    if parameter.kind == "threshold":
+        return value == TAKEN
+    return parameter.bounds is not None and value != parameter.bounds[0]
+
+
+# --- which ways ---------------------------------------------------------------------
+
+
+def _unique(
+    ways: Iterable[Settings], choices: tuple[Choice, ...]
+) -> Iterator[Settings]:
+    seen = set()
+    for way in ways:
+        settings = reached(choices, way)
+        key = frozenset(settings.items())
+        if key not in seen:
+            seen.add(key)
+            yield settings
+
+
+def _ways(choices: tuple[Choice, ...]) -> Iterator[Settings]:
+    """All settings, the most telling ones first, some of them twice."""
+    alike = [_alike(choices, depth) for depth in range(_depth(choices) + 1)]
+    yield from alike
+    for way in alike:
+        for choice in choices:
+            for inside in paths((choice,)):
+                yield {**way, **inside}
+    yield from paths(choices)
+
+
+def _alike(choices: tuple[Choice, ...], depth: int) -> dict[str, int]:
+    """Take the choices so deep in the tree, and none that stand higher."""
+    found: dict[str, int] = {}
+    for choice in choices:
+        branch = choice.branches[0 if depth <= 0 else -1]
+        found[choice.parameter.name] = branch.value
+        found |= _alike(branch.choices, depth - 1)
+    return found
+
+
+def _depth(choices: tuple[Choice, ...]) -> int:
+    inside = (_depth(b.choices) + 1 for c in choices for b in c.branches)
+    return max(inside, default=0)
+
+
+# --- names --------------------------------------------------------------------------
+
+
+def _label_of_tree(choice: Choice, settings: Settings) -> str:
+    root = _nest(choice.parameter)
+    flattening, refined = "", []
+    for each in _on_the_way((choice,), settings):
+        word = each.name.rpartition(".")[2]
+        value = settings[each.name]
+        if word in FLATTENING:
+            if is_taken(each, value):
+                nest = _nest(each)[_in_common([root, _nest(each)]) :]
+                flattening = ".".join((*nest, FLATTENING[word]))
+            else:
+                flattening = flattening or "full"
+        elif is_taken(each, value):
+            is_first = each.kind == "threshold" or value == each.bounds[0] + 1  # type: ignore[index]
+            refined.append(_words(word) if is_first else f"{_words(word)} {value}")
+    parts = [flattening, *refined] if flattening else refined
+    return ", ".join(parts) or "plain"
+
+
+def _on_the_way(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Parameter]:
+    for choice in choices:
+        yield choice.parameter
+        for branch in choice.branches:
+            if branch.value == settings[choice.parameter.name]:
+                yield from _on_the_way(branch.choices, settings)
+
+
+def _guards(choices: tuple[Choice, ...], settings: Settings) -> str:
+    texts = [
+        parameter.guards
+        for parameter in _on_the_way(choices, settings)
+        if parameter.guards and is_taken(parameter, settings[parameter.name])
+    ]
+    return "; ".join(dict.fromkeys(texts))
+
+
+def _nest(parameter: Parameter) -> tuple[str, ...]:
+    """The function and the levels of the nest that the parameter's name tells."""
+    return tuple(parameter.name.split(".")[:-1])
+
+
+def _roots(choices: tuple[Choice, ...]) -> list[str]:
+    """The nests of choices in a row, without what they have in common."""
+    nests = [_nest(choice.parameter) for choice in choices]
+    common = _in_common(nests)
+    return [".".join(nest[common:] or nest[-1:]) for nest in nests]
+
+
+def _in_common(nests: list[tuple[str, ...]]) -> int:
+    """How many words at the front are the same in all."""
+    same = (len(set(words)) == 1 for words in zip(*nests, strict=False))
+    return sum(itertools.takewhile(bool, same))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _distinct(labels: Iterable[str]) -> list[str]:
+    """The labels, with an ordinal behind those that occurred before."""
+    count: Counter[str] = Counter()
+    found = []
+    for each in labels:
+        count[each] += 1
+        found.append(each if count[each] == 1 else f"{each} #{count[each]}")
+    return found

@@ -1,0 +1,322 @@
+"""`minifut bench`: programs measured on their data sets."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from minifut.cli.options import (
+    PROGRAM,
+    print_parameters_option,
+    show_parameters,
+    target_options,
+    write_whole,
+)
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from minifut.benchmarking.bench import Outcome
+    from minifut.benchmarking.compare import Comparison
+    from minifut.benchmarking.datasets import DataSet, Selection
+    from minifut.benchmarking.loaded import Loaded
+    from minifut.benchmarking.measure import Candidate, Plan
+    from minifut.compiler import Options
+
+Command = Callable[..., Any]
+
+
+def selection_options(command: Command) -> Command:
+    """Which data sets to take."""
+    options = (
+        click.option(
+            "-e",
+            "--entry",
+            "--entry-point",
+            "entries",
+            multiple=True,
+            help="Only this entry point.",
+        ),
+        click.option(
+            "--exclude-case",
+            "excluded",
+            metavar="TAG",
+            multiple=True,
+            help="Leave out cases with this tag.",
+        ),
+        click.option(
+            "--ignore-files",
+            "ignored",
+            metavar="REGEX",
+            multiple=True,
+            help="Leave out programs whose path matches.",
+        ),
+        click.option(
+            "--spec-file",
+            type=PROGRAM,
+            metavar="FILE",
+            help="Take the test block of this file, without comment marks.",
+        ),
+        click.option(
+            "--data",
+            type=PROGRAM,
+            metavar="FILE",
+            multiple=True,
+            help="Take this data file instead of the test blocks.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command("bench")
+@click.argument("paths", nargs=-1, required=True, type=PROGRAM)
+@click.option(
+    "-r",
+    "--runs",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Least number of runs for a data set.",
+)
+@click.option(
+    "--no-convergence-phase",
+    "converge",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="No further runs if the first ones vary.",
+)
+@click.option(
+    "--convergence-max-seconds",
+    "most_seconds",
+    type=float,
+    metavar="SECONDS",
+    default=300.0,
+    show_default=True,
+    help="No more runs after so much running time.",
+)
+@click.option(
+    "--timeout",
+    "limit",
+    type=float,
+    metavar="SECONDS",
+    help="Most time for all runs of a data set, of a version with --versions.",
+)
+@click.option(
+    "--json", "json_file", type=PROGRAM, metavar="FILE", help="Write all runs."
+)
+@click.option(
+    "--versions", is_flag=True, help="Force every version in turn and compare them."
+)
+@click.option(
+    "--plot", type=PROGRAM, metavar="FILE.png", help="Draw the versions (matplotlib)."
+)
+@selection_options
+@print_parameters_option
+@target_options
+def command(
+    paths: tuple[Path, ...],
+    runs: int,
+    converge: bool,
+    most_seconds: float,
+    limit: float | None,
+    json_file: Path | None,
+    versions: bool,
+    plot: Path | None,
+    entries: tuple[str, ...],
+    excluded: tuple[str, ...],
+    ignored: tuple[str, ...],
+    spec_file: Path | None,
+    data: tuple[Path, ...],
+    print_parameters: bool,
+    **target: Any,
+) -> int:
+    """Measure programs on the data sets of their test blocks; folders are searched.
+
+    A run does not count to warm up. Then there are at least 10, for half a second; if
+    they vary too much, runs go on until their mean is precise. Results are judged, too.
+    With --versions, each version of a program is forced, judged and measured.
+    """
+    from minifut import compiler
+    from minifut.benchmarking.datasets import BENCH, Selection
+    from minifut.benchmarking.measure import Plan
+
+    options = compiler.Options(**target)
+    programs = wanted_programs(paths, ignored)
+    if print_parameters:
+        show_parameters(programs, options)
+        return 0
+    if plot is not None:
+        if not versions:
+            raise UsageError("--plot draws versions: give --versions, too")
+        from minifut.benchmarking.plot import need_matplotlib
+
+        need_matplotlib()
+    limit = limit if limit is not None and limit > 0 else None
+    tags, chosen = BENCH | set(excluded), frozenset(entries)
+    selection = Selection(tags, chosen, options.backend, spec_file, data)
+    # Versions are compared by their fastest runs, which need no convergence.
+    converge = converge and not versions
+    plan = Plan(runs, converge=converge, most_seconds=most_seconds, limit=limit)
+    job = Job(options, selection, plan)
+    run = job.compare_program if versions else job.bench_program
+    try:
+        for path in programs:
+            run(path)
+    finally:
+        # Also after an interrupt: what was measured until then is kept.
+        job.write(json_file, plot)
+    return 1 if job.is_wrong else 0
+
+
+def wanted_programs(paths: tuple[Path, ...], ignored: tuple[str, ...]) -> list[Path]:
+    """The programs, without those that are to be left out."""
+    from minifut.testing.runner import find_programs
+
+    try:
+        patterns = [re.compile(each) for each in ignored]
+    except re.error as error:
+        raise UsageError(f"--ignore-files: {error}") from None
+    found = find_programs(paths)
+    kept = [p for p in found if not any(r.search(str(p)) for r in patterns)]
+    if not kept:
+        raise UsageError(f"no .fut file in {', '.join(map(str, paths))}")
+    return kept
+
+
+class Job:
+    """What is to be measured, and what has been."""
+
+    def __init__(self, options: Options, selection: Selection, plan: Plan) -> None:
+        self.options = options
+        self.selection = selection
+        self.plan = plan
+        self.outcomes: list[Outcome] = []
+        self.comparisons: list[Comparison] = []
+
+    def data_of(self, path: Path) -> Iterator[tuple[Loaded, str, list[DataSet]]]:
+        """The program with the data sets of each entry point. A program that has none
+        is not even compiled."""
+        from minifut.benchmarking.datasets import data_sets
+
+        found = data_sets(path, self.selection)
+        if not found:
+            return
+        from minifut.benchmarking.loaded import load_program
+
+        loaded = load_program(path, self.options)
+        names = dict.fromkeys(data.program_name for data in found)
+        for name in names:
+            yield loaded, name, [d for d in found if d.program_name == name]
+
+    def bench_program(self, path: Path) -> None:
+        """Measure its data sets, each by itself."""
+        from minifut.benchmarking.bench import Outcome, bench
+        from minifut.benchmarking.report import name_width, result_line
+
+        for loaded, name, found in self.data_of(path):
+            click.echo(f"\n{name}{self.tuning_note(path)}:")
+            width = name_width(data.name for data in found)
+            for data in found:
+                outcome = Outcome(data)
+                self.outcomes.append(outcome)
+                with Progress() as progress:
+                    bench(outcome, loaded, self.plan, progress.shows(data.name, width))
+                if outcome.failure is None:
+                    click.echo(result_line(outcome, width))
+                else:
+                    click.echo(f"{data.name}:")
+                    click.echo("  " + outcome.failure.replace("\n", "\n  "))
+
+    def compare_program(self, path: Path) -> None:
+        """Measure all versions on each data set."""
+        from minifut.benchmarking.compare import Comparison, compare
+        from minifut.benchmarking.version_report import version_table
+        from minifut.benchmarking.versions import versions_of
+
+        for loaded, _, found in self.data_of(path):
+            if loaded.kernels is None:
+                raise UsageError("--versions needs --backend opencl")
+            versions = versions_of(loaded.kernels, found[0].entry)
+            for data in found:
+                comparison = Comparison(data)
+                self.comparisons.append(comparison)
+                with Progress() as progress:
+                    shows = progress.shows(data.name, 40)
+                    compare(comparison, loaded, versions, self.plan, shows)
+                click.echo("\n" + version_table(comparison))
+
+    def tuning_note(self, path: Path) -> str:
+        """Which tuning file counts."""
+        from minifut.tuning.file import path_beside
+
+        beside = path_beside(path, self.options.tuning_extension)
+        if self.options.use_tuning and beside.is_file():
+            return f" (using {beside.name})"
+        return ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether anything failed."""
+        return any(outcome.failure is not None for outcome in self.outcomes) or any(
+            comparison.is_wrong for comparison in self.comparisons
+        )
+
+    def write(self, json_file: Path | None, plot: Path | None) -> None:
+        """The files that were asked for."""
+        if json_file is not None:
+            from minifut.benchmarking.report import bench_json
+            from minifut.benchmarking.version_report import versions_json
+
+            found = bench_json(self.outcomes) | versions_json(self.comparisons)
+            write_whole(json_file, json_text(found).encode())
+        if plot is not None and self.comparisons:
+            from minifut.benchmarking.plot import plot_versions
+
+            write_whole(plot, plot_versions(self.comparisons, plot.suffix[1:] or "png"))
+
+
+_NUMBERS = re.compile(r"\[\s+(\d+(?:,\s+\d+)*)\s+\]")
+
+
+def json_text(found: dict[str, Any]) -> str:
+    """JSON as a person reads it: indented, lists of numbers on a line."""
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    return _NUMBERS.sub(lambda m: f"[{' '.join(m[1].split())}]", text) + "\n"
+
+
+class Progress:
+    """A line on a terminal that shows how a measurement goes; gone at the end."""
+
+    def __init__(self) -> None:
+        self.is_shown = sys.stdout is not None and sys.stdout.isatty()
+        self.shown = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.show("")
+
+    def shows(self, name: str, width: int) -> Callable[[Candidate], None] | None:
+        """What to call after each run."""
+        from minifut.benchmarking.report import progress_line
+
+        if not self.is_shown:
+            return None
+        return lambda candidate: self.show(progress_line(name, candidate, width))
+
+    def show(self, line: str) -> None:
+        """Write over the line before."""
+        if self.shown or line:
+            left = max(0, self.shown - len(line))
+            end = "\r" + line if line else "\r"
+            click.echo(f"\r{line}{' ' * left}{end}", nl=False)
+            self.shown = len(line)
