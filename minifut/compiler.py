@@ -147,6 +147,7 @@ def load(
     `tuned` are those of a tuning file, where unknown names are warned of.
     """
     from minifut.opencl.runtime.opaque_values import OpaqueValues
+    from minifut.tuning.file import fitted, unfitting_text
     from minifut.tuning.parameters import Tunable, Tuning
 
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
@@ -155,12 +156,12 @@ def load(
     known = {p.name for p in generated.parameters}
     if all_known:
         check_names(parameters or {}, known)
-    wanted = {**(tuned or {}), **(parameters or {})}
-    chosen = {n: v for n, v in wanted.items() if n in known}
-    for name in tuned or {}:
-        if name not in known:
-            text = f"the tuning file sets '{name}', which the program does not have"
-            print(f"minifut: warning: {text}", file=sys.stderr)
+    chosen, meaningless = fitted(
+        tuned or {}, generated.parameters, getattr(generated, "schedule", "")
+    )
+    chosen |= {n: v for n, v in (parameters or {}).items() if n in known}
+    if meaningless:
+        print(f"minifut: warning: {unfitting_text(meaningless)}", file=sys.stderr)
     instance = generated.load(device=device, parameters=chosen, max_memory=max_memory)
     entries = [
         EntryPoint(
@@ -196,11 +197,11 @@ def compile_checked(
     if options.backend == "interpreter":
         from minifut.interpreted import interpreted_program
 
-        return interpreted_program(program, options.parameters)
+        return interpreted_program(program, {**(tuned or {}), **options.parameters})
     if options.backend == "sequential":
         from minifut.sequential.load import sequential_program
 
-        return sequential_program(program, options, name)
+        return sequential_program(program, options, name, tuned)
     schedule = options.schedule or device_kind(options.device)
     module = to_host_module(to_kernels(program), schedule, name)
     return load(

@@ -1,14 +1,14 @@
 """Dialects: which expressions a program may contain, and where.
 
 `KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
-parameters, and SOACs and collective copies may stand only inside the bodies of
+thresholds, and SOACs and collective copies may stand only inside the bodies of
 segmented operations.
 """
 
 from __future__ import annotations
 
 from minifut.ir.core import CORE_EXPRESSIONS
-from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS
+from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS, GetParameter
 from minifut.ir.node import value
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 
@@ -32,7 +32,9 @@ class Dialect:
         )
 
 
-SOACS = Dialect("Soacs", frozenset(CORE_EXPRESSIONS + SOAC_EXPRESSIONS))
+SOACS = Dialect(
+    "Soacs", frozenset((*CORE_EXPRESSIONS, *SOAC_EXPRESSIONS, GetParameter))
+)
 KERNELS = Dialect(
     "Kernels",
     (SOACS.expressions - frozenset(SOAC_EXPRESSIONS)) | frozenset(KERNEL_EXPRESSIONS),

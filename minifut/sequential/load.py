@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from minifut import compiler
 from minifut.errors import UsageError
 from minifut.ir.core import Program as CoreProgram
@@ -9,7 +11,10 @@ from minifut.program import Program
 
 
 def sequential_program(
-    program: CoreProgram, options: compiler.Options, name: str = "program"
+    program: CoreProgram,
+    options: compiler.Options,
+    name: str = "program",
+    tuned: Mapping[str, int] | None = None,
 ) -> Program:
     """A core program of Soacs behind its entry points, one work-item each.
 
@@ -26,7 +31,7 @@ def sequential_program(
     return compiler.load(
         module,
         cpu_device(options.device),
-        options.parameters,
+        {**(tuned or {}), **options.parameters},
         all_known=False,
         max_memory=options.max_memory,
     )

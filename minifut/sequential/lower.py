@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.errors import UsageError
-from minifut.ir import core
+from minifut.ir import core, kernels
 from minifut.ir.core import Program
 from minifut.ir.parser import names_after
 from minifut.ir.sizes import ONE, ZERO, Size
@@ -66,7 +66,8 @@ class SequentialBuilder(KernelBuilder):
         return size.as_constant is not None
 
     def rules(self) -> Mapping[type, Any]:
-        return {**super().rules(), core.Rearrange: _rearrange}
+        own = {core.Rearrange: _rearrange, kernels.GetParameter: _get_parameter}
+        return {**super().rules(), **own}
 
     def turned_parameter(self, array: Array, permutation: tuple[int, ...]) -> Array:
         """A parameter's transposition, made once before everything else."""
@@ -91,6 +92,12 @@ def _rearrange(k: SequentialBuilder, stm: core.Stm, exp: core.Rearrange) -> None
     else:
         made = array.rearrange(exp.permutation)
     k.bind(stm.pattern[0].name, made)
+
+
+def _get_parameter(
+    k: SequentialBuilder, stm: core.Stm, exp: kernels.GetParameter
+) -> None:
+    k.bind(stm.pattern[0].name, k.size_value(k.host.parameter(exp.parameter)))
 
 
 def lower_sequential(program: Program) -> LoweredProgram:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minifut.errors import UsageError
+from minifut.errors import ProgramError, UsageError
 from minifut.program import EntryPoint, Program
 from minifut.testing.blocks import (
     Input,
@@ -102,3 +102,13 @@ def judge_message(message: str, regex: str, what: str) -> str | None:
     if posix_regex(regex).search(message):
         return None
     return f"{what} with '{regex}' was expected, it is:\n{message}"
+
+
+def judge_failure(entry: EntryPoint, arguments: list[Any], regex: str) -> str | None:
+    """None if the run fails with the right words, else what is wrong."""
+    try:
+        got = entry.call(arguments)
+    except (ProgramError, UsageError) as error:
+        return judge_message(str(error), regex, "a run-time error")
+    shown = ", ".join(str(value) for value in got)[:200]
+    return f"a run-time error with '{regex}' was expected, the results are: {shown}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,8 @@ class Oracle:
 
     `interpreted(steps)` makes the program that interprets, `sequential()` the other
     one, which raises `UsageError` if it cannot be made; `sequential` None: there is
-    none to ask, and what takes too many steps has no expected results.
+    none to ask, and what takes too many steps has no expected results. `parameters` are
+    those that both were made with.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Oracle:
         core: CoreProgram | None,
         interpreted: Callable[[int | None], Program],
         sequential: Callable[[], Program] | None,
+        parameters: Mapping[str, int] | None = None,
     ) -> None:
         self.core = core
+        self._parameters = str(sorted((parameters or {}).items()))
         self._interpreted = interpreted
         self._sequential = sequential
         self._limited: Program | None = None
@@ -114,7 +117,8 @@ class Oracle:
         from minifut.ir.printer import show
 
         core = hashlib.sha256(show(self.core, renumber=False).encode()).hexdigest()
-        return "\n".join([minifut_stamp(), core, name, repr(case.input), *files])
+        parts = [minifut_stamp(), core, self._parameters, name, repr(case.input)]
+        return "\n".join([*parts, *files])
 
 
 def unpacked(results: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,6 @@ from minifut.errors import (
     CompileError,
     InternalError,
     MinifutError,
-    ProgramError,
     UsageError,
 )
 from minifut.testing.blocks import (
@@ -33,6 +32,7 @@ from minifut.testing.blocks import (
 )
 from minifut.testing.judge import (
     case_arguments,
+    judge_failure,
     judge_message,
     judge_values,
     literal_values,
@@ -125,6 +125,8 @@ class _Run:
         self.spec = Spec()
         self.core: CoreProgram | None = None
         self.oracle: Oracle | None = None
+        self.tuned = compiler.tuned_values(path, options.compile)
+        self.parameters = {**self.tuned, **options.compile.parameters}
 
     def run(self) -> None:
         self.spec = read_spec(str(self.path), self.source.text)
@@ -163,7 +165,7 @@ class _Run:
             options.device,
             options.parameters,
             all_known=False,
-            tuned=compiler.tuned_values(self.path, options),
+            tuned=self.tuned,
             max_memory=options.max_memory,
         )
 
@@ -171,13 +173,14 @@ class _Run:
         from minifut.interpreted import interpreted_program
 
         assert self.core is not None
-        return interpreted_program(self.core, self.options.compile.parameters, steps)
+        return interpreted_program(self.core, self.parameters, steps)
 
     def sequential(self) -> Program:
         from minifut.sequential.load import sequential_program
 
         assert self.core is not None
-        return sequential_program(self.core, self.options.compile, self.path.stem)
+        options = self.options.compile
+        return sequential_program(self.core, options, self.path.stem, self.tuned)
 
     def sequential_or_interpreted(self) -> Program:
         from minifut.sequential.lower import NotSequential
@@ -241,7 +244,7 @@ class _Run:
     def judge(self, entry: EntryPoint, arguments: list[Any], case: Case) -> str | None:
         """Run and compare."""
         if isinstance(case.output, FailsWith):
-            return _judge_failure(entry, arguments, case.output.regex)
+            return judge_failure(entry, arguments, case.output.regex)
         expected = None
         if isinstance(case.output, ValuesText | ValuesFile):
             expected = literal_values(case.output, self.path.parent)
@@ -255,7 +258,7 @@ class _Run:
         if self.oracle is None:
             itself = self.options.compile.backend == "sequential"
             other = None if itself else self.sequential
-            self.oracle = Oracle(self.core, self.interpreted, other)
+            self.oracle = Oracle(self.core, self.interpreted, other, self.parameters)
 
         def arguments(program: Program, entry: EntryPoint) -> list[Any]:
             return self.arguments(program, entry, case)
@@ -277,15 +280,6 @@ def _caught(judge: Callable[[], str | None]) -> str | None:
         return str(error) or "out of memory"
     except Exception as error:
         return f"internal error: {_trace(error)}"
-
-
-def _judge_failure(entry: EntryPoint, arguments: list[Any], regex: str) -> str | None:
-    try:
-        got = entry.call(arguments)
-    except (ProgramError, UsageError) as error:
-        return judge_message(str(error), regex, "a run-time error")
-    shown = ", ".join(str(value) for value in got)[:200]
-    return f"a run-time error with '{regex}' was expected, the results are: {shown}"
 
 
 def _trace(error: Exception) -> str:

@@ -5,14 +5,19 @@
 
 `prog.fut.tuning` belongs to `prog.fut`. Of two lines for a name the last one counts.
 Written files are sorted, so that they compare well.
+
+Files written for Futhark's compiler set numbers of that name's own versions, such as
+`main.suff_outer_par_0`, which have no counterpart here. Its `default_tile_size` and the
+like do, where kernels have the shapes that it makes: on a GPU.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from minifut.errors import UsageError
 
@@ -47,6 +52,65 @@ def read_tuning(path: Path) -> dict[str, int]:
             raise UsageError(f"{path}:{number}: '{line}' is not of the form NAME=INT")
         found[parts[1]] = int(parts[2].replace("_", ""))
     return found
+
+
+DEFAULTS = {
+    "default_tile_size": "tile_size",
+    "default_reg_tile_size": "reg_tile_size",
+    "default_group_size": "group_size",
+    "default_thread_block_size": "group_size",
+    "default_num_groups": "num_groups",
+    "default_num_thread_blocks": "num_groups",
+    "default_grid_size": "num_groups",
+    "default_threshold": "threshold",
+}
+"""Futhark's numbers for all parameters of a class, by their names there"""
+
+
+class Settable(Protocol):
+    """A parameter of a program."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def bounds(self) -> tuple[int, int] | None: ...
+
+
+def fitted(
+    values: Mapping[str, int], parameters: Iterable[Settable], schedule: str
+) -> tuple[dict[str, int], list[str]]:
+    """What a tuning file sets of these parameters, and the names that mean nothing for
+    them. A number 0 stands for the default, but for thresholds means always."""
+    known = {p.name: p for p in parameters}
+    found: dict[str, int] = {}
+    meaningless: list[str] = []
+    for name, value in values.items():
+        kind = DEFAULTS.get(name)
+        if name in known or kind is None or schedule != "gpu":
+            continue
+        for parameter in known.values():
+            low, high = parameter.bounds or (1, value)
+            if parameter.kind == kind and low <= value <= high:
+                found[parameter.name] = value
+    for name, value in values.items():
+        if name in known:
+            if value != 0 or known[name].kind in ("threshold", "choice"):
+                found[name] = value
+        elif name not in DEFAULTS:
+            meaningless.append(name)
+    return found, meaningless
+
+
+def unfitting_text(meaningless: Sequence[str]) -> str:
+    """One line about names that mean nothing for a program."""
+    if len(meaningless) == 1:
+        return f"the tuning file sets '{meaningless[0]}', which the program lacks"
+    return (
+        f"the tuning file sets {len(meaningless)} parameters that the program lacks "
+        f"('{meaningless[0]}', ...)"
+    )
 
 
 def write_tuning(path: Path, values: Mapping[str, int]) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from minifut.errors import UsageError
-from minifut.tuning.file import read_tuning, tuning_beside, write_tuning
+from minifut.tuning.file import (
+    fitted,
+    read_tuning,
+    tuning_beside,
+    unfitting_text,
+    write_tuning,
+)
+from minifut.tuning.parameters import Tunable
 
 
 def test_comments_blank_lines_and_the_last_of_two(tmp_path: Path) -> None:
@@ -33,3 +40,35 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str) -> None:
     path.write_text(f"ok=1\n{line}\n")
     with pytest.raises(UsageError, match="tuning:2: "):
         read_tuning(path)
+
+
+PARAMETERS = [
+    Tunable("main.outer", "threshold", {}, None, ""),
+    Tunable("main.tile", "tile_size", {}, (4, 32), ""),
+    Tunable("other.tile", "tile_size", {}, (4, 16), ""),
+    Tunable("count", "choice", {}, None, ""),
+]
+
+
+def test_numbers_of_the_program_fit() -> None:
+    values = {"main.outer": 0, "main.tile": 0, "count": 0, "other.tile": 8}
+    expected = {"main.outer": 0, "count": 0, "other.tile": 8}
+    assert fitted(values, PARAMETERS, "cpu") == (expected, [])
+
+
+def test_defaults_of_a_class_count_on_gpus_where_in_bounds_and_not_set() -> None:
+    values = {"default_tile_size": 32, "default_threshold": 7}
+    assert fitted(values, PARAMETERS, "cpu") == ({}, [])
+    expected = {"main.tile": 32, "main.outer": 7}
+    assert fitted(values, PARAMETERS, "gpu") == (expected, [])
+    values["main.tile"] = 8
+    assert fitted(values, PARAMETERS, "gpu")[0]["main.tile"] == 8
+
+
+def test_meaningless_names_take_one_line() -> None:
+    values = {"main.suff_outer_par_0": 1, "main.suff_intra_par_1": 2, "main.outer": 3}
+    found, meaningless = fitted(values, PARAMETERS, "cpu")
+    assert found == {"main.outer": 3}
+    assert meaningless == ["main.suff_outer_par_0", "main.suff_intra_par_1"]
+    assert "sets 2 parameters" in unfitting_text(meaningless)
+    assert "'main.suff_outer_par_0'" in unfitting_text(meaningless[:1])

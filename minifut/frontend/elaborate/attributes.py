@@ -3,6 +3,7 @@
 unsafe           nothing in e is checked
 trace, opaque    every leaf passes through a `Trace`, `Opaque`
 scratch          only the shape of e is made; the contents are unspecified
+param(name)      the tuning parameter of that name if it is set (not 0), else e
 others           go to the statements that e makes at this level
 """
 
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import intrinsics
 from minifut.frontend.elaborate.environment import Environment
-from minifut.frontend.elaborate.values import Leaf, Value, map_leaves
+from minifut.frontend.elaborate.values import Leaf, Value, map_leaves, scalar
 from minifut.ir import core
-from minifut.ir.types import ArrayType
+from minifut.ir.kernels import GetParameter, Parameter
+from minifut.ir.types import I64, ArrayType, ScalarType
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -42,6 +44,9 @@ def evaluate(exp: syntax.Attributed, env: Environment, work: Work) -> Value:
         return scratch(work, value)
     if name == "break":
         return plain(exp.value, env, work)
+    if name == "param" and len(exp.attribute.arguments or ()) == 1:
+        value = plain(exp.value, env, work)
+        return tunable(work, value, show(exp.attribute)[len("param(") : -1])
     shown = show(exp.attribute)
     if shown == "warn(safety_checks)":
         before, work.warns_of_checks = work.warns_of_checks, True
@@ -61,6 +66,22 @@ def scratch(work: Work, value: Value) -> Value:
         return work.leaf(core.Scratch(leaf.type.element, leaf.type.shape), "scratch")
 
     return map_leaves(value, change)
+
+
+def tunable(work: Work, value: Value, name: str) -> Value:
+    """An integer, unless the tuning parameter says another."""
+    type_ = value.type if isinstance(value, Leaf) else None
+    if not isinstance(value, Leaf) or not isinstance(type_, ScalarType):
+        raise work.unsupported("#[param] of anything but an integer is")
+    if not type_.is_integer:
+        raise work.unsupported(f"#[param] of {type_} is", "use an integer")
+    parameter = Parameter(name, "choice", (("cpu", 0), ("gpu", 0)), None, "#[param]")
+    with work.at_top():
+        chosen = work.leaf(GetParameter(parameter), name)
+        is_set = work.op("ne", chosen, scalar(core.Constant(0, I64), I64))
+        chosen = work.convert(chosen, type_)
+    taken, own = core.Body((), (chosen.atom,)), core.Body((), (value.atom,))
+    return work.leaf(core.If(is_set.atom, taken, own), name)
 
 
 def show(attribute: syntax.Attribute) -> str:
