@@ -6,9 +6,11 @@
         entrant.version.name, entrant.candidate.best, entrant.wrong
 
 A version is forced by setting thresholds to 0 or out of reach; nothing is compiled but
-the kernels that it is the first to use. Two versions that compare alike on the data are
-one way through the program, of which the first is run: a branch may be out of reach for
-this size. What the current parameters choose is seen in a run with them.
+the kernels that it is the first to use. Two versions that start the same kernels in the
+same order are one way through the program, of which the first is run: a branch may be
+out of reach for this size, or a group's arrays too large for local memory. So a way is
+named by the thresholds that its run compared. What the current parameters choose is
+seen in a run with them.
 
 Results are judged by those that the data gives, else by the oracle, and where that has
 no answer by those of the first version.
@@ -16,7 +18,7 @@ no answer by those of the first version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,13 @@ from typing import TYPE_CHECKING, Any
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import Loaded
 from minifut.benchmarking.measure import Candidate, Plan, Progress, measure_together
-from minifut.benchmarking.versions import Version, Versions
+from minifut.benchmarking.versions import (
+    Version,
+    Versions,
+    distinct,
+    label,
+    parameters_of,
+)
 from minifut.errors import InternalError, MinifutError
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
@@ -32,11 +40,10 @@ from minifut.testing.time_limit import TimeLimit, time_limit
 
 if TYPE_CHECKING:
     from minifut.program import Timed
-    from minifut.tuning.parameters import Comparison as Compared
     from minifut.tuning.parameters import Tuning
 
-Outcomes = frozenset[tuple[str, bool]]
-"""which thresholds were compared in a run, and whether they were reached"""
+Way = tuple[int, ...]
+"""the kernels that a run started"""
 
 SLOW = 5.0
 """times the best; versions slower than that are measured less often"""
@@ -46,10 +53,11 @@ SLOW = 5.0
 class Entrant:
     """A version on a data set. `wrong` says how its results differ."""
 
+    name: str
     version: Version
     candidate: Candidate
     wrong: str | None = None
-    outcomes: Outcomes = frozenset()
+    way: Way = ()
     aliases: list[Version] = field(default_factory=list)
     """versions that go the same way on this data"""
 
@@ -100,7 +108,7 @@ def compare(
         with kept(tuning):
             call = loaded.timed(comparison.data)
             expected = _expected(comparison, loaded, plan)
-            _run_once(comparison, call, tuning, versions.versions, expected, plan)
+            _run_once(comparison, call, tuning, versions, expected, plan)
             entrants = [e for e in comparison.entrants if e.agrees]
             with suppress(TimeLimit):
                 measure_together(
@@ -143,11 +151,6 @@ def forced(
     return run
 
 
-def outcomes(seen: Iterable[Compared], tuning: Tuning) -> Outcomes:
-    """What the comparisons of a run came to."""
-    return frozenset((name, amount >= tuning[name]) for name, amount in seen)
-
-
 def _expected(
     comparison: Comparison, loaded: Loaded, plan: Plan
 ) -> Sequence[Any] | None:
@@ -171,32 +174,51 @@ def _run_once(
     comparison: Comparison,
     call: Timed,
     tuning: Tuning,
-    versions: Sequence[Version],
+    versions: Versions,
     expected: Sequence[Any] | None,
     plan: Plan,
 ) -> None:
     """Find out which versions differ on the data, and whether their results are right.
     These runs also compile the kernels."""
-    with tuning.watch() as seen, time_limit(plan.limit):
-        call()
-        current = outcomes(seen, tuning)
-        comparison.nbytes = call.nbytes
     before = dict(tuning)
-    known: dict[Any, Entrant] = {}
-    for version in versions:
-        settings = {**before, **version.settings}
-        entrant = Entrant(version, Candidate(forced(call, tuning, settings)))
-        with tuning.watch() as seen:
+    with tuning.watch() as seen:
+        with time_limit(plan.limit):
+            call()
+        current = tuple(seen.launches)
+        comparison.nbytes = call.nbytes
+        known: dict[Way, Entrant] = {}
+        for version in versions.versions:
+            seen.clear()
+            settings = {**before, **version.settings}
+            run = forced(call, tuning, settings)
+            entrant = Entrant(version.name, version, Candidate(run))
             expected = _try(entrant, call, expected, plan)
-            entrant.outcomes = outcomes(seen, tuning)
-        key = (entrant.outcomes, _other_settings(version, tuning))
-        if entrant.agrees and key in known:
-            known[key].aliases.append(version)
-            continue
-        if entrant.agrees:
-            known[key] = entrant
-        comparison.entrants.append(entrant)
-    comparison.chosen = _chosen(comparison.entrants, current, before, tuning)
+            entrant.way = tuple(seen.launches)
+            if entrant.agrees and entrant.way in known:
+                known[entrant.way].aliases.append(version)
+                continue
+            comparison.entrants.append(entrant)
+            if entrant.agrees:
+                known[entrant.way] = entrant
+                entrant.name = _name(version, versions, seen.comparisons)
+    comparison.chosen = known.get(current)
+    names = distinct(entrant.name for entrant in comparison.entrants)
+    for entrant, name in zip(comparison.entrants, names, strict=True):
+        entrant.name = name
+
+
+def _name(
+    version: Version, versions: Versions, comparisons: Sequence[tuple[str, int]]
+) -> str:
+    """The version's name as far as it was seen to matter."""
+    compared = {name for name, _ in comparisons}
+    kinds = {p.name: p.kind for p in parameters_of(versions.choices)}
+    settings = {
+        name: value
+        for name, value in version.settings.items()
+        if name in compared or kinds[name] != "threshold"
+    }
+    return label(versions.choices, settings)
 
 
 def _try(
@@ -223,26 +245,3 @@ def _try(
 
 def _too_long(plan: Plan) -> str:
     return f"took more than {plan.limit:g} s"
-
-
-def _other_settings(version: Version, tuning: Tuning) -> tuple[tuple[str, int], ...]:
-    """The settings that are no thresholds: whether they were asked for is not seen."""
-    return tuple(
-        (name, value)
-        for name, value in sorted(version.settings.items())
-        if tuning.tunables[name].kind != "threshold"
-    )
-
-
-def _chosen(
-    entrants: Sequence[Entrant],
-    current: Outcomes,
-    values: dict[str, int],
-    tuning: Tuning,
-) -> Entrant | None:
-    """The entrant whose run went the way of the run with the current parameters."""
-    for entrant in entrants:
-        others = _other_settings(entrant.version, tuning)
-        if entrant.outcomes == current and all(values[n] == v for n, v in others):
-            return entrant
-    return None

@@ -13,7 +13,7 @@ their mean is small, the smaller the more a run resembles the one before.
 
 Together, runs of the candidates alternate, so that a machine that changes its speed
 changes it for all of them alike. A candidate that is `slow` times slower than the best
-is known well enough and leaves; with `abandon` even a run in progress is cut off at so
+is soon known well enough and leaves; with `abandon` even a run in progress is cut off at so
 many times the best run of all (in the main thread; what the device has begun ends).
 
 What is measured stands in the candidates from the first run on: an interrupt or another
@@ -31,6 +31,9 @@ from dataclasses import dataclass, field
 
 from minifut.errors import MinifutError
 from minifut.testing.time_limit import TimeLimit, time_limit
+
+TELLING, LONG = 3, 1.0
+"""runs, or seconds of them, after which a candidate may be called slow"""
 
 Run = Callable[[], float]
 """one run; its seconds"""
@@ -169,7 +172,7 @@ def measure_together(
         left = [
             c
             for c in candidates
-            if not c.is_over and c.best <= slow * best and not _enough(c, plan)
+            if not c.is_over and not _enough(c, plan) and not _is_slow(c, slow * best)
         ]
         if not left:
             return
@@ -196,6 +199,13 @@ def _enough(candidate: Candidate, plan: Plan) -> bool:
     if len(candidate.seconds) < plan.runs or sum(candidate.seconds) < plan.seconds:
         return False
     return not plan.converge or candidate.is_robust or _is_spent(candidate, plan)
+
+
+def _is_slow(candidate: Candidate, most: float) -> bool:
+    """Whether it is beyond that, as far as one can tell: single short runs say little."""
+    if candidate.best <= most:
+        return False
+    return len(candidate.seconds) >= TELLING or sum(candidate.seconds) >= LONG
 
 
 def _is_spent(candidate: Candidate, plan: Plan) -> bool:

@@ -16,6 +16,7 @@ from minifut.errors import UsageError
 
 if TYPE_CHECKING:
     from minifut.benchmarking.compare import Comparison, Entrant
+    from minifut.benchmarking.versions import Version
 
 MOST_BARS = 48
 """more are drawn as lines"""
@@ -58,13 +59,16 @@ def plot_versions(comparisons: Sequence[Comparison], form: str = "png") -> bytes
 
 
 def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
-    versions = list(
-        dict.fromkeys(e.version.name for c in comparisons for e in c.entrants)
-    )
+    named: dict[str, list[Version]] = {}
+    for entrant in (e for c in comparisons for e in c.entrants):
+        named.setdefault(entrant.name, []).append(entrant.version)
+    versions = list(named)
     as_bars = len(versions) * len(comparisons) <= MOST_BARS
     draw = _bars if as_bars else _lines
     for position, version in enumerate(versions):
-        points = [(x, _entrant(c, version)) for x, c in enumerate(comparisons)]
+        points = [
+            (x, _entrant(c, version, named[version])) for x, c in enumerate(comparisons)
+        ]
         timed = [(x, e) for x, e in points if e is not None and e.candidate.seconds]
         color = f"C{position % 10}"
         draw(axes, version, timed, position, len(versions), color)
@@ -80,7 +84,7 @@ def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
     for x, comparison in enumerate(comparisons):
         best = comparison.best
         if as_bars and best is not None:
-            position = versions.index(best.version.name)
+            position = versions.index(best.name)
             axes.annotate(
                 readable_seconds(best.candidate.best),
                 (_place(x, position, len(versions)), best.candidate.best * 1e3),
@@ -136,13 +140,14 @@ def _lines(
     )
 
 
-def _entrant(comparison: Comparison, version: str) -> Entrant | None:
+def _entrant(comparison: Comparison, name: str, named: list[Version]) -> Entrant | None:
     """The version on the data set, also where it goes the way of another."""
-    for entrant in comparison.entrants:
-        if entrant.agrees and version in (
-            entrant.version.name,
-            *(alias.name for alias in entrant.aliases),
-        ):
+    fit = [entrant for entrant in comparison.entrants if entrant.agrees]
+    for entrant in fit:
+        if entrant.name == name:
+            return entrant
+    for entrant in fit:
+        if any(alias is version for alias in entrant.aliases for version in named):
             return entrant
     return None
 

@@ -36,13 +36,13 @@ def version_table(comparison: Comparison) -> str:
     for entrant in comparison.entrants:
         if not entrant.agrees:
             problem = entrant.candidate.failure or entrant.wrong or ""
-            lines.append(f"{entrant.version.name}: " + problem.replace("\n", "\n    "))
+            lines.append(f"{entrant.name}: " + problem.replace("\n", "\n    "))
     lines += _notes(comparison)
     return "\n".join(lines)
 
 
 def _row(comparison: Comparison, entrant: Entrant) -> tuple[str, ...]:
-    name = entrant.version.name
+    name = entrant.name
     marks = []
     if entrant is comparison.chosen:
         marks.append("chosen")
@@ -99,8 +99,8 @@ def versions_json(comparisons: Iterable[Comparison]) -> dict[str, Any]:
             data_sets[data.name] = comparison.failure
             continue
         data_sets[data.name] = {
-            "versions": {e.version.name: _entrant(e) for e in comparison.entrants},
-            "chosen": comparison.chosen and comparison.chosen.version.name,
+            "versions": {e.name: _entrant(e) for e in comparison.entrants},
+            "chosen": comparison.chosen and comparison.chosen.name,
             "bytes": comparison.nbytes,
         }
     return found

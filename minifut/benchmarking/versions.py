@@ -54,6 +54,7 @@ class Version:
 class Versions:
     """The versions of an entry point; `total` counts those that are left out, too."""
 
+    choices: tuple[Choice, ...]
     versions: tuple[Version, ...]
     total: int
 
@@ -62,13 +63,13 @@ def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
     """The versions of an entry point of a program of kernels."""
     choices = choices_of(program, entry)
     settings = list(itertools.islice(_unique(_ways(choices), choices), most))
-    names = _distinct(label(choices, each) for each in settings)
+    names = distinct(label(choices, each) for each in settings)
     found = tuple(
         Version(name, each, _guards(choices, each))
         for name, each in zip(names, settings, strict=True)
     )
     total = len(found) if len(found) < most else number_of_paths(choices)
-    return Versions(found, max(total, len(found)))
+    return Versions(choices, found, max(total, len(found)))
 
 
 def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
@@ -88,7 +89,9 @@ def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
 
 
 def label(choices: tuple[Choice, ...], settings: Settings) -> str:
-    """What to call the version that these settings force."""
+    """What to call the version that these settings force. Thresholds without a setting
+    do not count, nor does what lies behind them."""
+    choices = tuple(c for c in choices if c.parameter.name in settings)
     labels = [_label_of_tree(choice, settings) for choice in choices]
     if not labels:
         return "only"
@@ -108,6 +111,14 @@ def is_taken(parameter: Parameter, value: int) -> bool:
     if parameter.kind == "threshold":
         return value == TAKEN
     return parameter.bounds is not None and value != parameter.bounds[0]
+
+
+def parameters_of(choices: tuple[Choice, ...]) -> Iterator[Parameter]:
+    """Every parameter in the tree, once for each place."""
+    for choice in choices:
+        yield choice.parameter
+        for branch in choice.branches:
+            yield from parameters_of(branch.choices)
 
 
 # --- which ways ---------------------------------------------------------------------
@@ -175,9 +186,11 @@ def _label_of_tree(choice: Choice, settings: Settings) -> str:
 
 def _on_the_way(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Parameter]:
     for choice in choices:
-        yield choice.parameter
+        value = settings.get(choice.parameter.name)
+        if value is not None:
+            yield choice.parameter
         for branch in choice.branches:
-            if branch.value == settings[choice.parameter.name]:
+            if branch.value == value:
                 yield from _on_the_way(branch.choices, settings)
 
 
@@ -212,7 +225,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _distinct(labels: Iterable[str]) -> list[str]:
+def distinct(labels: Iterable[str]) -> list[str]:
     """The labels, with an ordinal behind those that occurred before."""
     count: Counter[str] = Counter()
     found = []

@@ -106,7 +106,7 @@ def call_and_log(
         try:
             return entry.call(values)
         finally:
-            for name, amount in seen:
+            for name, amount in seen.comparisons:
                 click.echo(f"Compared {name} <= {amount}", err=True)
 
 

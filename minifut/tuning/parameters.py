@@ -13,14 +13,15 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from minifut.tuning.file import read_tuning, write_tuning
 
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.watch import Seen
+
 NEVER = 1 << 62
 """a threshold that no parallelism reaches"""
-
-Comparison = tuple[str, int]
-"""a threshold's name, and the amount of parallelism that was compared with it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Tuning(Mapping[str, int]):
         device: str,
         change: Callable[[Mapping[str, int]], None],
         values: Mapping[str, int],
-        watch: Callable[[list[Comparison] | None], None] | None = None,
+        watch: Callable[[Seen | None], None] | None = None,
     ) -> None:
         self.tunables = {t.name: t for t in tunables}
         self.device = device
@@ -75,10 +76,14 @@ class Tuning(Mapping[str, int]):
         self._values.update(values)
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[list[Comparison]]:
-        """Within the block, the list grows with each comparison that a run makes with
-        a threshold, in order. Outside of it nobody looks, and that costs nothing."""
-        seen: list[Comparison] = []
+    def watch(self) -> Iterator[Seen]:
+        """Within the block, `seen.comparisons` grows with each comparison that a run
+        makes with a threshold, as (name, amount), and `seen.launches` with the number
+        of each kernel that it starts. Outside of it nobody looks, and that costs
+        nothing."""
+        from minifut.opencl.runtime.watch import Seen
+
+        seen = Seen()
         if self._watch is not None:
             self._watch(seen)
         try:

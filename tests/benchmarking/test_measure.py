@@ -12,7 +12,7 @@ import pytest
 
 from minifut.benchmarking.measure import Candidate, Plan, measure, measure_together
 from minifut.errors import ProgramError
-from minifut.testing.runner import TimeLimit
+from minifut.testing.time_limit import TimeLimit
 
 
 def runs(times: Iterable[float]) -> Callable[[], float]:
@@ -102,6 +102,9 @@ def test_who_is_much_slower_leaves() -> None:
     slow, fast = Candidate(lambda: 10.0), Candidate(lambda: 1.0)
     measure_together([slow, fast], Plan(runs=5), slow=3)
     assert len(slow.seconds) == 1 and len(fast.seconds) == 5
+    short, shorter = Candidate(lambda: 0.1), Candidate(lambda: 0.01)
+    measure_together([short, shorter], Plan(runs=5, seconds=0), slow=3)
+    assert len(short.seconds) == 3 and len(shorter.seconds) == 5
 
 
 def test_who_fails_is_noted_and_the_others_go_on() -> None:

@@ -20,7 +20,7 @@ from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 from minifut.opencl.runtime.timed import TimedCall
-from minifut.opencl.runtime.watch import Comparison, watched
+from minifut.opencl.runtime.watch import Seen, watched_launchers, watched_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,11 @@ class Instance:
         self.session = session
         self.queue = session.queue
         self._wanted: dict[str, int] = {}
-        self._seen: list[Comparison] | None = None
+        self._seen: Seen | None = None
+        self._launchers: dict[tuple[int, ...], Launcher] = {}
         values = self._values(parameters)
-        launchers = tuple(self._launcher(k, values) for k in program.kernels)
-        self.run = Run(session, launchers, values, program.failures)
+        self.run = Run(session, (), values, program.failures)
+        self._install(values)
         self._wanted = dict(parameters)
         if program.constants is not None:
             self._evaluate_constants(program.constants)
@@ -130,25 +131,30 @@ class Instance:
         changed = {
             i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
         }
-        self.run.kernels = tuple(
-            self._launcher(kernel, values)
-            if any(index in changed for _, index in kernel.macros)
-            else launcher
-            for kernel, launcher in zip(program.kernels, self.run.kernels, strict=True)
-        )
-        seen = self._seen
-        self.run.parameters = (
-            values if seen is None else watched(program.parameters, values, seen)
-        )
+        self._install(values)
         self._wanted = wanted
         chosen = any(program.parameters[index].kind == "choice" for index in changed)
         if chosen and program.constants is not None:
             self._evaluate_constants(program.constants)
 
-    def watch(self, seen: list[Comparison] | None) -> None:
-        """From now on note every comparison with a threshold there (None: nowhere)."""
+    def watch(self, seen: Seen | None) -> None:
+        """From now on note comparisons and launches there (None: nowhere)."""
         self._seen = seen
-        self.set_parameters({})
+        self._install(self._values(self._wanted))
+
+    def _install(self, values: list[int]) -> None:
+        """Run with these parameters, and the kernels that are made for them."""
+        launchers = tuple(
+            self._launcher(number, kernel, values)
+            for number, kernel in enumerate(self.program.kernels)
+        )
+        seen = self._seen
+        if seen is None:
+            self.run.parameters, self.run.kernels = values, launchers
+        else:
+            table = self.program.parameters
+            self.run.parameters = watched_values(table, values, seen)
+            self.run.kernels = watched_launchers(launchers, seen)
 
     def timed(self, name: str, arguments: tuple[Any, ...]) -> TimedCall:
         """The entry point with these arguments, ready to be run and timed."""
@@ -163,11 +169,16 @@ class Instance:
         limits = {LOCAL_MEMORY: device.local_memory}
         return parameter_values(self.program.parameters, device.kind, wanted, limits)
 
-    def _launcher(self, kernel: Kernel, values: list[int]) -> Launcher:
-        constants = {macro: values[index] for macro, index in kernel.macros}
-        prelude = FAILURE_TEXT + self.program.prelude
-        options = " ".join(self.program.options)
-        return Launcher(self.session, kernel, prelude, options, constants)
+    def _launcher(self, number: int, kernel: Kernel, values: list[int]) -> Launcher:
+        """The kernel for these values; one made for the same values before is kept."""
+        key = (number, *(values[index] for _, index in kernel.macros))
+        if key not in self._launchers:
+            constants = {macro: values[index] for macro, index in kernel.macros}
+            prelude = FAILURE_TEXT + self.program.prelude
+            options = " ".join(self.program.options)
+            launcher = Launcher(self.session, kernel, prelude, options, constants)
+            self._launchers[key] = launcher
+        return self._launchers[key]
 
     def _evaluate_constants(self, constants: Callable[[Run], tuple[Any, ...]]) -> None:
         self.session.recover()

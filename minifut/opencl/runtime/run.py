@@ -16,6 +16,7 @@ from minifut.opencl.runtime.failures import device_error, failure_error, show
 from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session
+from minifut.opencl.runtime.watch import WatchedLauncher
 
 DEEPEST = 100_000
 """calls of recursive functions, one inside the other"""
@@ -29,7 +30,7 @@ class Run:
     def __init__(
         self,
         session: Session,
-        kernels: tuple[Launcher, ...],
+        kernels: tuple[Launcher | WatchedLauncher, ...],
         parameters: list[int],
         failures: Sequence[Failure],
     ) -> None:

@@ -1,42 +1,89 @@
-"""What thresholds are compared with, seen from outside.
+"""Which way a run goes through its program, seen from outside.
 
     n * m >= run.parameters[0]        notes ("main.map_reduce.outer", n * m)
+    kernels[3](points, ...)           notes 3
 
 Python asks the right operand of a comparison first where its class is derived from the
 left one's. So values that listen stand in for the plain ones while somebody watches,
-and generated code does not know; when nobody does, nothing is different at all.
+and likewise launchers; generated code does not know, and when nobody watches nothing
+is different at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from minifut.opencl.runtime.describe import Parameter
 
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.kernels import Launcher
+
 Comparison = tuple[str, int]
 """a threshold's name, and the amount of parallelism that was compared with it"""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What runs did, in order; clear it to forget the ones before."""
+
+    comparisons: list[Comparison] = field(default_factory=list)
+    launches: list[int] = field(default_factory=list)
+    """kernels by number"""
+
+    def clear(self) -> None:
+        """As if nothing had run yet."""
+        self.comparisons.clear()
+        self.launches.clear()
 
 
 class WatchedThreshold(int):
     """A threshold that notes what is compared with it; otherwise a number."""
 
     name: str
-    seen: list[Comparison]
+    comparisons: list[Comparison]
 
     def __le__(self, other: Any) -> bool:
-        self.seen.append((self.name, int(other)))
+        self.comparisons.append((self.name, int(other)))
         return int(self) <= int(other)
 
 
-def watched(
-    table: Sequence[Parameter], values: Sequence[int], seen: list[Comparison]
+class WatchedLauncher:
+    """A launcher that notes that its kernel is started."""
+
+    def __init__(self, launcher: Launcher, number: int, launches: list[int]) -> None:
+        self._launcher = launcher
+        self._number = number
+        self._launches = launches
+
+    def __call__(self, *arguments: Any) -> None:
+        self._launches.append(self._number)
+        self._launcher(*arguments)
+
+    def sized(self, *arguments: Any) -> None:
+        self._launches.append(self._number)
+        self._launcher.sized(*arguments)
+
+
+def watched_values(
+    table: Sequence[Parameter], values: Sequence[int], seen: Seen
 ) -> list[int]:
-    """The values, of which the thresholds note their comparisons in `seen`."""
+    """The values, of which the thresholds note their comparisons."""
     found: list[int] = []
     for parameter, value in zip(table, values, strict=True):
         if parameter.kind == "threshold":
             value = WatchedThreshold(value)
-            value.name, value.seen = parameter.name, seen
+            value.name, value.comparisons = parameter.name, seen.comparisons
         found.append(value)
     return found
+
+
+def watched_launchers(
+    launchers: Sequence[Launcher], seen: Seen
+) -> tuple[WatchedLauncher, ...]:
+    """The launchers, each noting its starts."""
+    return tuple(
+        WatchedLauncher(launcher, number, seen.launches)
+        for number, launcher in enumerate(launchers)
+    )
