@@ -13,8 +13,9 @@ their mean is small, the smaller the more a run resembles the one before.
 
 Together, runs of the candidates alternate, so that a machine that changes its speed
 changes it for all of them alike. A candidate that is `slow` times slower than the best
-is soon known well enough and leaves; with `abandon` even a run in progress is cut off at so
-many times the best run of all (in the main thread; what the device has begun ends).
+is soon known well enough and leaves; with `abandon` even a run in progress is cut off
+at so many times the best run of all (in the main thread; what the device has begun
+ends).
 
 What is measured stands in the candidates from the first run on: an interrupt or another
 exception that ends the measurement leaves them as they are.
@@ -202,7 +203,7 @@ def _enough(candidate: Candidate, plan: Plan) -> bool:
 
 
 def _is_slow(candidate: Candidate, most: float) -> bool:
-    """Whether it is beyond that, as far as one can tell: single short runs say little."""
+    """Whether it is beyond that, as far as one can tell from a few runs."""
     if candidate.best <= most:
         return False
     return len(candidate.seconds) >= TELLING or sum(candidate.seconds) >= LONG
