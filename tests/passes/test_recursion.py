@@ -9,7 +9,7 @@ from minifut import compiler
 from minifut.analysis.calls import call_graph, calls_in, recursive
 from minifut.errors import Source
 from minifut.ir.core import Program
-from minifut.ir.dialect import KERNELS
+from minifut.ir.dialect import KERNELS, SOACS
 from minifut.ir.interpret import run
 from minifut.ir.parser import names_after
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -137,8 +137,42 @@ def test_recursion_is_deep_and_ends_with_a_place(backend: str) -> None:
     assert program.mapped(np.int64(2_000)).tolist() == [0, 2_000, 4_000]
     for entry, place in (("plain", ":1:"), ("mapped", ":1:"), ("through_soacs", ":2:")):
         with pytest.raises(
-            minifut.ProgramError, match="recursion of .* is too deep"
+            minifut.ProgramError, match=r"recursion of .* is too deep"
         ) as e:
             getattr(program, entry)(np.int64(-1))
         assert place in e.value.backtrace[0]
         assert program.plain(np.int64(3)) == 3
+
+
+HIGHER_ORDER = (
+    "def times (n: i64) (f: i64 -> i64) (x: i64): i64 ="
+    " if n == 0 then x else times (n - 1) f (f x)\n"
+    "def fold 'a 'b [n] (f: a -> b -> b) (z: b) (xs: [n]a): b ="
+    " if n == 0 then z else f xs[0] (fold f z (drop 1 xs))\n"
+    "entry main (n: i64) ="
+    " let ys = map (+ n) (iota (n + 3))\n"
+    " let (s, p) = fold (\\x (s, p) -> (s + x, p * (n + 1))) (0, 1) (iota n)\n"
+    " let ts = map (\\i -> times i (\\x -> 2 * x + ys[x % 3] + i) p) (iota n)\n"
+    " in concat [s, p, times 3 (* 2) n, fold (+) 0 ys] ts"
+)
+
+
+def python_main(n: int) -> list[int]:
+    ys = [i + n for i in range(n + 3)]
+    s, p = sum(range(n)), (n + 1) ** n
+    ts = []
+    for i in range(n):
+        x = p
+        for _ in range(i):
+            x = 2 * x + ys[x % 3] + i
+        ts.append(x)
+    return [s, p, 8 * n, sum(ys), *ts]
+
+
+def test_recursive_functions_take_functions_that_capture() -> None:
+    program = core_of(HIGHER_ORDER)
+    verify(program, SOACS)
+    kernels = compiler.to_kernels(program)
+    for n in (0, 1, 4):
+        for stage in (program, kernels):
+            assert run(stage, "main", [np.int64(n)])[0].tolist() == python_main(n)

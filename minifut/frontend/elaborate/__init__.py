@@ -51,6 +51,7 @@ def elaborate_program(
 def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Program:
     from minifut.frontend.elaborate.entries import entry_point
     from minifut.frontend.elaborate.functions import Specialisations
+    from minifut.frontend.elaborate.lift import lift
     from minifut.frontend.elaborate.modules import Modules
     from minifut.frontend.elaborate.work import Work
     from minifut.ir import core
@@ -73,11 +74,11 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
             continue
         if wanted is None or declaration.name in wanted:
             made.append(entry_point(declaration, env, work))
-    return core.Program(
-        tuple(entry for entry, _ in made),
-        tuple(work.constants.statements),
-        tuple([function for _, function in made]) + work.specialisations.functions(),
-    )
+    constants = tuple(work.constants.statements)
+    known = {parameter.name for s in constants for parameter in s.pattern}
+    functions = tuple(function for _, function in made)
+    functions = lift(functions + work.specialisations.functions(), known, work.names)
+    return core.Program(tuple(entry for entry, _ in made), constants, functions)
 
 
 class PreludeTerms(dict[str, Term]):

@@ -41,8 +41,9 @@ class Sizes:
         return self.numbers.setdefault(size, len(self.numbers))
 
 
-def key_of(value: Value, sizes: Sizes, known: set[Name]) -> Hashable:
-    """The key of an argument; `known` are the names that all functions see."""
+def key_of(value: Value, sizes: Sizes, known: set[Name] | None) -> Hashable:
+    """The key of an argument; `known` are the names that all functions see. Without
+    them functions may hold what only the caller sees, which `lift` hands over."""
     match value:
         case Leaf(_, type_, size):
             if type_ == I64 and size is not None and size in sizes.numbers:
@@ -57,12 +58,35 @@ def key_of(value: Value, sizes: Sizes, known: set[Name]) -> Hashable:
         case values.Sum(type_, own):
             dims = tuple(sizes.key(s) for leaf in own for s in shape_of(leaf.type))
             return ("sum", static_key(type_, sizes), dims)
-        case Primitive(_, _, call, ()) if is_closed(value, known):
+        case Primitive(_, _, call, ()) if known is not None and is_closed(value, known):
             return ("primitive", id(call))
-        case Closure(_, _, body, env, ()) if is_closed(value, known):
+        case Closure(_, _, body, env, ()) if known is not None and is_closed(
+            value, known
+        ):
             return ("closure", id(body), id(env))
         case _:
-            return INLINE
+            return INLINE if known is not None else captured_key(value)
+
+
+def captured_key(value: object) -> Hashable:
+    """Equal for functions, and what they hold, that are the same in every way."""
+    match value:
+        case Leaf(atom, _, _):
+            return ("atom", atom)
+        case values.Array(_, element):
+            return captured_key(element)
+        case values.Record(fields):
+            return tuple((name, captured_key(part)) for name, part in fields.items())
+        case values.Sum(_, own):
+            return tuple(captured_key(leaf) for leaf in own)
+        case Closure(_, _, body, env, arguments):
+            held = tuple(captured_key(argument) for argument in arguments)
+            return ("closure", id(body), id(env), held)
+        case Primitive(_, _, call, arguments):
+            held = tuple(captured_key(argument) for argument in arguments)
+            return ("primitive", id(call), held)
+        case _:
+            return id(value)
 
 
 def is_closed(value: object, known: set[Name]) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,6 @@ from minifut.frontend.elaborate.environment import (
     Sealed,
     SizeParameter,
     Term,
-    Thunk,
 )
 from minifut.frontend.elaborate.sealed import unseal
 from minifut.frontend.elaborate.sizes import match_type, resolve_size
@@ -174,10 +173,8 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
             return call_closure(work, found, (), exp.location)
         return found
     if isinstance(found, Closure) and not found.arguments:
-        if exp.instance:
-            found = replace(found, instance=(exp.instance, env.capture()))
-        elif found.instance is None and found.definition is not None:
-            found = _same_instance(found, env)
+        if exp.instance or (found.instance is None and found.definition is not None):
+            found = _with_instance(found, exp.instance or {}, env)
         if not found.parameters:
             return call_closure(work, found, (), exp.location)
         return found
@@ -187,13 +184,16 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
     return found
 
 
-def _same_instance(closure: Closure, env: Environment) -> Closure:
-    """A recursive use: the parameters are what they are in the calling body."""
-    assert closure.definition is not None
-    names = closure.definition.scheme_parameters
+def _with_instance(
+    closure: Closure, own: Mapping[Name, Type | Size], env: Environment
+) -> Closure:
+    """A use of a function. One within its own body says nothing of what its type
+    parameters are: the same as there."""
+    names = closure.definition.scheme_parameters if closure.definition else ()
     known: dict[Name, Type | Size] = {
-        name: Named(name) for name in names if isinstance(env.meaning(name), Thunk)
+        name: Named(name) for name in names if env.meaning(name) is not None
     }
+    known.update(own)
     return replace(closure, instance=(known, env.capture())) if known else closure
 
 

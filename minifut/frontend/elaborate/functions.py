@@ -111,16 +111,14 @@ class Specialisations:
         if not recursive and not (expensive and history.is_sharable):
             return None
         sizes = Sizes()
-        keys = [key_of(argument, sizes, work.globals) for argument in arguments]
+        known = None if recursive else work.globals
+        keys = [key_of(argument, sizes, known) for argument in arguments]
         instance = _instance(closure, work)
         keys += [
             sizes.key(term) if isinstance(term, Size) else static_key(term, sizes)
             for term in instance.values()
         ]
         if INLINE in keys:
-            if recursive:
-                work.location = location
-                raise work.unsupported("recursion with functions as arguments is")
             return None
         key = (closure.definition, id(closure.env), *keys)
         shared = self.made.get(key)
