@@ -103,6 +103,6 @@ def _kind(hint: Any) -> int | None:
         return SIZE
     if hint is ArrayType:
         return TYPE
-    if is_node(hint):
+    if is_node(hint) or getattr(hint, "is_root_of_nodes", False):
         return NODE
     return None

@@ -49,6 +49,7 @@ class Expression:
     """The root of kernel expressions; gives them Python's arithmetic operators."""
 
     __slots__ = ()
+    is_root_of_nodes = True
     type: VectorType
 
     def __add__(self, other: Operand) -> Expression:

@@ -103,6 +103,14 @@ class KernelBuilder(CodeBuilder):
         self.constants.setdefault(name, kc.BuildConstant(name, tunable))
         return kc.Variable(name, kc.LONG)
 
+    def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:
+        """The value of a parameter that no statement of the program asks for, known
+        when the kernel is built."""
+        name = self.host.names.fresh(parameter.name.rpartition(".")[2])
+        self.host.program.parameter(parameter)
+        self.host.build_constants[name] = parameter
+        return self.scalar_parameter(name, I64)
+
     def is_build_constant(self, size: Size) -> bool:
         """Whether the size is known when the kernel is built."""
         return self.host.build_constants.keys() >= size.names()

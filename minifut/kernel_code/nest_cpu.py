@@ -19,10 +19,13 @@ costs more than doing it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.ir.kernels import Parameter
+from minifut.ir.sizes import Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes import NotLifted, lift
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.streaming_cpu import stream_blocks
 
@@ -30,10 +33,23 @@ if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
 STRETCHES_PER_CORE = 8
+HEAVY_STRETCHES_PER_CORE = 32
+"""where points may be very different amounts of work"""
 LONGEST, SHORTEST = 16384, 512
 """points of a stretch, where a point is little work"""
 
-Visit = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
+WIDTHS = (16, 8)
+LANES = Parameter(
+    "lanes",
+    "lanes",
+    (("cpu", 16), ("gpu", 1)),
+    (1, 16),
+    "points that a core does at once",
+)
+"""how many points are done at once where bodies have loops: 16, 8, or one by one"""
+
+Indices: TypeAlias = tuple[kc.Expression, ...]
+Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
 
 
 def launch_nest(
@@ -57,8 +73,14 @@ def launch_nest(
         total_size, chunk = total, total
     else:
         total_size = host.let_size(total, "points")
-        share = ceil_div(total_size, host.cores() * STRETCHES_PER_CORE)
-        least = ONE if heavy else Size.constant(SHORTEST)
+        cores = host.cores()
+        if heavy:
+            # Lanes are worth filling, but not with a core idle.
+            least = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
+            share = ceil_div(total_size, cores * HEAVY_STRETCHES_PER_CORE)
+        else:
+            least = Size.constant(SHORTEST)
+            share = ceil_div(total_size, cores * STRETCHES_PER_CORE)
         share = maximum(least, minimum(share, Size.constant(LONGEST)))
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)
@@ -78,10 +100,10 @@ def launch_nest(
         rest: kc.Expression = start
         if parallel and fresh and not heavy and total.as_constant is None:
             rest = stream_blocks(k, total_size, start, stop, visit)
-        with k.loop("i", stop, rest, parallel=parallel) as i:
-            visit(k, (i,))
+        index = k.variable("i", kc.LONG)
+        points(k, index, rest, stop, lambda: visit(k, (index,)), parallel, heavy)
     else:
-        rows(k, shape, start, stop, visit, parallel)
+        rows(k, shape, start, stop, visit, parallel, heavy)
     host.launch(k, threads, 1, fresh=fresh)
 
 
@@ -92,6 +114,7 @@ def rows(
     stop: kc.Variable,
     visit: Visit,
     parallel: bool,
+    heavy: bool = False,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -103,11 +126,66 @@ def rows(
     with k.while_loop(at < stop):
         end = k.declare("end", kc.Call("min", (width, first + stop - at), kc.LONG))
         outer = unravel(k, row, shape[:-1])
-        with k.loop("j", end, first, parallel=parallel) as j:
-            visit(k, (*outer, j))
+        index = k.variable("j", kc.LONG)
+        at_point = (*outer, index)
+        points(k, index, first, end, partial(visit, k, at_point), parallel, heavy)
         k.assign(at, at + (end - first))
         k.assign(first, 0)
         k.assign(row, row + 1)
+
+
+def points(
+    k: KernelBuilder,
+    index: kc.Variable,
+    start: kc.Expression,
+    stop: kc.Expression,
+    visit: Callable[[], None],
+    parallel: bool,
+    heavy: bool,
+) -> None:
+    """The points of a stretch; several at once where the body has loops, which the
+    device's compiler would not vectorise around."""
+    with k.nested() as body:
+        visit()
+    if heavy:
+        start = in_lanes(k, body, index, start, stop)
+    one = kc.Literal(1, kc.LONG)
+    k.emit(kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel))
+
+
+def in_lanes(
+    k: KernelBuilder,
+    body: list[kc.Statement],
+    index: kc.Variable,
+    start: kc.Expression,
+    stop: kc.Expression,
+) -> kc.Expression:
+    """As many points as fill all lanes; the first that is left over."""
+    chosen: kc.Block | None = None
+    rest = k.variable("rest", kc.LONG)
+    wanted = k.build_constant(LANES)
+    try:
+        for width in reversed(WIDTHS):
+            block = k.variable("block", kc.LONG)
+            lifted = kc.Block(tuple(lift(k, body, index, (block, 1), width)))
+            whole = start + (stop - start) // width * width
+            many = kc.Literal(width, kc.LONG)
+            loop = kc.Block(
+                (
+                    kc.Assign(rest, kc.Select(start < stop, whole, start, kc.LONG)),
+                    kc.For(block, start, rest, many, lifted),
+                )
+            )
+            choice = kc.Chosen(wanted >= width, loop, chosen or kc.Block(()))
+            chosen = kc.Block((choice,))
+    except NotLifted as reason:
+        k.emit(kc.Comment(f"point by point: {reason}"))
+        return start
+    assert chosen is not None
+    k.emit(kc.Declare(rest, start))
+    for statement in chosen.statements:
+        k.emit(statement)
+    return rest
 
 
 def unravel(

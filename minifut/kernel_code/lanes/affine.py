@@ -1,0 +1,126 @@
+"""Integers that grow evenly from lane to lane: base + lane * step.
+
+    i              base i, step 1          the index of the points
+    i * 4 + n      base i * 4 + n, step 4
+    a[k]           base a[k], step 0       the same for all
+
+Steps are numbers or uniform expressions. What is not affine gives None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.varying import varies
+from minifut.names import Name
+
+Affine = tuple[kc.Expression, kc.Operand]
+"""the value in the first lane, and the step to the next"""
+
+NOTHING: kc.Operand = 0
+
+
+def affine(
+    exp: kc.Expression, known: Mapping[Name, Affine], varying: frozenset[Name]
+) -> Affine | None:
+    """The first lane and the step of an i64 expression, if it has them."""
+    if not varies(exp, varying):
+        return exp, NOTHING
+    if exp.type != kc.LONG:
+        return None
+    match exp:
+        case kc.Variable(name, _):
+            return known.get(name)
+        case kc.Cast(operand, _) if operand.type == kc.LONG:
+            return affine(operand, known, varying)
+        case kc.SizeValue(size, _):
+            return _of_size(size, known, varying)
+        case kc.Binary(symbol, left, right, _):
+            return _combined(symbol, left, right, known, varying)
+        case kc.Operation(operator, (left, right), _) if operator.result == I64:
+            symbol = {"add": "+", "sub": "-", "mul": "*"}.get(operator.name, "")
+            return _combined(symbol, left, right, known, varying)
+    return None
+
+
+def _combined(
+    symbol: str,
+    left: kc.Expression,
+    right: kc.Expression,
+    known: Mapping[Name, Affine],
+    varying: frozenset[Name],
+) -> Affine | None:
+    if symbol not in ("+", "-", "*"):
+        return None
+    a, b = affine(left, known, varying), affine(right, known, varying)
+    if a is None or b is None:
+        return None
+    if symbol == "+":
+        return a[0] + b[0], plus(a[1], b[1])
+    if symbol == "-":
+        return a[0] - b[0], plus(a[1], times(b[1], -1))
+    if is_zero(b[1]):
+        return a[0] * b[0], times(a[1], _number(b[0]))
+    if is_zero(a[1]):
+        return a[0] * b[0], times(b[1], _number(a[0]))
+    return None
+
+
+def _of_size(
+    size: Size, known: Mapping[Name, Affine], varying: frozenset[Name]
+) -> Affine | None:
+    """Only sums of products in which at most one factor varies."""
+    base: kc.Expression | None = None
+    step = NOTHING
+    uniform = Size(())
+    for monomial, coefficient in size.terms:
+        moving = [
+            atom
+            for atom in monomial
+            if not Size(terms=(((atom,), 1),)).names().isdisjoint(varying)
+        ]
+        if not moving:
+            uniform = uniform + Size(((monomial, coefficient),))
+            continue
+        (atom, *others) = moving
+        if others or not isinstance(atom, Name) or atom not in known:
+            return None
+        rest = tuple(other for other in monomial if other is not atom)
+        factor = Size(((rest, coefficient),))
+        value: kc.Operand = coefficient if not rest else kc.SizeValue(factor)
+        first, each = known[atom]
+        term = first * value
+        base = term if base is None else base + term
+        step = plus(step, times(each, value))
+    if base is None:
+        return kc.SizeValue(size), NOTHING
+    if uniform.terms:
+        number = uniform.as_constant
+        base = base + (kc.SizeValue(uniform) if number is None else number)
+    return base, step
+
+
+def _number(exp: kc.Expression) -> kc.Operand:
+    return int(exp.value) if isinstance(exp, kc.Literal) else exp
+
+
+def is_zero(step: kc.Operand) -> bool:
+    """Whether all lanes have the same value."""
+    return isinstance(step, int) and step == 0
+
+
+def plus(a: kc.Operand, b: kc.Operand) -> kc.Operand:
+    """The sum of two steps."""
+    if is_zero(a) or is_zero(b):
+        return b if is_zero(a) else a
+    return a + b
+
+
+def times(a: kc.Operand, b: kc.Operand) -> kc.Operand:
+    """The product of two steps."""
+    if is_zero(a) or is_zero(b):
+        return NOTHING
+    return a * b

@@ -1,0 +1,79 @@
+"""Which variables of a body differ between points.
+
+A variable varies if what it gets varies, or if it is assigned where only some points
+come by: in a branch or loop whose condition varies. Assignments may stand below uses
+(loops go round), so the set grows until it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minifut.ir.traverse import walk
+from minifut.kernel_code import nodes as kc
+from minifut.names import Name
+
+
+def find_varying(
+    statements: Sequence[kc.Statement], given: Iterable[Name]
+) -> frozenset[Name]:
+    """The names of all varying variables; `given` are those from outside."""
+    varying = set(given)
+    while True:
+        before = len(varying)
+        _grow(statements, varying, False)
+        if len(varying) == before:
+            return frozenset(varying)
+
+
+def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
+    """Whether the value of an expression differs between points."""
+    for node in walk(exp):
+        if isinstance(node, kc.Variable) and node.name in varying:
+            return True
+        if isinstance(node, kc.SizeValue) and not node.size.names().isdisjoint(varying):
+            return True
+    return False
+
+
+def assigned(statements: Sequence[kc.Statement]) -> frozenset[Name]:
+    """The variables that get more than a first value, loop variables included."""
+    found: set[Name] = set()
+    for statement in statements:
+        for node in walk(statement):
+            match node:
+                case kc.Assign(kc.Variable(name, _), _):
+                    found.add(name)
+                case kc.For(variable, _, _, _, _, _):
+                    found.add(variable.name)
+    return frozenset(found)
+
+
+def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) -> None:
+    """Add what the statements make varying; `some`: not all points come by."""
+    for statement in statements:
+        match statement:
+            case kc.Declare(kc.Variable(name, _), init) if init is not None:
+                if varies(init, varying):
+                    varying.add(name)
+            case kc.Assign(kc.Variable(name, _), exp):
+                if some or varies(exp, varying):
+                    varying.add(name)
+            case kc.For(variable, start, bound, step, body, _):
+                if some or any(varies(e, varying) for e in (start, bound, step)):
+                    varying.add(variable.name)
+                    _grow(body.statements, varying, True)
+                else:
+                    _grow(body.statements, varying, some)
+            case kc.While(condition, body):
+                inner = some or varies(condition, varying)
+                _grow(body.statements, varying, inner)
+            case kc.Branch(condition, then, otherwise):
+                inner = some or varies(condition, varying)
+                _grow(then.statements, varying, inner)
+                if otherwise is not None:
+                    _grow(otherwise.statements, varying, inner)
+            case kc.Block(inside):
+                _grow(inside, varying, some)
+            case kc.Reassociate(body):
+                _grow(body.statements, varying, some)

@@ -1,0 +1,105 @@
+"""Bodies in lanes: the same results as one point at a time, to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.errors import ProgramError
+
+pytestmark = pytest.mark.device
+
+BODIES = {
+    "divergent loop": """
+      def main (xs: []i32) =
+        map (\\x -> loop (y, k) = (x, 0) while y > 1 && k < 50
+                    do (if y % 2 == 0 then y / 2 else 3 * y + 1, k + 1)) xs |> unzip""",
+    "bounds that differ": """
+      def main (xs: []i32) =
+        map (\\x -> loop s = 0i64 for i < i64.i32 (x & 31) do s + i * i64.i32 x) xs""",
+    "loops in loops": """
+      def main (xs: []i32) =
+        map (\\x -> loop s = 0 for i < (x & 7) do
+                      loop t = s for j < i do if t > 100 then t - 77 else t + j + x) xs""",
+    "masks of masks": """
+      def main (xs: []i32) =
+        map (\\x -> loop (s, go) = (x, true) while go do
+                      if s > 1000 then (s - 1000, s % 3 != 0)
+                      else if s < -5 then (-s * 2, true) else (s + 1, s % 7 != 0)) xs
+        |> map (\\(s, go) -> if go then s else -s)""",
+    "small integers": """
+      def main (xs: []i32) =
+        map (\\x -> loop (a, b) = (i8.i32 x, u16.i32 x) for i < 5 do
+                     (a * 3i8 + i8.i32 i, b / 3u16 ^ u16.i8 a)) xs |> unzip""",
+    "doubles": """
+      def main (xs: []i32) =
+        map (\\x -> loop y = f64.i32 x for i < 6 do
+                     f64.max (f64.sqrt (f64.abs y) - 1) (y / 3) + f64.i32 i) xs""",
+    "halves": """
+      def main (xs: []i32) =
+        map (\\x -> loop y = f16.i32 (x & 63) for _i < 4 do y * 1.1f16 - 0.3f16) xs""",
+    "truth values": """
+      def main (xs: []i32) =
+        map (\\x -> loop (p, q) = (x > 0, false) for i < 5 do (!q || x > i, p != q)) xs
+        |> unzip""",
+    "reads at data": """
+      def main [n] (xs: [n]i32) =
+        map (\\x -> loop at = i64.i32 (x & 15) % n for _i < 4
+                    do i64.i32 (xs[at] & 31) % n) xs""",
+    "binary search": """
+      def main [n] (xs: [n]i32) =
+        let ys = map i32.i64 (iota n)
+        in map (\\x -> (loop (l, h) = (0i64, n) while l < h do
+                       let m = (l + h) / 2
+                       in if ys[m] < x then (m + 1, h) else (l, m)).0) xs""",
+    "conversions": """
+      def main (xs: []i32) =
+        map (\\x -> loop y = f32.i32 x for i < 3 do
+              f32.i64 (i64.f32 (y * 1e6)) + f32.bool (y > 3) + f32.u8 (u8.f32 y)) xs""",
+    "minima of nan": """
+      def main (xs: []i32) =
+        map (\\x -> loop y = f32.sqrt (f32.i32 x) for i < 3 do
+              f32.min (f32.max y 2) (f32.i32 i + 3) - f32.sqrt (f32.i32 (i - 1))) xs""",
+    "two dimensions": """
+      def main [n] (xs: [n]i32) =
+        map (\\x -> map (\\y -> loop s = x for i < (y & 3) do s * y + i) xs) xs[0:i64.min 40 n]""",
+}
+
+
+def results(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_lanes_agree_with_single_points(name: str) -> None:
+    program = minifut.compile(BODIES[name], schedule="cpu")
+    assert "lanes" in program.tuning
+    rng = np.random.default_rng(3)
+    for count in (1, 15, 16, 100, 1000):
+        xs = rng.integers(-100, 100, count).astype(np.int32)
+        found = {}
+        for lanes in (1, 8, 16):
+            program.tuning["lanes"] = lanes
+            found[lanes] = results(program.main(xs))
+        for lanes in (8, 16):
+            for one, many in zip(found[1], found[lanes], strict=True):
+                np.testing.assert_array_equal(one, many)
+
+
+def test_the_first_point_that_fails_is_told() -> None:
+    program = minifut.compile(
+        """def main (xs: []i32) =
+             map (\\x -> loop s = 0 for i < 3 do
+                          assert (x < 90) (s + x + i)) xs""",
+        schedule="cpu",
+    )
+    xs = np.arange(80, dtype=np.int32)
+    for lanes in (1, 16):
+        program.tuning["lanes"] = lanes
+        np.testing.assert_array_equal(program.main(xs), 3 * xs + 3)
+        with pytest.raises(ProgramError, match="Assertion is false: x < 90"):
+            program.main(xs + 20)
+        np.testing.assert_array_equal(program.main(xs), 3 * xs + 3)
