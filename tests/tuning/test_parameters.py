@@ -66,7 +66,7 @@ def test_the_file_beside_the_program_is_used(
 ) -> None:
     Path(f"{file}.tuning").write_text(f"{NAME}=7\nold.outer=1\n")
     program = minifut.compile(file)
-    assert dict(program.tuning) == {NAME: 7}
+    assert program.tuning[NAME] == 7
     assert "'old.outer'" in capsys.readouterr().err
     assert minifut.compile(file, params={NAME: 9}).tuning[NAME] == 9
 
@@ -85,9 +85,10 @@ def test_values_are_checked_and_reset() -> None:
 
 
 def test_the_table_tells_class_defaults_and_guard() -> None:
-    header, line = str(minifut.compile(TEXT).tuning).splitlines()
+    header, *lines = str(minifut.compile(TEXT).tuning).splitlines()
     assert header.split()[:5] == ["name", "class", "value", "cpu", "gpu"]
-    assert line.startswith(NAME) and "threshold" in line and "one thread" in line
+    (line,) = (line for line in lines if line.split()[0] == NAME)
+    assert "threshold" in line and "one thread" in line
 
 
 def test_saved_values_are_loaded(tmp_path: Path) -> None:
@@ -97,3 +98,21 @@ def test_saved_values_are_loaded(tmp_path: Path) -> None:
     tuning.reset()
     tuning.load(tmp_path / "a.tuning")
     assert tuning[NAME] == 5
+
+
+def test_runs_can_be_watched() -> None:
+    program = minifut.compile(TEXT)
+    program.main(XSS)
+    with program.tuning.watch() as seen:
+        program.tuning[NAME] = 0
+        program.main(XSS)
+        outer = list(seen.launches)
+        assert (NAME, len(XSS)) in seen.comparisons
+        seen.clear()
+        program.tuning[NAME] = 1 << 60
+        program.main(XSS)
+        assert (NAME, len(XSS)) in seen.comparisons
+        assert set(seen.launches).isdisjoint(outer) and outer
+        seen.clear()
+    program.main(XSS)
+    assert seen.comparisons == [] and seen.launches == []

@@ -45,6 +45,7 @@ class TimedCall:
         self._consumes = any(p.unique for p in entry.parameters)
         self._leaves: list[Any] | None = None
         self._outcome: tuple[Any, ...] = ()
+        self._known_out = 0
         session.pool.peak = session.pool.in_use
 
     def __call__(self) -> float:
@@ -71,6 +72,7 @@ class TimedCall:
         """The results of the latest run (which they outlive), as NumPy arrays."""
         if not self._outcome and self._entry.results:
             self()
+        self._bytes_out()
         outcome, self._outcome = self._outcome, ()
         results = self._converter.results_of(outcome, False)
         self._run.check()
@@ -89,18 +91,26 @@ class TimedCall:
     @property
     def nbytes(self) -> int:
         """How large the arrays are that go in and, in the latest run, came out."""
-        entry, total = self._entry, 0
+        entry = self._entry
         leaves = self._leaves or self._converter.leaves_of(self._arguments)
-        for leaf, given in zip(
-            _leaves(entry.parameters), leaves[len(entry.sizes) :], strict=True
-        ):
-            if leaf.shape is not None and isinstance(given, Block):
-                total += given.nbytes
-        for leaf, given in zip(_leaves(entry.results), self._outcome, strict=False):
-            if leaf.shape is not None:
-                count = int(np.prod(given[1], dtype=np.int64))
-                total += count * DTYPES[leaf.type].itemsize
-        return total
+        pairs = zip(_leaves(entry.parameters), leaves[len(entry.sizes) :], strict=True)
+        given = sum(
+            block.nbytes
+            for leaf, block in pairs
+            if leaf.shape is not None and isinstance(block, Block)
+        )
+        return given + self._bytes_out()
+
+    def _bytes_out(self) -> int:
+        if self._outcome:
+            self._known_out = sum(
+                DTYPES[leaf.type].itemsize * int(np.prod(given[1], dtype=np.int64))
+                for leaf, given in zip(
+                    _leaves(self._entry.results), self._outcome, strict=True
+                )
+                if leaf.shape is not None
+            )
+        return self._known_out
 
 
 def _leaves(values: tuple[Value, ...]) -> list[Leaf]:
