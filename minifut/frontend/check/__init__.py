@@ -41,19 +41,17 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Source
-from minifut.frontend.check.environment import Context, Scope, Structure
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.environment import Context, Scope
+from minifut.frontend.check.imports import FileReader, Files
 from minifut.names import NameSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minifut.errors import Location
     from minifut.frontend import syntax
     from minifut.frontend.check.prelude import Prelude
 
@@ -75,68 +73,12 @@ class CheckedProgram:
     context: Context
 
 
-@dataclass(slots=True)
-class _Files:
-    """The imported files of one program."""
-
-    context: Context
-    prelude: Prelude
-    read: Callable[[str], Source]
-    programs: dict[str, syntax.Program] = field(default_factory=dict)
-    contents: dict[str, Structure] = field(default_factory=dict)
-    open: list[str] = field(default_factory=list)
-
-    def load(
-        self, importer: str, path: str, location: Location
-    ) -> tuple[str, Structure]:
-        """The contents of an imported file, checked at its first import."""
-        from minifut.frontend.check.modules import Checker
-        from minifut.frontend.parser import parse_program
-
-        if path.startswith("/") or "\\" in path:
-            raise error(
-                location,
-                f"Cannot import {quote(path)}: only paths relative to the importing "
-                "file are allowed.",
-                "import",
-            )
-        folder = posixpath.dirname(importer)
-        resolved = posixpath.normpath(posixpath.join(folder, path + ".fut"))
-        if resolved in self.open:
-            chain = " -> ".join((*self.open[self.open.index(resolved) :], resolved))
-            raise error(location, f"Import cycle: {chain}.", "import")
-        if resolved not in self.contents:
-            try:
-                source = self.read(resolved)
-            except (OSError, UnicodeDecodeError, KeyError):
-                raise error(
-                    location,
-                    f"Cannot import {quote(path)}: there is no readable file "
-                    f"{resolved}.",
-                    "import",
-                ) from None
-            self.open.append(resolved)
-            program = parse_program(source)
-            checker = Checker(
-                self.context,
-                Scope(self.prelude),
-                lambda inner, at: self.load(resolved, inner, at),
-            )
-            self.contents[resolved] = checker.body(program.declarations)
-            self.programs[resolved] = program
-            self.open.pop()
-        return resolved, self.contents[resolved]
-
-
-def _read_file(path: str) -> Source:
-    return Source(path, Path(path).read_text(encoding="utf-8"))
-
-
 def check_program(
     source: Source, *, read_import: Callable[[str], Source] | None = None
 ) -> CheckedProgram:
     """Check a program; `read_import` gives the text of a file by its path, which is
-    relative to where `source.name` is relative to."""
+    relative to where `source.name` is relative to (without: files are read from disk,
+    below the import root)."""
     from minifut.frontend.check.modules import Checker
     from minifut.frontend.check.prelude import Prelude
     from minifut.frontend.parser import parse_program
@@ -147,7 +89,7 @@ def check_program(
     try:
         program = parse_program(source)
         prelude = Prelude(context)
-        files = _Files(context, prelude, read_import or _read_file)
+        files = Files(context, prelude, read_import or FileReader(source.name))
         files.open.append(posixpath.normpath(source.name))
         checker = Checker(
             context,

@@ -1,0 +1,157 @@
+"""The imported files of a program, each read and checked at its first import.
+
+A program reads nothing outside of its own folders: those below its *import root*, which
+is the first of
+
+    the folder that MINIFUT_IMPORT_ROOT names
+    the nearest folder upwards that is under version control (holds .git, .hg, .svn)
+    the outermost folder upwards that is a package (holds futhark.pkg)
+    the outermost folder that is reached upwards through folders that hold programs
+
+so that `import "../common/sort"` works within a project, and `import "../../../x"` does
+not leave it. Links are followed before they are judged.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minifut.errors import Source
+from minifut.frontend.check.environment import Context, Scope, Structure
+from minifut.frontend.check.messages import error, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minifut.errors import Location
+    from minifut.frontend import syntax
+    from minifut.frontend.check.prelude import Prelude
+
+SETTING = "MINIFUT_IMPORT_ROOT"
+_VERSION_CONTROL = (".git", ".hg", ".svn")
+_PACKAGE = "futhark.pkg"
+_LARGEST = 16 << 20
+"""bytes of a file"""
+
+
+class Outside(Exception):
+    """A file lies outside of the import root."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.root = root
+
+
+def import_root(folder: Path) -> Path:
+    """The folder below which a program in `folder` may import (see the module)."""
+    setting = os.environ.get(SETTING)
+    if setting:
+        return Path(setting).resolve()
+    folder = folder.resolve()
+    above = [folder, *folder.parents]
+    for candidate in above:
+        if any((candidate / mark).exists() for mark in _VERSION_CONTROL):
+            return candidate
+    packages = [candidate for candidate in above if (candidate / _PACKAGE).is_file()]
+    if packages:
+        return packages[-1]
+    root = folder
+    while root != root.parent and next(root.parent.glob("*.fut"), None) is not None:
+        root = root.parent
+    return root
+
+
+class FileReader:
+    """Reads the files that a program on disk imports; looks for the root once, when
+    the first one is read."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.root: Path | None = None
+
+    def __call__(self, path: str) -> Source:
+        if self.root is None:
+            self.root = import_root(Path(self.program).parent)
+        file = Path(path).resolve()
+        if not file.is_relative_to(self.root):
+            raise Outside(self.root)
+        if file.stat().st_size > _LARGEST:
+            raise OSError(f"larger than {_LARGEST >> 20} MiB")
+        return Source(path, file.read_text(encoding="utf-8"))
+
+
+@dataclass(slots=True)
+class Files:
+    """The imported files of one program."""
+
+    context: Context
+    prelude: Prelude
+    read: Callable[[str], Source]
+    programs: dict[str, syntax.Program] = field(default_factory=dict)
+    contents: dict[str, Structure] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)
+
+    def load(
+        self, importer: str, path: str, location: Location
+    ) -> tuple[str, Structure]:
+        """The contents of an imported file, checked at its first import."""
+        if path.startswith("/") or "\\" in path or "\0" in path:
+            raise error(
+                location,
+                f"Cannot import {quote(path)}: only paths relative to the importing "
+                "file are allowed.",
+                "import",
+                "write it as in import \"../common/sort\", without '.fut'",
+            )
+        folder = posixpath.dirname(importer)
+        resolved = posixpath.normpath(posixpath.join(folder, path + ".fut"))
+        if resolved in self.open:
+            chain = " -> ".join((*self.open[self.open.index(resolved) :], resolved))
+            raise error(
+                location,
+                f"Import cycle: {chain}.",
+                "import",
+                "move what both need to a file of its own",
+            )
+        if resolved not in self.contents:
+            self._check(resolved, self._source(path, resolved, location))
+        return resolved, self.contents[resolved]
+
+    def _source(self, path: str, resolved: str, location: Location) -> Source:
+        try:
+            return self.read(resolved)
+        except Outside as outside:
+            raise error(
+                location,
+                f"Cannot import {quote(path)}: {resolved} lies outside of the "
+                f"program's folders, which are those below {outside.root}.",
+                "import",
+                f"set {SETTING} to a folder that holds both",
+            ) from None
+        except (OSError, UnicodeDecodeError, KeyError):
+            hint = "paths are written without '.fut'" if path.endswith(".fut") else None
+            raise error(
+                location,
+                f"Cannot import {quote(path)}: there is no readable file {resolved}.",
+                "import",
+                hint,
+            ) from None
+
+    def _check(self, resolved: str, source: Source) -> None:
+        from minifut.frontend.check.modules import Checker
+        from minifut.frontend.parser import parse_program
+
+        self.open.append(resolved)
+        program = parse_program(source)
+        checker = Checker(
+            self.context,
+            Scope(self.prelude),
+            lambda inner, at: self.load(resolved, inner, at),
+        )
+        self.contents[resolved] = checker.body(program.declarations)
+        self.programs[resolved] = program
+        self.open.pop()
