@@ -53,6 +53,12 @@ def remove_dead_code(program: Program) -> Program:
     )
 
 
+def remove_dead_code_in(body: Body) -> Body:
+    """A body without what does not lead to its results."""
+    swept: Body = _Sweep(set()).node(body)
+    return swept
+
+
 class _Sweep:
     def __init__(self, needed: set[Name]) -> None:
         self.needed = needed

@@ -35,7 +35,7 @@ from minifut.passes.simplify.constant_folding import (
     read_size,
     undo_twice,
 )
-from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_empty_loop, drop_invariant_parameters
 from minifut.passes.simplify.site import Instead, Pattern, Simplification, Site
@@ -89,6 +89,12 @@ def simplify(program: Program, names: NameSource) -> Program:
         if program is before:
             break
     return program
+
+
+def simplify_body(body: Body, names: NameSource, scope: Scope) -> Body:
+    """A body alone, in one sweep, without what nobody needs."""
+    swept: Body = _Sweep(names, scope).node(body)
+    return remove_dead_code_in(swept)
 
 
 class _Sweep(Replacer):

@@ -1,0 +1,294 @@
+r"""Copy what the threads of a group read in common, once for each block.
+
+    loop for b < .. { segmap thread (y < t) { loop for l < d { a[g * t + y, b * d + l]
+  →
+    loop for b < .. {
+      tile = collective_copy a[g * t :+ t, b * d :+ d]
+      segmap thread (y < t) { loop for l < d { tile[y, l]
+
+A read is worth a copy if it changes with the step and is the same for points that
+differ in some index of the nest. The tile is laid out rows, steps, columns, whatever
+the layout of the array: a transposed operand is transposed on its way in.
+
+Where positions are limited to a part of the array, that part is copied from, so that
+elements outside of it are never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, Body, DimSlice, Index, Loop, Stm
+from minifut.ir.kernels import THREAD, CollectiveCopy, KernelBody, SegMap
+from minifut.ir.node import replace
+from minifut.ir.scope import array_type
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.traverse import bound_names, map_children, walk
+from minifut.names import Name
+from minifut.passes.tiling.marks import LECTURE, REDUCTION
+from minifut.passes.tiling.positions import (
+    Places,
+    Stretch,
+    is_tile_size,
+    places_in,
+)
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+Stretches = tuple[Stretch, ...]
+MADE_HERE = (CollectiveCopy, SegMap, Loop)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The names of a nest of threads: those of steps in a block, and per dimension the
+    indices of threads and of their registers."""
+
+    steps: frozenset[Name]
+    dimensions: tuple[frozenset[Name], ...]
+
+
+@rule("copy_tile", label="Step 3", paper=LECTURE)
+def copy_tile(statement: Stm, site: Site) -> Outcome:
+    r"""Read from a copy that the group has made of what its threads share.
+
+    before:
+        given (n: i64, m: i64, a: [m][n]f32)
+        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_size"
+          ("cpu" = 8, "gpu" = 256) bounds 1 1024)
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+          ("cpu" = 4, "gpu" = 16) bounds 1 4096)
+        let deep: i64 = size(min(d, m))
+        let us: [t][t]f32 = segmap thread (y < t, x < t) -> (f32) {
+          #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < deep do {
+            let j: i64 = size(min(t + x, n - 1))
+            let e: f32 = a[l, j]
+            let v: f32 = add_f32(u, e)
+            return v
+          }
+          return returns s
+        }
+    after:
+        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_size"
+          ("cpu" = 8, "gpu" = 256) bounds 1 1024)
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+          ("cpu" = 4, "gpu" = 16) bounds 1 4096)
+        let deep: i64 = size(min(d, m))
+        let tile_1: [d][t]f32 =
+          collective_copy a[0i64 :+ d by 1i64, t :+ t by 1i64]
+        let us: [t][t]f32 = segmap thread (y < t, x < t) -> (f32) {
+          #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < deep do {
+            let j: i64 = size(min(t + x, n - 1))
+            let e: f32 = tile_1[l, x]
+            let v: f32 = add_f32(u, e)
+            return v
+          }
+          return returns s
+        }
+    declines: a is read by each point at places of its own
+        given (n: i64, a: [n]f32)
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+          ("cpu" = 4, "gpu" = 16) bounds 1 4096)
+        let us: [8]f32 = segmap thread (x < 8) -> (f32) {
+          #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < d do {
+            let k: i64 = size(min(x + l, n - 1))
+            let e: f32 = a[k]
+            let v: f32 = add_f32(u, e)
+            return v
+          }
+          return returns s
+        }
+    """
+    nest = statement.exp
+    if not isinstance(nest, SegMap) or nest.level != THREAD:
+        return None
+    reach = _reach(nest)
+    if not reach.steps:
+        return None
+    places = places_in(nest, site.definitions)
+    reasons: dict[str, None] = {}
+    for read in _reads(nest, site):
+        found = _stretches(read, places, reach, site)
+        if isinstance(found, str):
+            if found:
+                reasons[found] = None
+            continue
+        return _with_copy(statement, nest, read, found, reach, places, site)
+    return Declined("; ".join(reasons)) if reasons else None
+
+
+def _reach(nest: SegMap) -> Reach:
+    steps: set[Name] = set()
+    dimensions: list[set[Name]] = [set() for _ in nest.space.indices]
+    for node in walk(nest):
+        if isinstance(node, Stm) and isinstance(node.exp, Loop):
+            index = getattr(node.exp.form, "index", None)
+            if REDUCTION in node.attributes and index is not None:
+                steps.add(index)
+        elif isinstance(node, SegMap) and len(node.space.indices) == len(dimensions):
+            for found, name in zip(dimensions, node.space.indices, strict=True):
+                found.add(name)
+    return Reach(frozenset(steps), tuple(frozenset(d) for d in dimensions))
+
+
+def _reads(nest: SegMap, site: Site) -> Iterator[Index]:
+    """Reads of single elements of arrays that the group has not made itself."""
+    local = set(bound_names(nest))
+    for node in walk(nest):
+        if not isinstance(node, Index) or node.array in local:
+            continue
+        known = site.definitions.get(node.array)
+        if known is not None and isinstance(known.exp, MADE_HERE):
+            continue
+        whole = len(node.slice) == array_type(node.array, site.scope).rank
+        if whole and not any(isinstance(part, DimSlice) for part in node.slice):
+            yield node
+
+
+def _stretches(
+    read: Index, places: Places, reach: Reach, site: Site
+) -> Stretches | str:
+    """Where the group reads, or why that is not worth or open to a copy."""
+    name = read.array.base
+    atoms = [part for part in read.slice if not isinstance(part, DimSlice)]
+    used = {
+        n
+        for atom in atoms
+        if isinstance(atom, Name)
+        for n in places.meanings.get(atom, Size.of(atom)).names()
+    }
+    if used & places.unknown:
+        return f"where {name} is read depends on values"
+    if not used & reach.steps:
+        return ""
+    found = [places.stretch(atom) for atom in atoms]
+    stretches = tuple(s for s in found if s is not None)
+    owned = [_differing(s, places) for s in stretches]
+    apart = all(a.isdisjoint(b) for i, a in enumerate(owned) for b in owned[i + 1 :])
+    if len(stretches) < len(atoms) or not apart:
+        return f"{name} is read by each point at places of its own"
+    if any(len(own & reach.steps) and len(own) > 1 for own in owned):
+        return f"{name} is read by each point at places of its own"
+    if not all(is_tile_size(s.length, site.definitions) for s in stretches):
+        return f"how much of {name} a group reads is not decided by parameters"
+    used = set[Name]().union(*owned)
+    if all(used & dimension for dimension in reach.dimensions):
+        return f"{name} varies with every dimension: nothing is shared"
+    return stretches
+
+
+def _differing(stretch: Stretch, places: Places) -> frozenset[Name]:
+    return stretch.own.names() & places.bounds.keys()
+
+
+def _with_copy(
+    statement: Stm,
+    nest: SegMap,
+    read: Index,
+    stretches: Stretches,
+    reach: Reach,
+    places: Places,
+    site: Site,
+) -> tuple[Stm, ...]:
+    build = Builder(site.names, site.scope, statement.location)
+    order = _order(stretches, reach, places)
+    tile = _copied(build, read.array, stretches, order)
+    key = (read.array, stretches)
+
+    def instead(index: Index) -> list[Size] | None:
+        if index.array != read.array:
+            return None
+        atoms = [part for part in index.slice if not isinstance(part, DimSlice)]
+        if (index.array, tuple(places.stretch(a) for a in atoms)) != key:
+            return None
+        return [stretches[at].own for at in order]
+
+    body = _Redirect(build, tile, instead).node(nest)
+    return (*build.statements, replace(statement, exp=body))
+
+
+def _order(stretches: Stretches, reach: Reach, places: Places) -> list[int]:
+    """The stretches as dimensions of the tile: rows, steps, columns."""
+
+    def rank(at: int) -> int:
+        own = _differing(stretches[at], places)
+        if own & reach.steps:
+            return 1
+        return 2 if own & reach.dimensions[-1] else 0
+
+    return sorted((at for at, s in enumerate(stretches) if not s.is_place), key=rank)
+
+
+def _copied(
+    build: Builder, array: Name, stretches: Stretches, order: list[int]
+) -> Name:
+    """Emit the copy."""
+    source, parts = _source(build, array, stretches)
+    kept = [at for at, s in enumerate(stretches) if not s.is_place]
+    permutation = [kept.index(at) for at in order]
+    if permutation != sorted(permutation):
+        if len(kept) < len(stretches):
+            fixed = [
+                part if s.is_place else DimSlice(i64(0), size, i64(1))
+                for part, s, size in zip(
+                    parts, stretches, build.shape(source), strict=True
+                )
+            ]
+            source = build.slice(source, *fixed)
+        source = build.rearrange(source, permutation)
+        parts = [parts[at] for at in order]
+    return build.let(CollectiveCopy(source, tuple(parts)), "tile")
+
+
+def _source(
+    build: Builder, array: Name, stretches: Stretches
+) -> tuple[Name, list[Atom | DimSlice]]:
+    """The array, or the part of it that positions are limited to, and what to copy."""
+    shape = build.shape(array)
+    whole: list[Atom | DimSlice] = []
+    parts: list[Atom | DimSlice] = []
+    for stretch, size in zip(stretches, shape, strict=True):
+        part = DimSlice(i64(0), size, i64(1))
+        if stretch.is_place:
+            parts.append(build.size_atom(stretch.start, "place"))
+        else:
+            first = build.size_atom(stretch.start, "first")
+            parts.append(DimSlice(first, stretch.length, i64(1)))
+            limit = size if stretch.limit is None else stretch.limit
+            if (limit, stretch.offset, stretch.stride) != (size, ZERO, ONE):
+                offset = build.size_atom(stretch.offset, "offset")
+                part = DimSlice(offset, limit, build.size_atom(stretch.stride))
+        whole.append(part)
+    plain = all(
+        isinstance(p, DimSlice) and p.start == i64(0) and p.length == size
+        for p, size in zip(whole, shape, strict=True)
+    )
+    return (array if plain else build.slice(array, *whole)), parts
+
+
+class _Redirect:
+    """Replaces reads of the array by reads of the tile, throughout a nest."""
+
+    def __init__(self, build: Builder, tile: Name, instead: Any) -> None:
+        self.build = build
+        self.tile = tile
+        self.instead = instead
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, (Body, KernelBody)):
+            made = self.build.nested()
+            for statement in node.statements:
+                self.statement(made, statement)
+            return replace(node, statements=tuple(made.statements))
+        return map_children(node, self.node)
+
+    def statement(self, made: Builder, statement: Stm) -> None:
+        exp = statement.exp
+        if isinstance(exp, Index):
+            places = self.instead(exp)
+            if places is not None:
+                atoms = tuple(made.size_atom(place, "at") for place in places)
+                exp = Index(self.tile, atoms)
+        made.append(replace(statement, exp=self.node(exp)))

@@ -1,0 +1,278 @@
+r"""The pass `tile`: kernels whose threads read the same elements get tiled versions.
+
+Each kernel of the host with a reduction in its threads is named after its function and
+nest (`main.map_map_redomap`), the rules are tried in the order of `composition`, and
+what they make is kept beside the kernel as a version (`versions`).
+
+Flattening has often made the kernel one branch of a choice: one thread for each point,
+or all parallelism in a segmented reduction. The tiled version is better than both, so
+it is asked for first:
+
+    if outer then <kernel> else <segred>
+  →
+    if tiled && fits then <tiled kernel> else if outer then <kernel> else <segred>
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
+from minifut.ir.kernels import GRID, AtLeast, KernelBody, SegMap
+from minifut.ir.node import replace
+from minifut.ir.scope import Scope, scope_of
+from minifut.ir.sizes import Size, product
+from minifut.ir.traverse import free_names, map_children, rename, substitute
+from minifut.names import Name, NameSource
+from minifut.passes.tiling.composition import (
+    BLOCK_AND_REGISTER,
+    RECOGNISE,
+    SPLIT,
+)
+from minifut.passes.tiling.marks import TILE, Mark, mark_of, marked
+from minifut.passes.tiling.nest import (
+    Variance,
+    iotas_of,
+    operands_of,
+    redomaps_of,
+)
+from minifut.passes.tiling.versions import (
+    Tiled,
+    divide,
+    share_parameters,
+    split_guard,
+    tiled_guard,
+)
+from minifut.rewrite.strategy import Rewriting, Strategy
+from minifut.rewrite.trace import Trace
+
+MOST_REDOMAPS = 4
+
+
+def tile(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
+    """The program with tiled versions of the kernels that gain from them."""
+    tiler = _Tiler(names, scope_of(program), trace or Trace())
+    constants = tiler.statements(program.constants)
+    functions = tuple(tiler.function(function) for function in program.functions)
+    same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+    kept = program.functions if same else functions
+    return replace(program, constants=constants, functions=kept)
+
+
+@dataclass(slots=True)
+class _Tiler:
+    names: NameSource
+    scope: Scope
+    trace: Trace
+    name: str = "main"
+    taken: set[str] = field(default_factory=set)
+    definitions: dict[Name, Stm] = field(default_factory=dict)
+
+    def function(self, function: Function) -> Function:
+        self.name = function.name.base
+        tiled: Function = self.node(function)
+        return tiled
+
+    def node(self, node: Any) -> Any:
+        """Host code: bodies statement by statement, other nodes part by part."""
+        if isinstance(node, KernelBody):
+            return node
+        if isinstance(node, Body):
+            return replace(node, statements=self.statements(node.statements))
+        return map_children(node, self.node)
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        made: list[Stm] = []
+        for statement in statements:
+            made.extend(self.statement(statement))
+            for bound in statement.pattern:
+                self.definitions[bound.name] = statement
+        same = len(made) == len(statements) and all(
+            a is b for a, b in zip(made, statements, strict=True)
+        )
+        return statements if same else tuple(made)
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        exp = statement.exp
+        if isinstance(exp, SegMap):
+            version = self.version(statement)
+            if version is None:
+                return (statement,)
+            return self.chosen(version, version.body, statement)
+        if isinstance(exp, If) and self.is_choice(exp):
+            return self.choice(statement, exp)
+        return (map_children(statement, self.node),)
+
+    def is_choice(self, exp: If) -> bool:
+        """Whether flattening made the branch."""
+        known = (
+            self.definitions.get(exp.condition)
+            if isinstance(exp.condition, Name)
+            else None
+        )
+        return known is not None and isinstance(known.exp, AtLeast)
+
+    def choice(self, statement: Stm, exp: If) -> tuple[Stm, ...]:
+        """A choice of versions: the tiled one of its first branch comes before it."""
+        otherwise = self.node(exp.otherwise)
+        local: set[Name] = set()
+        for at, inner in enumerate(exp.then.statements):
+            if isinstance(inner.exp, SegMap):
+                version = self.version(inner)
+                if version is not None and local.isdisjoint(version.needs()):
+                    body = self.within(exp.then, at, version)
+                    rest = replace(exp, otherwise=otherwise)
+                    return self.chosen(version, body, replace(statement, exp=rest))
+            local.update(p.name for p in inner.pattern)
+        then = self.node(exp.then)
+        return (replace(statement, exp=replace(exp, then=then, otherwise=otherwise)),)
+
+    def within(self, whole: Body, at: int, version: Version) -> Body:
+        """A body with the version in place of its statement `at`."""
+        above, below = whole.statements[:at], whole.statements[at + 1 :]
+        results = dict(
+            zip(
+                (p.name for p in whole.statements[at].pattern),
+                version.body.result,
+                strict=True,
+            )
+        )
+        rest = substitute(Body((*above, *below), whole.result), results)
+        rest = rename(rest, self.names)
+        self.scope.update(scope_of(rest))
+        middle = version.body.statements
+        return Body(
+            (*rest.statements[:at], *middle, *rest.statements[at:]), rest.result
+        )
+
+    def chosen(self, version: Version, body: Body, statement: Stm) -> tuple[Stm, ...]:
+        """What takes `body` if the version's tests hold, else does the statement."""
+        pattern = tuple(
+            Param(self.names.like(p.name), p.type) for p in statement.pattern
+        )
+        self.scope.update((p.name, p.type) for p in pattern)
+        untiled = Body(
+            (replace(statement, pattern=pattern),), tuple(p.name for p in pattern)
+        )
+        choice = If(version.condition, body, untiled)
+        last = Stm(statement.pattern, choice, (), statement.location)
+        return (*version.guards, last)
+
+    def version(self, statement: Stm) -> Version | None:
+        """The tiled version of a kernel, if the rules make one."""
+        kernel = statement.exp
+        assert isinstance(kernel, SegMap)
+        if kernel.level != GRID or not redomaps_of(kernel):
+            return None
+        nest = self.nest_name(kernel)
+        inner = rename(self.with_sequences(statement), self.names)
+        results = tuple(p.name for p in inner.pattern)
+        start = Body((marked(inner, Mark(nest)),), results)
+        self.scope.update(scope_of(start))
+        known = self.derived(start, RECOGNISE)
+        target = next((s for s in known.statements if mark_of(s, TILE)), None)
+        if target is None:
+            return None
+        self.taken.add(nest)
+        tiled = self.derived(known, BLOCK_AND_REGISTER)
+        made = divide(tiled, *self.worth(target))
+        guards, both = tiled_guard(self.names, self.scope, nest, made)
+        mark = mark_of(target, TILE)
+        body = made.body
+        if mark is not None and len(mark.dimensions) == 2 and made.shares:
+            body = self.with_split(known, target, nest, made)
+        return Version(guards, both, body)
+
+    def with_split(self, known: Body, target: Stm, nest: str, made: Tiled) -> Body:
+        """The tiled version, with one beside it that splits the common dimension if
+        the rule makes one."""
+        whole = rename(known, self.names)
+        self.scope.update(scope_of(whole))
+        divided = self.derived(whole, SPLIT)
+        if len(divided.statements) == len(whole.statements):
+            return made.body
+        assert isinstance(target.exp, SegMap)
+        ((_, redomap),) = redomaps_of(target.exp)
+        split = self.derived(divided, BLOCK_AND_REGISTER)
+        split = share_parameters(split, made.parameters)
+        guards, long = split_guard(self.names, self.scope, nest, redomap.width, made)
+        pattern = tuple(
+            Param(self.names.like(name), self.scope[name])
+            for name in made.body.result
+            if isinstance(name, Name)
+        )
+        self.scope.update((p.name, p.type) for p in pattern)
+        choice = Stm(pattern, If(long, split, made.body), (), target.location)
+        return Body((*guards, choice), tuple(p.name for p in pattern))
+
+    def derived(self, body: Body, steps: tuple[Strategy, ...]) -> Body:
+        """The body after these steps; each refusal is noted once."""
+        own = Trace(refusals=self.trace.refusals, stage=self.trace.stage)
+        rewriting = Rewriting(self.names, self.scope, own)
+        for step in steps:
+            body = step(body, rewriting)
+        told: set[tuple[str, str]] = set()
+        for found in own.steps:
+            key = (found.rule.name, found.reason)
+            if found.fired or key not in told:
+                self.trace.steps.append(found)
+            told.add(key)
+        return body
+
+    def worth(self, target: Stm) -> tuple[Size, bool]:
+        """The steps of all points, and whether all that is read is read again."""
+        kernel, mark = target.exp, mark_of(target, TILE)
+        assert isinstance(kernel, SegMap) and mark is not None
+        iotas = iotas_of(kernel, self.definitions.values())
+        operands = operands_of(kernel, Variance(kernel), self.scope, iotas)
+        tiled = frozenset(mark.dimensions)
+        shares = not any(tiled <= operand.dimensions for operand in operands)
+        bound = {p.name for s in kernel.body.statements for p in s.pattern}
+        bound.update(kernel.space.indices)
+        steps = Size.constant(0)
+        for _, redomap in redomaps_of(kernel):
+            if bound.isdisjoint(redomap.width.names()):
+                steps = steps + redomap.width
+        return product(kernel.space.sizes) * steps, shares
+
+    def with_sequences(self, statement: Stm) -> Stm:
+        """The kernel with the sequences of numbers that it reads made in its threads,
+        where their elements are known without being read."""
+        kernel = statement.exp
+        assert isinstance(kernel, SegMap)
+        found = [
+            self.definitions[name]
+            for name in sorted(free_names(kernel), key=lambda name: name.tag)
+            if name in self.definitions and isinstance(self.definitions[name].exp, Iota)
+        ]
+        body = replace(kernel.body, statements=(*found, *kernel.body.statements))
+        return replace(statement, exp=replace(kernel, body=body))
+
+    def nest_name(self, kernel: SegMap) -> str:
+        """Stable and readable: the function, then what the nest consists of."""
+        maps = ["map"] * len(kernel.space.sizes)
+        redomaps = ["redomap"] * min(len(redomaps_of(kernel)), MOST_REDOMAPS)
+        stem = name = ".".join((self.name, "_".join((*maps, *redomaps))))
+        ordinal = 1
+        while name in self.taken:
+            ordinal += 1
+            name = f"{stem}_{ordinal}"
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A tiled version of a kernel: host statements with the tests that stand before it,
+    their outcome, and what computes the kernel's results."""
+
+    guards: tuple[Stm, ...]
+    condition: Atom
+    body: Body
+
+    def needs(self) -> set[Name]:
+        """The names that the tests need."""
+        found: set[Name] = set()
+        for statement in self.guards:
+            found |= free_names(statement)
+        return found

@@ -1,0 +1,120 @@
+r"""Interchange dimensions of the grid: the outermost becomes the innermost.
+
+    y[i, j, k] = reduce over q of a[j, q] * b[q, k] under the mask x[i, q]
+
+Neither a nor b varies with i, nor the mask with j and k. If i stays outermost, each of
+its points multiplies the same small matrices again; moved innermost, i has the columns
+of the tiles, and a group reads what it needs of a and b once for all of them.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import Param, Rearrange, Stm
+from minifut.ir.kernels import GRID, SegMap, SegSpace
+from minifut.ir.node import replace
+from minifut.ir.types import array_of
+from minifut.passes.tiling.marks import LECTURE, NEST, mark_of
+from minifut.passes.tiling.nest import Variance, iotas_of, operands_of
+from minifut.passes.tiling.recognise import (
+    chosen_dimensions,
+    unfit_body,
+    unfit_results,
+)
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+
+@rule("interchange_dimensions", paper=LECTURE)
+def interchange_dimensions(statement: Stm, site: Site) -> Outcome:
+    r"""Move the outermost dimension inwards if all others' operands are the same in it.
+
+    before:
+        given (n: i64, m: i64, q: i64, a: [m][q]f32, b: [m][q]f32, x: [n][q]f32)
+        #[nest(main.map_map_map_redomap)] let y: [n][m][m]f32 =
+          segmap grid (i < n, j < m, k < m) -> (f32) {
+            let xs: [q]f32 = x[i]
+            let as: [q]f32 = a[j]
+            let bs: [q]f32 = b[k]
+            let s: f32 = redomap(q, (as, bs, xs),
+              reduce(\(u: f32, v: f32) -> (f32) {
+                let w: f32 = add_f32(u, v)
+                return w
+              }, (0f32)),
+              \(e: f32, f: f32, g: f32) -> (f32) {
+                let h: f32 = mul_f32(e, f)
+                let l: f32 = mul_f32(g, h)
+                return l
+              })
+            return returns s
+          }
+    after:
+        #[nest(main.map_map_map_redomap)] let t: [m][m][n]f32 =
+          segmap grid (j < m, k < m, i < n) -> (f32) {
+            let xs: [q]f32 = x[i]
+            let as: [q]f32 = a[j]
+            let bs: [q]f32 = b[k]
+            let s: f32 = redomap(q, (as, bs, xs),
+              reduce(\(u: f32, v: f32) -> (f32) {
+                let w: f32 = add_f32(u, v)
+                return w
+              }, (0f32)),
+              \(e: f32, f: f32, g: f32) -> (f32) {
+                let h: f32 = mul_f32(e, f)
+                let l: f32 = mul_f32(g, h)
+                return l
+              })
+            return returns s
+          }
+        let y: [n][m][m]f32 = rearrange((2, 0, 1), t)
+    declines: the outermost dimension is a batch of products
+        given (n: i64, m: i64, q: i64, a: [n][m][q]f32, b: [m][q]f32)
+        #[nest(main.map_map_map_redomap)] let y: [n][m][m]f32 =
+          segmap grid (i < n, j < m, k < m) -> (f32) {
+            let as: [q]f32 = a[i, j]
+            let bs: [q]f32 = b[k]
+            let s: f32 = redomap(q, (as, bs),
+              reduce(\(u: f32, v: f32) -> (f32) {
+                let w: f32 = add_f32(u, v)
+                return w
+              }, (0f32)),
+              \(e: f32, f: f32) -> (f32) {
+                let h: f32 = mul_f32(e, f)
+                return h
+              })
+            return returns s
+          }
+    """
+    kernel, mark = statement.exp, mark_of(statement, NEST)
+    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+        return None
+    rank = len(kernel.space.sizes)
+    if rank < 3 or unfit_results(kernel) or unfit_body(kernel):
+        return None
+    iotas = iotas_of(kernel, site.definitions.values())
+    operands = operands_of(kernel, Variance(kernel), site.scope, iotas)
+    dimensions = chosen_dimensions(rank, operands)
+    if len(dimensions) != 2 or 0 in dimensions:
+        return None
+    outer = [o.dimensions for o in operands if 0 in o.dimensions]
+    if not outer or any(s & set(dimensions) for s in outer):
+        return Declined("the outermost dimension is a batch of products")
+    return _moved(statement, kernel, site)
+
+
+def _moved(statement: Stm, kernel: SegMap, site: Site) -> tuple[Stm, ...]:
+    build = Builder(site.names, site.scope, statement.location)
+    space = kernel.space
+    rank = len(space.sizes)
+    sizes = (*space.sizes[1:], space.sizes[0])
+    moved = replace(
+        kernel, space=SegSpace((*space.indices[1:], space.indices[0]), sizes)
+    )
+    pattern = tuple(
+        Param(build.names.like(p.name), array_of(type_, sizes))
+        for p, type_ in zip(statement.pattern, kernel.types, strict=True)
+    )
+    build.append(replace(statement, pattern=pattern, exp=moved))
+    back = (rank - 1, *range(rank - 1))
+    for bound, made in zip(statement.pattern, pattern, strict=True):
+        build.append(Stm((bound,), Rearrange(back, made.name), (), statement.location))
+    return tuple(build.statements)

@@ -1,0 +1,96 @@
+"""What a part of a nest needs of the statements before it: done again, or carried.
+
+When a nest is divided, the second part starts from the same indices. Views, sizes and
+scalars are computed again there; what is dear or has effects is returned by the first
+part and read back (array expansion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Index, Param, Stm
+from minifut.ir.kernels import KernelBody, Returns, SegMap, SegSpace
+from minifut.ir.traverse import free_names, rename
+from minifut.ir.types import I64, array_of
+from minifut.names import Name
+from minifut.passes.flatten.cheap import is_cheap
+from minifut.passes.simplify.dead_code import has_effects
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Statements to do again, in order, and names whose values must be carried."""
+
+    again: tuple[Stm, ...]
+    carried: tuple[Name, ...]
+
+
+def needs_of(
+    above: Sequence[Stm], wanted: Iterable[Name], dear: Iterable[Name] = ()
+) -> Needs:
+    """What code that uses the `wanted` names needs of the statements `above` it; the
+    values of `dear` names are always carried."""
+    needed = set(wanted)
+    always = set(dear)
+    again: list[Stm] = []
+    carried: list[Name] = []
+    for statement in reversed(above):
+        own = [p.name for p in statement.pattern]
+        used = [name for name in own if name in needed]
+        if not used:
+            continue
+        again_ = is_cheap(statement) and not has_effects(statement.exp)
+        if again_ and always.isdisjoint(own):
+            again.append(statement)
+            needed |= free_names(statement)
+        else:
+            carried.extend(reversed(used))
+    return Needs(tuple(reversed(again)), tuple(reversed(carried)))
+
+
+def nest_over(
+    build: Builder,
+    like: SegMap,
+    indices: tuple[Name, ...],
+    statements: Iterable[Stm],
+    results: tuple[Atom, ...],
+) -> SegMap:
+    """A nest of the same level and sizes with this body."""
+    body = KernelBody(tuple(statements), tuple(Returns(atom) for atom in results))
+    space = SegSpace(indices, like.space.sizes)
+    return SegMap(like.level, space, body, build.types(results))
+
+
+def fresh_nest(build: Builder, nest: SegMap) -> SegMap:
+    """The nest with names of its own throughout."""
+    made: SegMap = rename(nest, build.names)
+    return made
+
+
+def expanded(build: Builder, like: SegMap, parameters: Iterable[Param]) -> list[Param]:
+    """Arrays of such values, one for each point of the nest."""
+    made = [
+        Param(build.names.like(p.name), array_of(p.type, like.space.sizes))
+        for p in parameters
+    ]
+    build.scope.update((p.name, p.type) for p in made)
+    return made
+
+
+def reads(
+    arrays: Iterable[Name], bound: Iterable[Param], indices: tuple[Name, ...]
+) -> list[Stm]:
+    """Each value bound again to its element at the point."""
+    return [
+        Stm((p,), Index(array, indices)) for array, p in zip(arrays, bound, strict=True)
+    ]
+
+
+def fresh_indices(build: Builder, nest: SegMap) -> tuple[Name, ...]:
+    """Other names for the indices of a nest."""
+    made = tuple(build.names.like(index) for index in nest.space.indices)
+    build.scope.update(dict.fromkeys(made, I64))
+    return made

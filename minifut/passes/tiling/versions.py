@@ -1,0 +1,151 @@
+"""Which version runs: tiled if that pays and fits, split if points are few.
+
+    tiled = at_least(n * p * m, main.map_map_redomap.tiled)
+    fits  = <bytes of all tiles> <= device.local_memory
+    c = if tiled && fits then if long then <split> else <tiled> else <untiled>
+
+`tiled` compares the number of steps of all points; `split` how many of them there are
+for each group that would be busy. At most two tiled versions stand beside a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
+from minifut.ir.kernels import (
+    LOCAL_MEMORY,
+    AtLeast,
+    CollectiveCopy,
+    GetParameter,
+    Parameter,
+    RegTileReturns,
+    SegMap,
+    TileReturns,
+)
+from minifut.ir.scalars import operator
+from minifut.ir.scope import Scope
+from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
+from minifut.ir.traverse import substitute, walk
+from minifut.ir.types import BOOL, I64, ArrayType
+from minifut.names import Name, NameSource
+from minifut.passes.tiling.parameters import NEVER, PAD
+
+CPU_WORK = 1 << 18
+GPU_WORK = 1 << 21
+CPU_SPLIT = 1 << 13
+GPU_SPLIT = 1 << 7
+GUARDS = "tiles of the operands in local memory, of the results in registers"
+SPLIT_GUARDS = "the common dimension split into parts that are reduced side by side"
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A derived version: host statements with the parameters, then the kernels, and the
+    steps of all points of the kernel that it replaces. `shares` is false if something
+    is read only once: then reading dominates, and tiles do not pay."""
+
+    parameters: tuple[Stm, ...]
+    body: Body
+    work: Size
+    shares: bool
+
+
+def divide(body: Body, work: Size, shares: bool) -> Tiled:
+    """A derived version from its statements."""
+    parameters = [s for s in body.statements if isinstance(s.exp, GetParameter)]
+    rest = [s for s in body.statements if not isinstance(s.exp, GetParameter)]
+    return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares)
+
+
+def tiled_guard(
+    names: NameSource, scope: Scope, nest: str, tiled: Tiled
+) -> tuple[tuple[Stm, ...], Atom]:
+    """Host statements with the test whether to run the tiled version."""
+    build = Builder(names, scope)
+    build.extend(tiled.parameters)
+    work = (CPU_WORK, GPU_WORK) if tiled.shares else (NEVER, NEVER)
+    threshold = _threshold(f"{nest}.tiled", work, GUARDS)
+    enough = build.let(AtLeast(tiled.work, threshold), "tiled")
+    limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
+    needs = build.let(SizeExp(local_bytes(tiled.body)), "bytes")
+    fits = build.let(ScalarOp(operator("le", I64), (needs, limit)), "fits")
+    both = build.let(ScalarOp(operator("and", BOOL), (enough, fits)), "both")
+    return tuple(build.statements), both
+
+
+def split_guard(
+    names: NameSource, scope: Scope, nest: str, common: Size, tiled: Tiled
+) -> tuple[tuple[Stm, ...], Atom]:
+    """The same for the split version: the steps that each group would do."""
+    build = Builder(names, scope)
+    groups = ONE
+    for node in walk(tiled.body):
+        if isinstance(node, SegMap):
+            groups = product(node.space.sizes)
+            break
+    threshold = _threshold(f"{nest}.split", (CPU_SPLIT, GPU_SPLIT), SPLIT_GUARDS)
+    each = common // maximum(ONE, groups)
+    split = build.let(AtLeast(each, threshold), "split")
+    return tuple(build.statements), split
+
+
+def share_parameters(body: Body, known: tuple[Stm, ...]) -> Body:
+    """The body with parameters that another version has got already taken from it: of
+    one name there is one parameter."""
+    there = {
+        s.exp.parameter.name: s.pattern[0].name
+        for s in known
+        if isinstance(s.exp, GetParameter)
+    }
+    kept: list[Stm] = []
+    same: dict[Name, Atom] = {}
+    for statement in body.statements:
+        exp = statement.exp
+        if isinstance(exp, GetParameter) and exp.parameter.name in there:
+            same[statement.pattern[0].name] = there[exp.parameter.name]
+        else:
+            kept.append(statement)
+    return substitute(Body(tuple(kept), body.result), same)
+
+
+def _threshold(name: str, defaults: tuple[int, int], guards: str) -> Parameter:
+    cpu, gpu = defaults
+    return Parameter(
+        name, "threshold", (("cpu", cpu), ("gpu", gpu)), (0, NEVER), guards
+    )
+
+
+def local_bytes(body: Body) -> Size:
+    """The bytes that a group needs at most: its copies, with what a CPU leaves between
+    rows, and arrays over its threads that outlive a loop and are not returned."""
+    groups = [
+        _bytes_of_group(node)
+        for node in walk(body)
+        if isinstance(node, SegMap) and node.level.kind == "group"
+    ]
+    return maximum(*groups) if groups else ZERO
+
+
+def _bytes_of_group(group: SegMap) -> Size:
+    returned = {
+        r.tile
+        for r in group.body.result
+        if isinstance(r, (TileReturns, RegTileReturns))
+    }
+    total = ZERO
+    for node in walk(group.body):
+        if isinstance(node, Stm) and isinstance(node.exp, CollectiveCopy):
+            type_ = node.pattern[0].type
+            assert isinstance(type_, ArrayType)
+            rows = product(type_.shape[:-1])
+            elements = rows * (type_.shape[-1] + (PAD if type_.rank > 1 else 0))
+            total = total + elements * type_.element.bytes
+    for statement in group.body.statements:
+        if "blocks" in statement.attributes:
+            for bound in statement.pattern:
+                if bound.name not in returned and isinstance(bound.type, ArrayType):
+                    elements = product(bound.type.shape)
+                    total = total + elements * bound.type.element.bytes
+    return total
