@@ -20,7 +20,15 @@ from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.environment import Environment, Thunk, TypeFunction
 from minifut.frontend.elaborate.values import Leaf, Value
 from minifut.ir.sizes import ZERO, Size
-from minifut.ir.types import SCALARS, U8, ScalarType, Type, array_of, shape_of
+from minifut.ir.types import (
+    SCALARS,
+    U8,
+    ArrayType,
+    ScalarType,
+    Type,
+    array_of,
+    shape_of,
+)
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -233,6 +241,30 @@ def static_sizes(static: Static) -> list[Size | None]:
         case StaticRecord(fields):
             return [s for _, part in fields for s in static_sizes(part)]
         case StaticSum():
-            return [s for slot in slot_types(static)[0] for s in shape_of(slot)]
+            return [s for shape in _leaf_shapes(static) for s in shape]
+        case _:
+            return []
+
+
+def _leaf_shapes(
+    static: Static, prefix: tuple[Size | None, ...] = ()
+) -> list[tuple[Size | None, ...]]:
+    """The shapes of the leaves, in the order of `leaf_types`."""
+    match static:
+        case StaticScalar():
+            return [prefix]
+        case StaticArray(size, element):
+            return _leaf_shapes(element, (*prefix, size))
+        case StaticRecord(fields):
+            return [s for _, part in fields for s in _leaf_shapes(part, prefix)]
+        case StaticSum(constructors):
+            payloads = [part for _, parts in constructors for part in parts]
+            # Arrays have slots of their own, in the order of the payloads.
+            arrays = iter([s for part in payloads for s in _leaf_shapes(part) if s])
+            slots = [
+                next(arrays) if isinstance(slot, ArrayType) else ()
+                for slot in slot_types(static)[0]
+            ]
+            return [prefix, *((*prefix, *own) for own in slots)]
         case _:
             return []

@@ -124,3 +124,25 @@ def test_what_is_written_to_a_slice_must_fit() -> None:
     message = r"Value of shape \[4\] does not fit slice of shape \[3\]"
     with pytest.raises(ProgramError, match=message):
         result(text, np.int64(5), np.int64(3))
+
+
+def test_unknown_sizes_inside_of_sums() -> None:
+    text = """
+    type opt 't = #some t | #none
+    def f (b: bool) (x: i64) =
+      if b then #some (iota x) else (#none : opt ([1]i64)) :> opt ([]i64)
+    entry main b x = match f b x case #some xs -> xs case #none -> [7]
+    entry pairs (b: bool) (x: i64) =
+      match (if b
+             then (#both (iota x) (replicate 2 x) : #both ([]i64) ([]i64) | #one ([]i64))
+             else #one (iota 1))
+      case #both xs ys -> xs ++ ys
+      case #one xs -> xs
+    """
+    assert result(text, True, np.int64(3)) == [0, 1, 2]
+    assert result(text, False, np.int64(3)) == [7]
+    assert results(text, True, np.int64(3), entry="pairs")[-1].tolist() == [
+        *[0, 1, 2],
+        *[3, 3],
+    ]
+    assert results(text, False, np.int64(3), entry="pairs")[-1].tolist() == [0]
