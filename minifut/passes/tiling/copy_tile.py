@@ -255,7 +255,7 @@ def _source(
             parts.append(build.size_atom(stretch.start, "place"))
         else:
             first = build.size_atom(stretch.start, "first")
-            parts.append(DimSlice(first, stretch.length, i64(1)))
+            parts.append(DimSlice(first, stretch.length, i64(stretch.apart)))
             limit = size if stretch.limit is None else stretch.limit
             if (limit, stretch.offset, stretch.stride) != (size, ZERO, ONE):
                 offset = build.size_atom(stretch.offset, "offset")

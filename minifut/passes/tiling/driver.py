@@ -207,15 +207,19 @@ class _Tiler:
         return Body((*guards, choice), tuple(p.name for p in pattern))
 
     def derived(self, body: Body, steps: tuple[Strategy, ...]) -> Body:
-        """The body after these steps; each refusal is noted once."""
+        """The body after these steps; each refusal that stood to the end is noted."""
         own = Trace(refusals=self.trace.refusals, stage=self.trace.stage)
         rewriting = Rewriting(self.names, self.scope, own)
         for step in steps:
             body = step(body, rewriting)
+        last = {
+            found.rule.name: at for at, found in enumerate(own.steps) if found.fired
+        }
         told: set[tuple[str, str]] = set()
-        for found in own.steps:
+        for at, found in enumerate(own.steps):
             key = (found.rule.name, found.reason)
-            if found.fired or key not in told:
+            stood = at > last.get(found.rule.name, -1) and key not in told
+            if found.fired or stood:
                 self.trace.steps.append(found)
             told.add(key)
         return body

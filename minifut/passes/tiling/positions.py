@@ -6,14 +6,15 @@
 
 A place is expanded to a size over the names that differ within the group (indices of
 threads and registers, the step in a block) and those that do not. It must be linear in
-the first with coefficients that are products of parameters and positive numbers, once
-limited by the end of its dimension at most.
+the first with coefficients that are products of parameters and numbers of one sign,
+once limited by the end of its dimension at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from minifut.ir.core import Atom, Copy, ForLoop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import GetParameter, SegMap, SegSpace
@@ -26,13 +27,15 @@ from minifut.names import Name
 
 @value
 class Stretch:
-    """One dimension of a read: `start` is the same for the whole group, `own` what each
-    point adds to it, `length` how far that goes. With a `limit`, positions end there.
-    The array is read at `offset + stride * position`. No `own`: one place, `start`."""
+    """One dimension of a read: `start` is the same for the whole group, `own` which
+    element from there each point reads (no `own`: the one at `start`), `length` how
+    many there are, `apart` how far they are from each other. With a `limit`, these are
+    positions that end there, and the array is read at `offset + stride * position`."""
 
     start: Size
     own: Size = ZERO
     length: Size = ONE
+    apart: int = 1
     limit: Size | None = None
     offset: Size = ZERO
     stride: Size = ONE
@@ -63,8 +66,10 @@ class Places:
         shared, own = self._apart(size)
         clamps = [m for m, _ in own.terms if any(isinstance(a, Extreme) for a in m)]
         if not clamps:
+            apart = _common_factor(own)
+            own = _divided(own, apart)
             length = self._length(own)
-            return None if length is None else Stretch(shared, own, length)
+            return None if length is None else Stretch(shared, own, length, apart)
         if len(own.terms) != 1:
             return None
         return self._limited(own, shared)
@@ -73,7 +78,7 @@ class Places:
         """offset + factor * min(place, last)."""
         ((monomial, coefficient),) = own.terms
         (clamp, *more) = [a for a in monomial if isinstance(a, Extreme)]
-        if more or clamp.greatest or len(clamp.operands) != 2 or coefficient < 1:
+        if more or clamp.greatest or len(clamp.operands) != 2:
             return None
         factor = Size.constant(coefficient)
         for atom in monomial:
@@ -89,7 +94,7 @@ class Places:
             isinstance(a, Extreme) for m, _ in own.terms for a in m
         ):
             return None
-        return Stretch(start, own, length, fixed[0] + 1, offset, factor)
+        return Stretch(start, own, length, 1, fixed[0] + 1, offset, factor)
 
     def _is_shared(self, size: Size) -> bool:
         return self.bounds.keys().isdisjoint(size.names())
@@ -114,6 +119,18 @@ class Places:
             if not all(isinstance(a, Name) for a in monomial):
                 return None
         return own.substitute({n: b - 1 for n, b in self.bounds.items()}) + 1
+
+
+def _common_factor(own: Size) -> int:
+    """The greatest common factor of the coefficients, with their sign if they all have
+    the same."""
+    numbers = [coefficient for _, coefficient in own.terms]
+    factor = gcd(*numbers) or 1
+    return -factor if numbers and all(number < 0 for number in numbers) else factor
+
+
+def _divided(size: Size, factor: int) -> Size:
+    return Size(tuple((m, number // factor) for m, number in size.terms))
 
 
 def places_in(threads: SegMap, definitions: Mapping[Name, Stm]) -> Places:
