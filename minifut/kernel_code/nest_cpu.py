@@ -22,12 +22,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes import NotLifted, lift
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.streaming_cpu import stream_blocks
+from minifut.kernel_code.widths_cpu import WIDTHS, by_width
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
@@ -37,16 +37,6 @@ HEAVY_STRETCHES_PER_CORE = 32
 """where points may be very different amounts of work"""
 LONGEST, SHORTEST = 16384, 512
 """points of a stretch, where a point is little work"""
-
-WIDTHS = (16, 8)
-LANES = Parameter(
-    "lanes",
-    "lanes",
-    (("cpu", 16), ("gpu", 1)),
-    (1, 16),
-    "points that a core does at once",
-)
-"""how many points are done at once where bodies have loops: 16, 8, or one by one"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
@@ -161,30 +151,22 @@ def in_lanes(
     stop: kc.Expression,
 ) -> kc.Expression:
     """As many points as fill all lanes; the first that is left over."""
-    chosen: kc.Block | None = None
     rest = k.variable("rest", kc.LONG)
-    wanted = k.build_constant(LANES)
+
+    def blocks(width: int) -> None:
+        block = k.variable("block", kc.LONG)
+        lifted = kc.Block(tuple(lift(k, body, index, (block, 1), width)))
+        whole = start + (stop - start) // width * width
+        k.assign(rest, kc.Select(start < stop, whole, start, kc.LONG))
+        k.emit(kc.For(block, start, rest, kc.Literal(width, kc.LONG), lifted))
+
     try:
-        for width in reversed(WIDTHS):
-            block = k.variable("block", kc.LONG)
-            lifted = kc.Block(tuple(lift(k, body, index, (block, 1), width)))
-            whole = start + (stop - start) // width * width
-            many = kc.Literal(width, kc.LONG)
-            loop = kc.Block(
-                (
-                    kc.Assign(rest, kc.Select(start < stop, whole, start, kc.LONG)),
-                    kc.For(block, start, rest, many, lifted),
-                )
-            )
-            choice = kc.Chosen(wanted >= width, loop, chosen or kc.Block(()))
-            chosen = kc.Block((choice,))
+        chosen = by_width(k, blocks)
     except NotLifted as reason:
         k.emit(kc.Comment(f"point by point: {reason}"))
         return start
-    assert chosen is not None
     k.emit(kc.Declare(rest, start))
-    for statement in chosen.statements:
-        k.emit(statement)
+    k.statements.extend(chosen)
     return rest
 
 

@@ -16,7 +16,8 @@ The inner loop over 64 independent lanes is what the device's compiler turns int
 instructions, map part included, for any tuple of scalars; it takes elements in turn, so
 the operator must commute. Otherwise a chunk is reduced in four parts side by side,
 which are combined in order: one running value alone is bound by the latency of its
-operator. Heavy bodies (loops, checks, arrays) go element by element.
+operator. Heavy bodies (loops, checks, arrays) are lifted to lanes if they can be, and
+else go element by element.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
@@ -33,6 +34,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
+from minifut.kernel_code.heavy_reduction_cpu import reduce_heavy
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
@@ -148,8 +150,10 @@ def reduce_range(
     first, last = ends
     state = State(k, reduction.operators)
     state.reset()
-    start = first
-    if reduction.light:
+    start: kc.Expression = first
+    if not reduction.light:
+        start = reduce_heavy(k, reduction, state, segment, ends)
+    else:
         start = k.declare("start", first)
         by = reduce_lanes if reduction.lanes else reduce_parts
         with k.branch(last - first >= LANES):

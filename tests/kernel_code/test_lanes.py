@@ -103,3 +103,40 @@ def test_the_first_point_that_fails_is_told() -> None:
         with pytest.raises(ProgramError, match="Assertion is false: x < 90"):
             program.main(xs + 20)
         np.testing.assert_array_equal(program.main(xs), 3 * xs + 3)
+
+
+REDUCTIONS = {
+    "sum of steps": """
+      def main (xs: []i32) =
+        reduce (+) 0 (map (\\x -> (loop (y, k) = (x, 0) while y > 1 && k < 50
+          do (if y % 2 == 0 then y / 2 else 3 * y + 1, k + 1)).1) xs)""",
+    "order kept": """
+      def compose (a: i64, b: i64) (c: i64, d: i64) = (a * c, b * c + d)
+      def main (xs: []i32) =
+        reduce compose (1, 0) (map (\\x -> (1 + i64.i32 (x & 1),
+          loop s = 0 for i < (x & 3) do s * 3 + i64.i32 (x + i))) xs)""",
+    "scan of steps": """
+      def main (xs: []i32) =
+        scan (\\a b -> a * 3 + b * 0 + (b - a * 2)) 0
+          (map (\\x -> loop s = x for i < (x & 3) do s * 2 + i) xs)""",
+    "rows": """
+      def main [n] (xs: [n]i32) =
+        map (\\y -> reduce i32.max i32.lowest (map (\\x -> loop s = x for i < (y & 3)
+          do s * y + i) xs)) xs[0:i64.min 40 n]""",
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_in_lanes_agree_with_single_elements(name: str) -> None:
+    program = minifut.compile(REDUCTIONS[name], schedule="cpu")
+    assert "lanes" in program.tuning
+    rng = np.random.default_rng(5)
+    for count in (0, 1, 7, 100, 10_000):
+        xs = rng.integers(-100, 100, count).astype(np.int32)
+        found = []
+        for lanes in (1, 8, 16):
+            program.tuning["lanes"] = lanes
+            found.append(results(program.main(xs)))
+        for other in found[1:]:
+            for one, many in zip(found[0], other, strict=True):
+                np.testing.assert_array_equal(one, many)
