@@ -28,10 +28,13 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from minifut.errors import MinifutError
 from minifut.testing.time_limit import TimeLimit, time_limit
+
+MOST_AROUND = 3.0
+"""times `Plan.seconds`: so long the least number of runs may take by the clock"""
 
 TELLING, LONG = 3, 1.0
 """runs, or seconds of them, after which a candidate may be called slow"""
@@ -74,16 +77,31 @@ class Candidate:
     seconds: list[float] = field(default_factory=list)
     failure: str | None = None
     abandoned: float | None = None
+    best: float = math.inf
+    """the seconds of the fastest run"""
+    total: float = 0.0
+    """the seconds of all runs"""
+
+    def __post_init__(self) -> None:
+        given, self.seconds = self.seconds, []
+        for seconds in given:
+            self.add(seconds)
+
+    def add(self, seconds: float) -> None:
+        """Count a run."""
+        self.seconds.append(seconds)
+        self.total += seconds
+        self.best = min(self.best, seconds)
+
+    def forget(self) -> None:
+        """As if nothing had run."""
+        self.seconds.clear()
+        self.best, self.total = math.inf, 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether it cannot be run any more."""
         return self.failure is not None or self.abandoned is not None
-
-    @property
-    def best(self) -> float:
-        """The seconds of the fastest run; infinity if there is none."""
-        return min(self.seconds, default=math.inf)
 
     @property
     def mean(self) -> float:
@@ -135,7 +153,7 @@ def measure(
         if not plan.converge or candidate.is_robust:
             return candidate
         more = max(plan.runs, len(candidate.seconds) // 2)
-        candidate.seconds.clear()
+        candidate.forget()
         while True:
             for _ in range(more):
                 _count(candidate, candidate.run(), progress)
@@ -183,22 +201,28 @@ def measure_together(
 
 
 def _runs_at_least(candidate: Candidate, plan: Plan, progress: Progress | None) -> None:
-    while len(candidate.seconds) < plan.runs or sum(candidate.seconds) < plan.seconds:
+    started = time.perf_counter()
+    while len(candidate.seconds) < plan.runs or candidate.total < plan.seconds:
         _count(candidate, candidate.run(), progress)
+        # What stands around a short run may take longer than the run.
+        if time.perf_counter() - started >= plan.seconds * MOST_AROUND:
+            plan = replace(plan, seconds=0)
 
 
 def _count(
     candidate: Candidate, seconds: float | None, progress: Progress | None
 ) -> None:
     if seconds is not None:
-        candidate.seconds.append(seconds)
+        candidate.add(seconds)
         if progress is not None:
             progress(candidate)
 
 
 def _enough(candidate: Candidate, plan: Plan) -> bool:
-    if len(candidate.seconds) < plan.runs or sum(candidate.seconds) < plan.seconds:
+    if len(candidate.seconds) < plan.runs:
         return False
+    if candidate.total < plan.seconds:
+        return len(candidate.seconds) >= plan.most_runs
     return not plan.converge or candidate.is_robust or _is_spent(candidate, plan)
 
 
@@ -206,15 +230,14 @@ def _is_slow(candidate: Candidate, most: float) -> bool:
     """Whether it is beyond that, as far as one can tell from a few runs."""
     if candidate.best <= most:
         return False
-    return len(candidate.seconds) >= TELLING or sum(candidate.seconds) >= LONG
+    return len(candidate.seconds) >= TELLING or candidate.total >= LONG
 
 
 def _is_spent(candidate: Candidate, plan: Plan) -> bool:
     """Whether more precision is not worth more runs."""
-    total = sum(candidate.seconds)
-    if total >= plan.most_seconds:
+    if candidate.total >= plan.most_seconds:
         return True
-    return len(candidate.seconds) >= plan.most_runs and total >= plan.seconds
+    return len(candidate.seconds) >= max(plan.most_runs, plan.runs)
 
 
 def _allowed(

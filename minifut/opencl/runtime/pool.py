@@ -58,7 +58,8 @@ class Block:
         self.capacity = capacity
 
     def __del__(self) -> None:
-        pool = self._pool
+        # An interrupt may have come before it was complete.
+        pool = getattr(self, "_pool", None)
         if pool is not None:
             pool.give_back(self.capacity, self.buffer, self.host)
 
