@@ -24,6 +24,7 @@ from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.simplify.driver import simplify
+from minifut.passes.tiling.driver import tile
 
 INLINE = Pass(
     "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
@@ -68,6 +69,14 @@ FLATTEN_FULLY = Pass(
     "exploit all regular parallelism, without versions",
     traced=True,
 )
+TILE = Pass(
+    "tile",
+    tile,
+    KERNELS,
+    KERNELS,
+    "offer versions of kernels whose groups work on tiles",
+    traced=True,
+)
 SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
 )
@@ -81,6 +90,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     FLATTEN_MODERATELY,
     FLATTEN_FULLY,
     SIMPLIFY_KERNELS,
+    TILE,
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
