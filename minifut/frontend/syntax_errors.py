@@ -144,7 +144,13 @@ def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
     if "in" in expected and (kind == END or kind in _DECLARATION):
         return "a `let` needs `in` and a result behind it; is `in` missing?"
     if "else" in expected:
+        if "elif" in tokens.texts[:place]:
+            return "another condition follows `else if`"
         return "an `if` needs both `then` and `else`"
+    if "do" in expected:
+        return "a loop is written `loop x = start for i < n do e`; is `do` missing?"
+    if kind in ("in", "then", "else", "do", "case") and expected & _CLOSERS:
+        return _unclosed(tokens, place)
     if kind == "=":
         return _equals_hint(tokens, place, expected)
     if "val" in expected and kind in ("def", "let", "entry"):
@@ -170,6 +176,12 @@ def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
 _TOKEN_HINTS = {
     "DOC": "a comment `-- |` documents a declaration; write `--` elsewhere",
     "=>": "an arrow is written `->`",
+    "->": "a function without a name begins with a backslash: `\\x -> x + 1`",
+    "//": "a comment begins with `--`",
+    "/*": "a comment begins with `--`",
+    "%=": "values do not change: give the new one a name with `let`",
+    "+=": "values do not change: give the new one a name with `let`",
+    "-=": "values do not change: give the new one a name with `let`",
     "!": "`!` is a prefix operator and cannot be used as infix; unequal is `!=`",
 }
 
@@ -192,13 +204,7 @@ def _bracket_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
     ends = kind in (END, "def", "entry") or (kind == "=" and ")" in expected)
     if not ends and kind not in _CLOSERS:
         return None
-    open_places: list[int] = []
-    for earlier in range(place):
-        earlier_kind = tokens.kinds[earlier]
-        if earlier_kind in _OPENERS:
-            open_places.append(earlier)
-        elif earlier_kind in _CLOSERS and open_places:
-            open_places.pop()
+    open_places = _open_brackets(tokens, place)
     if not open_places:
         return (
             f"no bracket is open here; remove the `{kind}`"
@@ -210,8 +216,28 @@ def _bracket_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
         return None
     if kind in ("def", "entry") and tokens.kinds[opener] == "{":
         return None
-    line, column = tokens.lines[opener], tokens.columns[opener]
-    return f"the `{tokens.texts[opener]}` at {line}:{column} is not closed"
+    return _unclosed(tokens, place)
+
+
+def _open_brackets(tokens: Tokens, place: int) -> list[int]:
+    """The brackets before `place` that are open there."""
+    found: list[int] = []
+    for earlier in range(place):
+        kind = tokens.kinds[earlier]
+        if kind in _OPENERS:
+            found.append(earlier)
+        elif kind in _CLOSERS and found:
+            found.pop()
+    return found
+
+
+def _unclosed(tokens: Tokens, place: int) -> str | None:
+    """The innermost bracket that is open at `place`."""
+    found = _open_brackets(tokens, place)
+    if not found:
+        return None
+    line, column = tokens.lines[found[-1]], tokens.columns[found[-1]]
+    return f"the `{tokens.texts[found[-1]]}` at {line}:{column} is not closed"
 
 
 def _binds_pattern(tokens: Tokens, place: int) -> bool:

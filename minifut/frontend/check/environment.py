@@ -24,8 +24,6 @@ from minifut.frontend.types import (
 from minifut.names import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from minifut.errors import Location
     from minifut.frontend.check.prelude import Prelude
     from minifut.frontend.types import Type
@@ -211,14 +209,6 @@ def parameters_of(type_: Type) -> tuple[list[Arrow], Type]:
         arrows.append(type_)
         type_ = type_.result
     return arrows, type_
-
-
-def nearest(name: str, candidates: Mapping[str, object]) -> str | None:
-    """A hint with the names most like one that was not found."""
-    import difflib
-
-    close = difflib.get_close_matches(name, list(candidates), 3, 0.7)
-    return f"did you mean {' or '.join(repr(c) for c in close)}?" if close else None
 
 
 def plain(type_: Type) -> Type:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend import types
-from minifut.frontend.types import Arrow, Meta, Scalar, map_type
+from minifut.frontend.types import Arrow, map_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,14 +121,3 @@ def error(
 ) -> CompileError:
     """A `CompileError` with its entry in the index of errors."""
     return CompileError(location, message, hint, anchor)
-
-
-def conversion_hint(expected: Type, actual: Type) -> str | None:
-    """How to get from one number type to another."""
-    if isinstance(expected, Scalar) and isinstance(actual, Scalar):
-        return f"convert with {quote(f'{expected.name}.{actual.name}')}"
-    if isinstance(expected, Meta) or isinstance(actual, Meta):
-        return None
-    if isinstance(actual, Arrow) and not isinstance(expected, Arrow):
-        return "perhaps the function lacks an argument"
-    return None

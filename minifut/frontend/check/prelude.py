@@ -236,6 +236,12 @@ class Prelude:
         """Is a value one of the prelude?"""
         return name in self.intrinsics or name in self.definitions
 
+    def in_float_modules(self, name: str) -> bool:
+        """Is a name one of `f32` and `f64`?"""
+        return name in builtins.module_table("f32") or (
+            name in builtins.template_names("f32")
+        )
+
     def listing(self) -> dict[str, None]:
         """The names of values, for hints."""
         names = [name for space, name in index() if space == "value"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.check import hints
 from minifut.frontend.check.declared_types import (
     evaluate_type,
     type_declaration,
@@ -16,7 +17,6 @@ from minifut.frontend.check.environment import (
     Structure,
     TypeBinding,
     abstract_type,
-    nearest,
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import (
@@ -82,7 +82,10 @@ def resolve_signature(
     if found is None:
         text = f"Unknown module type {quote(str(name))}"
         raise error(
-            name.location, text, "unknown-name", nearest(name.name, scope.signatures)
+            name.location,
+            text,
+            "unknown-name",
+            hints.nearest(name.name, scope.signatures),
         )
     return found
 

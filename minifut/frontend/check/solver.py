@@ -199,6 +199,11 @@ class Solver:
             for a, b in zip(one, other, strict=True):
                 self.unify(a, b, (*path, f"constructor #{name}"))
 
+    def demand(self, type_: Type) -> Wanted | None:
+        """What must hold of a type that is not known yet."""
+        found = self.resolve(type_)
+        return self.wanted[found.id] if isinstance(found, Meta) else None
+
     def _assign(self, number: int, type_: Type, path: tuple[str, ...]) -> None:
         type_ = plain(type_)
         self._occurs(number, type_)

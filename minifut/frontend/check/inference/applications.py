@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.check import hints
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.expressions import RULES, infer
+from minifut.frontend.check.inference.state import FLOATS
 from minifut.frontend.check.messages import (
     Mismatch,
-    conversion_hint,
     error,
     quote,
     source_text,
     two_types,
 )
+from minifut.frontend.check.solver import OneOf
 from minifut.frontend.types import Arrow, Meta, Type
 
 if TYPE_CHECKING:
@@ -63,12 +65,13 @@ def _not_a_function(
             f"Cannot apply {named} as function, as it has non-function type:\n"
             f"  {state.show(function)}",
             "not-a-function",
+            hints.not_a_function(source_text(node) if node is not None else None),
         )
     argument = quote(source_text(node)) if node is not None else "an argument"
     return error(
         location,
         f"Cannot apply {named} to {argument}.\n"
-        f"Function accepts only {position} arguments.",
+        f"Function accepts only {position} argument{'s' if position > 1 else ''}.",
         "too-many-arguments",
     )
 
@@ -96,8 +99,19 @@ def wrong_argument(
         "Expected", state.show(expected), "Actual", state.show(actual)
     )
     place = node.location if node is not None else location
-    hint = conversion_hint(state.finish(expected), state.finish(actual))
+    hint = _argument_hint(state, expected, actual, argument.strip('"'))
     return error(place, state.with_details(text, fault), "type-mismatch", hint)
+
+
+def _argument_hint(
+    state: Inference, expected: Type, actual: Type, argument: str
+) -> str | None:
+    wanted, given = state.finish(expected), state.finish(actual)
+    demand = state.solver.demand(wanted)
+    if isinstance(demand, OneOf):
+        is_float = demand.names == FLOATS
+        return hints.number_wanted(given, is_float, argument)
+    return hints.conversion(wanted, given) or hints.float_literal(wanted, argument)
 
 
 def callee_name(node: syntax.Exp) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minifut.frontend import syntax
+from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Structure, plain
 from minifut.frontend.check.inference.state import (
     FLOATS,
@@ -21,7 +22,6 @@ from minifut.frontend.check.inference.state import (
 from minifut.frontend.check.inference.type_expressions import infer_type
 from minifut.frontend.check.messages import (
     Mismatch,
-    conversion_hint,
     error,
     quote,
     two_types,
@@ -31,6 +31,7 @@ from minifut.frontend.types import (
     U8,
     Array,
     Arrow,
+    Record,
     Scalar,
     SizeAny,
     SizeConst,
@@ -42,7 +43,7 @@ from minifut.frontend.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minifut.errors import Location
+    from minifut.errors import CompileError, Location
 
 ANY = SizeAny()
 
@@ -70,6 +71,7 @@ def require(
             f"Cannot unify type {quote(state.show(type_))} with {purpose}, which must "
             f"be {'of type' if len(names) == 1 else 'one of'} {', '.join(names)}.",
             "type-mismatch",
+            hints.conversion(Scalar(names[-1]), state.finish(type_)),
         ) from None
     return type_
 
@@ -111,9 +113,27 @@ def _variable(state: Inference, node: syntax.Var) -> Type:
 def project(state: Inference, type_: Type, field: str, location: Location) -> Type:
     """The type of a field."""
     result = state.free(location)
+    known = state.finish(type_)
+    if isinstance(known, Record) and field not in dict(known.fields):
+        raise _no_such_field(state, known, field, location)
     wanted = state.with_field(field, result, location)
     state.unify(location, wanted, type_, "Cannot unify record type with field")
     return result
+
+
+def _no_such_field(
+    state: Inference, type_: Record, field: str, location: Location
+) -> CompileError:
+    fields = [name for name, _ in type_.fields]
+    kind = "tuple" if type_.is_tuple else "record"
+    hint = hints.nearest(field, fields) or f"its fields are {', '.join(fields)}"
+    return error(
+        location,
+        f"Cannot unify record type with field: the {kind} type\n  {state.show(type_)}\n"
+        f"has no field {quote(field)}.",
+        "unknown-field",
+        hint if fields else None,
+    )
 
 
 def _project(state: Inference, node: syntax.Project) -> Type:
@@ -310,7 +330,10 @@ def unify_branches(
             "Former", state.show(former), "Latter", state.show(latter)
         )
         raise special or error(
-            location, state.with_details(text, fault), "branches-differ"
+            location,
+            state.with_details(text, fault),
+            "branches-differ",
+            hints.conversion(state.finish(former), state.finish(latter)),
         ) from None
 
 
@@ -343,7 +366,7 @@ def unify_expected(
         text = f"{headline}\n" + two_types(
             "Expected", state.show(wanted), "Actual", state.show(found)
         )
-        hint = conversion_hint(state.finish(wanted), state.finish(found))
+        hint = hints.conversion(state.finish(wanted), state.finish(found))
         raise special or error(
             location, state.with_details(text, fault), "type-mismatch", hint
         ) from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.frontend.check.environment import Functor, Structure, nearest
+from minifut.frontend.check import hints
+from minifut.frontend.check.environment import Functor, Structure
 from minifut.frontend.check.messages import (
     Mismatch,
     describe,
@@ -19,7 +20,8 @@ from minifut.frontend.check.solver import (
     OneOf,
     Solver,
 )
-from minifut.frontend.types import Meta, Scalar, Scheme, substitute
+from minifut.frontend.types import Meta, Named, Scalar, Scheme, map_type, substitute
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.errors import CompileError, Location
@@ -31,12 +33,17 @@ if TYPE_CHECKING:
         TypeBinding,
     )
     from minifut.frontend.types import Type
-    from minifut.names import Name
 
 SIGNED = ("i8", "i16", "i32", "i64")
 INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "f32", "f64")
 NUMBERS = (*INTEGERS, *FLOATS)
+_KINDS = {
+    SIGNED: "signed integer",
+    INTEGERS: "integer",
+    FLOATS: "float",
+    NUMBERS: "number",
+}
 
 
 class Inference:
@@ -53,6 +60,8 @@ class Inference:
         """the unknown sizes of type expressions: `[]`, `?[n].`"""
         self.instantiations: list[tuple[Location, str, str, Meta]] = []
         self.top_overloads: list[Meta] = []
+        self._letters: dict[int, str] = {}
+        """how messages call the types that are not known yet"""
 
     # --- types to be found ------------------------------------------------------
 
@@ -75,7 +84,29 @@ class Inference:
         return self.solver.finish(type_)
 
     def show(self, type_: Type) -> str:
-        return show(type_, lambda t: self.context.readable(self.solver.finish(t)))
+        return show(type_, self.in_words)
+
+    def in_words(self, type_: Type) -> Type:
+        """A type as messages show it: what is not known yet has a letter, or the kind
+        of number that it must be."""
+
+        def on_type(term: Type) -> Type | None:
+            if not isinstance(term, Meta):
+                return None
+            demand = self.solver.demand(term)
+            word = _KINDS.get(demand.names) if isinstance(demand, OneOf) else None
+            return Named(Name(word or self._letter(term.id), 0))
+
+        known = self.context.readable(self.solver.finish(type_))
+        return map_type(known, on_type, lambda size: size)
+
+    def _letter(self, number: int) -> str:
+        """How messages call a type that is not known yet; not as the user's own."""
+        if number not in self._letters:
+            used = {*self.scope.types, *self._letters.values()}
+            letters = (c + "'" * i for i in range(len(used) + 1) for c in "abcdefgh")
+            self._letters[number] = next(c for c in letters if c not in used)
+        return self._letters[number]
 
     # --- equality of types ------------------------------------------------------
 
@@ -130,8 +161,8 @@ class Inference:
 
     def with_details(self, text: str, fault: Mismatch) -> str:
         details = fault.details()
-        one = describe(fault.left, self.finish)
-        other = describe(fault.right, self.finish)
+        one = describe(fault.left, self.in_words)
+        other = describe(fault.right, self.in_words)
         if isinstance(fault.right, OneOf):
             one, other = other, one
         if fault.note.startswith("Cannot unify"):
@@ -211,7 +242,14 @@ class Inference:
         return found, ()  # type: ignore[return-value]
 
     def unknown(self, name: syntax.QualName, parts: tuple[str, ...]) -> CompileError:
-        hint = nearest(parts[-1], {**self.scope.prelude.listing(), **self.scope.terms})
+        inside = self.scope.term(parts[0]) if len(parts) == 2 else None
+        if isinstance(inside, Structure):
+            values = inside.complete().values
+            hint = hints.nearest(parts[1], (*values, *inside.modules), f"{parts[0]}.")
+        else:
+            known = {**self.scope.prelude.listing(), **self.scope.terms}
+            has_it = self.scope.prelude.in_float_modules(parts[-1])
+            hint = hints.unknown_value(parts[-1], known, len(parts) == 1 and has_it)
         text = f"Unknown name {quote('.'.join(parts))}"
         return error(name.location, text, "unknown-name", hint)
 
@@ -236,7 +274,10 @@ class Inference:
         if found is None or not is_module(found):
             text = f"Unknown module {quote(str(name))}"
             raise error(
-                name.location, text, "unknown-name", nearest(parts[0], self.scope.terms)
+                name.location,
+                text,
+                "unknown-name",
+                hints.nearest(parts[0], self.scope.terms),
             )
         return found  # type: ignore[return-value]
 
@@ -259,7 +300,7 @@ class Inference:
         if found is None:
             self.refuse_intrinsic(name)
             known = {**dict.fromkeys(NUMBERS), **self.scope.types}
-            hint = nearest(name.name, known)
+            hint = hints.unknown_type(name.name, known)
             raise error(
                 name.location, f"Unknown type {quote(str(name))}", "unknown-name", hint
             )
