@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.sizes import Size, ceil_div, maximum, minimum, product
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes import NotLifted, lift
 from minifut.kernel_code.lower_kernel import KernelBuilder
@@ -66,7 +66,8 @@ def launch_nest(
         cores = host.cores()
         if heavy:
             # Lanes are worth filling, but not with a core idle.
-            least = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
+            filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
+            least = maximum(ONE, filled)
             share = ceil_div(total_size, cores * HEAVY_STRETCHES_PER_CORE)
         else:
             least = Size.constant(SHORTEST)
