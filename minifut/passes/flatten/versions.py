@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from minifut.ir.core import Body, If, Loop, Match, Stm
-from minifut.ir.kernels import AtLeast, SegMap
+from minifut.ir.kernels import AtLeast, SegMap, SegScan
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
@@ -218,9 +218,8 @@ class _Choice:
 
     def outer_defaults(self) -> tuple[int, int]:
         """For a CPU and a GPU."""
-        statements = self.inner.build.statements
-        loops = any(isinstance(s.exp, Loop) for s in _on_host(statements))
-        return outer_defaults(self.perfect, loops)
+        made = [type(s.exp) for s in _on_host(self.inner.build.statements)]
+        return outer_defaults(self.perfect, Loop in made, SegScan in made)
 
     def body(self, site: Site) -> Body:
         """What binds the pattern at a place, as a branch."""
