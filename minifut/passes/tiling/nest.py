@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minifut.ir.core import Index, Iota, Stm
-from minifut.ir.kernels import SegMap
+from minifut.ir.kernels import Returns, SegMap
 from minifut.ir.scope import Scope, array_type
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType, element_of, shape_of
+from minifut.ir.types import element_of, shape_of
 from minifut.names import Name
 from minifut.passes.tiling.parameters import Footprint
 
@@ -98,23 +98,23 @@ def iotas_of(kernel: SegMap, outside: Iterable[Stm]) -> set[Name]:
     }
 
 
-def footprint_of(kernel: SegMap, operands: list[Operand], rank: int) -> Footprint:
-    """What decides the default sizes of tiles."""
+def footprint_of(
+    kernel: SegMap, operands: list[Operand], dimensions: tuple[int, ...]
+) -> Footprint:
+    """What decides the default sizes of tiles along these dimensions."""
     redomaps = redomaps_of(kernel)
-    kept = {p.name for s, _ in redomaps for p in s.pattern}
-    returned = {getattr(r, "value", None) for r in kernel.body.result}
-    sizes = [
-        element_of(p.type).bytes
-        for s, _ in redomaps
-        for p in s.pattern
-        if not isinstance(p.type, ArrayType)
-    ]
-    widest = max([*sizes, *[o.bytes for o in operands]], default=4)
+    made = [p for s, _ in redomaps for p in s.pattern]
+    sizes = [element_of(p.type).bytes for p in made]
+    returned = {r.value for r in kernel.body.result if isinstance(r, Returns)}
+    direct = len(redomaps) == 1 and returned == {p.name for p in made}
+    columns = dimensions[-1]
+    tiled = frozenset(dimensions)
+    shared = [o for o in operands if not tiled <= o.dimensions or len(tiled) == 1]
     return Footprint(
-        operands=max([o.bytes for o in operands], default=4),
-        accumulators=sum(sizes),
-        widest=widest,
-        count=max((len(s.pattern) for s, _ in redomaps), default=1),
-        kept=not kept <= returned,
-        rank=rank,
+        row=sum(o.bytes for o in shared if columns not in o.dimensions),
+        column=sum(o.bytes for o in shared if columns in o.dimensions),
+        kept=0 if direct else sum(sizes),
+        widest=max([*sizes, *[o.bytes for o in operands]], default=4),
+        accumulators=max((len(s.pattern) for s, _ in redomaps), default=1),
+        rank=len(dimensions),
     )

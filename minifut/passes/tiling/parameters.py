@@ -42,15 +42,15 @@ COLUMNS = ("block_columns", "register_columns")
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What decides the defaults: the bytes of an element of all operands that are read
-    together, of all accumulators of a point, the widest element of all, how many
-    accumulators, and whether they outlive the loop."""
+    """What decides the defaults, in bytes: for a step, what is read per row and what
+    per column; what each point keeps beyond its loop; the widest element of all. And
+    how many accumulators a point has at most, and how many dimensions are tiled."""
 
-    operands: int
-    accumulators: int
+    row: int
+    column: int
+    kept: int
     widest: int
-    count: int
-    kept: bool
+    accumulators: int
     rank: int = 2
 
 
@@ -69,7 +69,7 @@ def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
 def cpu_defaults(footprint: Footprint) -> dict[str, int]:
     """Tile sizes for a CPU that fit its local memory."""
     lanes = max(1, min(64, CPU_REGISTER_BYTES // footprint.widest))
-    rows = max(1, CPU_REGISTER_ROWS // footprint.count)
+    rows = max(1, CPU_REGISTER_ROWS // footprint.accumulators)
     if footprint.rank == 1:
         columns = max(1, CPU_COLUMNS // lanes)
         return {
@@ -95,6 +95,6 @@ def cpu_defaults(footprint: Footprint) -> dict[str, int]:
 
 
 def _bytes(footprint: Footprint, high: int, wide: int, deep: int) -> int:
-    tiles = high * (deep + PAD) + deep * wide
-    kept = high * wide * footprint.accumulators if footprint.kept else 0
-    return tiles * footprint.operands + kept
+    rows = high * (deep + PAD) * footprint.row
+    columns = deep * (wide + PAD) * footprint.column
+    return rows + columns + high * wide * footprint.kept

@@ -129,7 +129,7 @@ def _split(
     at = kernel.body.statements.index(target)
     above, below = kernel.body.statements[:at], kernel.body.statements[at + 1 :]
     operands = operands_of(kernel, Variance(kernel), build.scope, set())
-    footprint = footprint_of(kernel, operands, len(mark.dimensions))
+    footprint = footprint_of(kernel, operands, mark.dimensions)
     chunk = Size.of(
         build.let(
             GetParameter(parameter(mark.nest, "split_depth", footprint)), "split_depth"

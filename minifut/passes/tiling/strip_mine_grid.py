@@ -84,7 +84,7 @@ def strip_mine_grid(statement: Stm, site: Site) -> Outcome:
         return Declined("each group would do what a thread does")
     build = Builder(site.names, site.scope, statement.location)
     operands = operands_of(kernel, Variance(kernel), site.scope, iotas_of(kernel, ()))
-    footprint = footprint_of(kernel, operands, len(mark.dimensions))
+    footprint = footprint_of(kernel, operands, mark.dimensions)
     blocks = {
         dimension: build.let(
             GetParameter(parameter(mark.nest, which, footprint)), which

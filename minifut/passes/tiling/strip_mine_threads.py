@@ -84,7 +84,7 @@ def strip_mine_threads(statement: Stm, site: Site) -> Outcome:
         return Declined("what the threads do is in parts already")
     build = Builder(site.names, site.scope, statement.location)
     operands = operands_of(threads, Variance(threads), site.scope, set())
-    footprint = footprint_of(threads, operands, len(mark.dimensions))
+    footprint = footprint_of(threads, operands, tuple(range(len(mark.dimensions))))
     registers = [
         build.let(GetParameter(parameter(mark.nest, which, footprint)), which)
         for _, which in roles(mark)
