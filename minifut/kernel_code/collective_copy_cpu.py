@@ -11,7 +11,8 @@ for (i = 0; i < rows; i++) {
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from minifut.ir.core import DimSlice, Stm
 from minifut.ir.kernels import CollectiveCopy
@@ -20,6 +21,10 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
+from minifut.kernel_code.tile_layouts import PanelArray
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.group_cpu import WorkerBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,18 @@ class Stretch:
     length: Size | None
     step: Size
     total: Size
+    panel: Size | None = None
+    """the width of the panels that it is cut into"""
 
 
-def copy_collectively(k: KernelBuilder, stm: Stm, exp: CollectiveCopy) -> None:
+def cut_panels(parts: list[Stretch], made: PanelArray) -> None:
+    """Mark the stretch of the dimension that lies in panels."""
+    kept = [i for i, part in enumerate(parts) if part.length is not None]
+    at = kept[made.dimension]
+    parts[at] = replace(parts[at], panel=made.width)
+
+
+def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
     """Copy the part; an element alone becomes a variable."""
     source, bound = k.array(exp.array), stm.pattern[0]
     parts = stretches(k, exp, source)
@@ -44,11 +58,16 @@ def copy_collectively(k: KernelBuilder, stm: Stm, exp: CollectiveCopy) -> None:
             k.assign(value, k.read(source, where))
         k.bind(bound.name, value)
         return
-    made = k.fresh(bound)
+    made = k.copy_array(bound)
+    target = made
+    if isinstance(made, PanelArray):
+        target = made.opened
+        cut_panels(parts, made)
     with k.branch(has_elements):
-        fill_from(k, made, source, parts, (), ())
+        fill_from(k, target, source, parts, (), ())
     with k.otherwise():
-        k.each(made.shape, lambda at: k.write(made, at, zero(made.memory.element)))
+        nought = zero(made.memory.element)
+        k.each(target.shape, lambda at: k.write(target, at, nought))
     k.bind(bound.name, made)
 
 
@@ -100,21 +119,53 @@ def fill_from(
     parts: list[Stretch],
     where: tuple[Size, ...],
     at: tuple[Size, ...],
+    within: tuple[Size, ...] = (),
 ) -> None:
-    """Loops over the dimensions from here; `where` in the source, `at` in the copy."""
+    """Loops over the dimensions from here; `where` in the source, `at` in the copy,
+    where the place `within` a panel comes last."""
     if not parts:
-        k.write(made, at, k.read(source, where))
+        k.write(made, (*at, *within), k.read(source, where))
         return
     part, rest = parts[0], parts[1:]
     if part.length is None:
         where = (*where, clamped(k, part, part.start))
-        fill_from(k, made, source, rest, where, at)
-        return
-    if rest:
+        fill_from(k, made, source, rest, where, at, within)
+    elif part.panel is not None:
+        panels = made.shape[len(at)]
+        with k.loop("panel", k.size_value(panels)) as panel:
+            number = Size.of(panel.name)
+            begin = part.start + number * part.panel * part.step
+            each = Stretch(begin, part.panel, part.step, part.total)
+            fill_stretch(k, made, source, [each, *rest], where, (*at, number), True)
+    else:
+        fill_stretch(k, made, source, parts, where, at, False, within)
+
+
+def fill_stretch(
+    k: KernelBuilder,
+    made: Array,
+    source: Array,
+    parts: list[Stretch],
+    where: tuple[Size, ...],
+    at: tuple[Size, ...],
+    in_panel: bool,
+    within: tuple[Size, ...] = (),
+) -> None:
+    """The loop over one dimension (or what one panel has of it)."""
+    part, rest = parts[0], parts[1:]
+    assert part.length is not None
+
+    def round_(index: Size, position: Size) -> None:
+        here = (*where, position)
+        if in_panel:
+            fill_from(k, made, source, rest, here, at, (index,))
+        else:
+            fill_from(k, made, source, rest, here, (*at, index), within)
+
+    if any(each.length is not None for each in rest):
         with k.loop("i", k.size_value(part.length)) as i:
             index = Size.of(i.name)
-            position = clamped(k, part, part.start + index * part.step)
-            fill_from(k, made, source, rest, (*where, position), (*at, index))
+            round_(index, clamped(k, part, part.start + index * part.step))
         return
     # Only the innermost dimension is worth a version without clamping.
     end = part.start + (part.length - 1) * part.step
@@ -127,9 +178,7 @@ def fill_from(
         test = kc.Binary("&&", test, other, kc.TRUTH)
     with k.branch(test), k.loop("i", k.size_value(part.length), parallel=True) as i:
         index = Size.of(i.name)
-        position = part.start + index * part.step
-        k.write(made, (*at, index), k.read(source, (*where, position)))
+        round_(index, part.start + index * part.step)
     with k.otherwise(), k.loop("i", k.size_value(part.length)) as i:
         index = Size.of(i.name)
-        position = clamped(k, part, part.start + index * part.step)
-        k.write(made, (*at, index), k.read(source, (*where, position)))
+        round_(index, clamped(k, part, part.start + index * part.step))

@@ -122,7 +122,7 @@ class Variable(Expression):
 
 @node
 class Register(Expression):
-    """One of a family of variables, `acc_2_0`: the indices are those of the `Unrolled`
+    """One of a family of variables, `acc_r2x0`: the indices are those of the `Unrolled`
     around it. Its copies are declared one by one."""
 
     family: Name

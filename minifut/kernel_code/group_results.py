@@ -7,6 +7,8 @@ regtile t of (n by b by r)    out[(g * b + i) * r + j] = t[i, j]      where insi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from minifut.ir import kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import ZERO, Size, maximum, minimum
@@ -16,6 +18,9 @@ from minifut.kernel_code import segmap
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.group_cpu import WorkerBuilder
 
 
 def output_of(
@@ -32,7 +37,7 @@ def output_of(
 
 
 def finish_group(
-    k: KernelBuilder,
+    k: WorkerBuilder,
     body: kernels.KernelBody,
     outputs: list[Array],
     at: tuple[kc.Expression, ...],
@@ -51,6 +56,8 @@ def finish_group(
                 totals = tuple(k.resolve(total) for total, _ in dimensions)
                 sizes = tuple(k.resolve(size) for _, size in dimensions)
                 write_tile(k, output, k.array(tile), indices, totals, sizes)
+            case kernels.RegTileReturns(_, tile) if tile in k.held:
+                pass  # it lies there
             case kernels.RegTileReturns(blocked, tile):
                 totals = tuple(k.resolve(total) for total, _, _ in blocked)
                 registers = tuple(k.resolve(size) for _, _, size in blocked)

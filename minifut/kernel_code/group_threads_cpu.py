@@ -11,23 +11,42 @@ arrays of the group, or variables where nothing but scalars is returned.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minifut.ir import kernels
+from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import Returns
+from minifut.ir.kernels import REGISTER, THREAD, Returns
 from minifut.ir.sizes import Size
 from minifut.kernel_code import segmap, thread_code
 from minifut.kernel_code.collective_copy_cpu import copy_collectively
+from minifut.kernel_code.group_tiles_cpu import (
+    lower_index,
+    lower_loop,
+    lower_size,
+    lower_tiled_threads,
+)
 from minifut.kernel_code.histograms import Bins, absorb, points
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.operators import State, returned
+from minifut.kernel_code.register_tiles_cpu import (
+    has_register_nest,
+    lower_register_segmap,
+)
 from minifut.names import Name
 
+if TYPE_CHECKING:
+    from minifut.kernel_code.group_cpu import WorkerBuilder
 
-def lower_segmap(k: KernelBuilder, stm: Stm, exp: kernels.SegMap) -> None:
-    """The points one after the other."""
+
+def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """The points one after the other, or copies of a register nest."""
+    if exp.level == REGISTER and k.lanes:
+        lower_register_segmap(k, stm, exp)
+        return
+    if exp.level == THREAD and k.tiles and has_register_nest(exp):
+        lower_tiled_threads(k, stm, exp)
+        return
     outputs = []
     for bound, result in zip(stm.pattern, exp.body.result, strict=True):
         match result:
@@ -168,11 +187,14 @@ def bind_results(
         k.bind(bound.name, value)
 
 
-RULES: dict[type, thread_code.Rule] = {
+RULES: dict[type, Callable[..., None]] = {
     **thread_code.RULES,
     kernels.SegMap: lower_segmap,
     kernels.SegRed: lower_segred,
     kernels.SegScan: lower_segscan,
     kernels.SegHist: lower_seghist,
     kernels.CollectiveCopy: copy_collectively,
+    core.Index: lower_index,
+    core.SizeExp: lower_size,
+    core.Loop: lower_loop,
 }

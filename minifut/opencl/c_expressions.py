@@ -22,6 +22,7 @@ from minifut.ir.scalar_opencl import (
 from minifut.ir.scalars import all_operators
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.names import Name
 
@@ -95,6 +96,7 @@ class ExpressionPrinter:
     def __init__(self) -> None:
         self.names = Names(reserved_words())
         self.helpers: dict[str, None] = {}
+        self.loose_types: dict[str, tuple[str, ScalarType]] = {}
 
     # --- types and expressions --------------------------------------------------------
 
@@ -160,7 +162,9 @@ class ExpressionPrinter:
             case kc.Variable(name, _):
                 return self.names.text(name)
             case kc.Register(family, indices, _):
-                return "_".join(self.names.text(n) for n in (family, *indices))
+                numbers = "x".join(self.names.text(index) for index in indices)
+                text = self.names.text(family)
+                return f"{text}_r{numbers}" if numbers else text
             case kc.Literal(value, type_):
                 text = constant_text(Constant(value, type_.scalar))
                 return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
@@ -198,7 +202,24 @@ class ExpressionPrinter:
             case kc.Binary(symbol, left, right, _):
                 sign = {"/": "//", "&&": "and", "||": "or"}.get(symbol, symbol)
                 return f"({self.static(left)} {sign} {self.static(right)})"
+            case kc.SizeValue(size, _):
+                return self.static_size(size)
         return self.exp(exp)
+
+    def static_size(self, size: Size) -> str:
+        """The same for a size, of which only floor divisions differ from C."""
+        terms = []
+        for monomial, coefficient in size.terms:
+            factors = [str(coefficient)]
+            for atom in monomial:
+                match atom:
+                    case Quotient(dividend, divisor, False):
+                        parts = self.static_size(dividend), self.static_size(divisor)
+                        factors.append(f"({parts[0]} // {parts[1]})")
+                    case _:
+                        factors.append(self.size_atom(atom))
+            terms.append(" * ".join(factors))
+        return f"({' + '.join(terms)})" if terms else "0"
 
     def _argument(self, function: str, operand: kc.Expression) -> str:
         """min, max and clamp are overloaded, so that a plain 0 would not fit a long."""
@@ -216,8 +237,17 @@ class ExpressionPrinter:
             lanes = "" if type_.lanes == 1 else str(type_.lanes)
             return f"vload_half{lanes}(0, {name} + {self.primary(index)})"
         if type_.lanes > 1:
-            return f"vload{type_.lanes}(0, {name} + {self.primary(index)})"
+            pointer = self.loose(memory, type_.lanes, const=True)
+            return f"(*({pointer})({name} + {self.primary(index)}))"
         return f"{name}[{at}]"
+
+    def loose(self, memory: kc.Memory, lanes: int, const: bool = False) -> str:
+        """The type of a pointer to vectors that need not be aligned. PoCL does not
+        inline vloadN and vstoreN where there are many of them."""
+        type_ = f"{self.element(memory)}{lanes}"
+        self.loose_types[f"loose_{type_}"] = (type_, memory.element)
+        space = f"__{memory.space} " + ("const " if const else "")
+        return f"{space}loose_{type_} *"
 
 
 def _is_primary(text: str) -> bool:

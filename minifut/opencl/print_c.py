@@ -82,7 +82,7 @@ class KernelPrinter(ExpressionPrinter):
                 self.store(memory, index, exp)
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
-                name, number = self.names.text(memory.name), count.as_constant
+                name, number = self.names.text(memory.name), self.size(count)
                 self.line(f"{space}{self.element(memory)} {name}[{number}];")
             case kc.Evaluate(exp):
                 self.line(f"{self.exp(exp)};")
@@ -168,7 +168,7 @@ class KernelPrinter(ExpressionPrinter):
             suffix = "" if lanes == 1 else str(lanes)
             self.line(f"vstore_half{suffix}_rte({value}, 0, {where});")
         elif lanes > 1:
-            self.line(f"vstore{lanes}({value}, 0, {where});")
+            self.line(f"*({self.loose(memory, lanes)})({where}) = {value};")
         else:
             self.line(f"{name}[{self.exp(index)}] = {value};")
 
@@ -255,7 +255,11 @@ class KernelPrinter(ExpressionPrinter):
         sizes = [SIZE_HELPERS[h] for h in self.helpers if h in SIZE_HELPERS]
         others = [h for h in self.helpers if h not in SIZE_HELPERS]
         text = helper_text(others)
-        return "".join(sizes) + (f"{text}\n" if text else "")
+        loose = "".join(
+            f"typedef {vector} {name} __attribute__((aligned({element.bytes})));\n"
+            for name, (vector, element) in self.loose_types.items()
+        )
+        return "".join(sizes) + loose + (f"{text}\n" if text else "")
 
 
 SIZE_HELPERS = {
