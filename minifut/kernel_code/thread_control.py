@@ -9,7 +9,6 @@ roams: it lies in the thread's arena, at an offset that is a variable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from minifut.ir import core, kernels
@@ -18,10 +17,11 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.arena import arena_of, forget_after
+from minifut.kernel_code.arena import forget_after
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.register_tiles import Tile, like, move
+from minifut.kernel_code.roaming import Roaming, floors, let_go, roam, settled
 
 
 def _variables(
@@ -36,34 +36,7 @@ def _variables(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Roaming:
-    """An array whose size, and so whose place in the arena, changes: its offset there
-    is a variable."""
-
-    memory: kc.Memory
-    offset: kc.Variable
-
-
 Place: TypeAlias = kc.Variable | Array | Roaming | Tile
-
-
-def _roaming(k: KernelBuilder, bound: Param) -> Roaming:
-    assert isinstance(bound.type, ArrayType)
-    if not k.repeatable:
-        raise NotInKernel(f"the size of {bound.name.base} changes")
-    memory = arena_of(k, bound.type.element).memory
-    k.use(memory, written=True)
-    return Roaming(memory, k.declare(bound.name.base, type_=kc.LONG))
-
-
-def _settled(k: KernelBuilder, place: Roaming, value: Array) -> kc.Expression:
-    """The offset in the arena where the value lies, copied there if need be."""
-    if value.memory != place.memory or not value.is_row_major:
-        copy = k.arena_array(place.memory.element, value.shape, "copy")
-        k.copy(copy, value)
-        value = copy
-    return k.size_value(value.offset)
 
 
 def _results(
@@ -89,7 +62,7 @@ def _results(
             continue
         assert isinstance(bound.type, ArrayType)
         if any(size.names() & own for size in bound.type.shape):
-            places.append(_roaming(k, bound))
+            places.append(roam(k, bound))
         else:
             places.append(k.fresh(bound))
     return places
@@ -99,7 +72,7 @@ def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
     for place, value in zip(places, k.body(body), strict=True):
         if isinstance(place, Roaming):
             assert isinstance(value, Array)
-            k.assign(place.offset, _settled(k, place, value))
+            k.assign(place.offset, settled(k, place, value))
         elif isinstance(place, Tile):
             move(k, place, value)
         elif isinstance(place, Array):
@@ -179,8 +152,8 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
             continue
         assert isinstance(bound.type, ArrayType)
         if any(size.names() & own for size in bound.type.shape):
-            roaming = _roaming(k, bound)
-            k.assign(roaming.offset, _settled(k, roaming, value))
+            roaming, copied = roam(k, bound), bound.name in k.host.in_place.copied
+            k.assign(roaming.offset, settled(k, roaming, value, copied))
             places.append(roaming)
             continue
         shape = k.shape(bound.type)
@@ -200,7 +173,7 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
     for place, result in zip(places, results, strict=True):
         if isinstance(place, Roaming):
             assert isinstance(result, Array)
-            offset = k.declare("offset", _settled(k, place, result))
+            offset = k.declare("offset", settled(k, place, result))
             place, result = place.offset, offset
         elif isinstance(place, Tile):
             if isinstance(result, Tile) and result.family in families:
@@ -236,25 +209,33 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     places = _start(k, exp)
     floats = any(isinstance(p, kc.Variable) and p.type.scalar.is_float for p in places)
 
-    def once() -> None:
+    carried = [
+        (bound, place)
+        for bound, place in zip(exp.parameters, places, strict=True)
+        if isinstance(place, Roaming)
+    ]
+
+    def once(outside: list[kc.Statement]) -> None:
         """One time round; what it put into arenas goes, unless it is carried on."""
         with k.nested() as body:
             _again(k, places, k.body(exp.body))
-        if any(isinstance(place, Roaming) for place in places):
+        if carried:
             k.statements.extend(body)
+            let_go(k, carried, floors(k, outside))
         else:
             forget_after(k, body)
 
     with k.reassociate("reduction" in stm.attributes and floats):
+        outside = k.statements
         if isinstance(exp.form, core.ForLoop):
             form = exp.form
             type_ = kc.VectorType(form.type)
             with k.loop(form.index.base, k.scalar(form.bound), type_=type_) as index:
                 k.bind(form.index, index)
-                once()
+                once(outside)
         else:
             with k.while_loop(k.scalar(exp.form.condition)):
-                once()
+                once(outside)
     _bind_all(k, stm.pattern, places)
 
 

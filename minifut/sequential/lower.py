@@ -69,6 +69,10 @@ class SequentialBuilder(KernelBuilder):
         own = {core.Rearrange: _rearrange, kernels.GetParameter: _get_parameter}
         return {**super().rules(), **own}
 
+    def known_before(self, shape: tuple[Size, ...]) -> bool:
+        """Whether no size is computed by the kernel."""
+        return all(self.declared.isdisjoint(size.names()) for size in shape)
+
     def turned_parameter(self, array: Array, permutation: tuple[int, ...]) -> Array:
         """A parameter's transposition, made once before everything else."""
         found = self.turned.get((array, permutation))
@@ -86,8 +90,9 @@ def _rearrange(k: SequentialBuilder, stm: core.Stm, exp: core.Rearrange) -> None
     """A view, except for parameters that would be read across their rows: large
     matrices come as such, and inner loops over columns are several times as slow."""
     array = k.array(exp.array)
-    innermost = exp.permutation[-1] == array.rank - 1
-    if array.memory.name in k.parameters_read and array.is_whole and not innermost:
+    across = exp.permutation[-1] != array.rank - 1
+    whole = array.memory.name in k.parameters_read and array.is_whole
+    if across and whole and k.known_before(array.shape):
         made = k.turned_parameter(array, exp.permutation)
     else:
         made = array.rearrange(exp.permutation)

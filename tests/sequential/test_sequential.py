@@ -59,21 +59,16 @@ def test_consumed_arguments_stay_as_they_were() -> None:
 
 
 @pytest.mark.device
-def test_loops_over_arrays_that_change_size_let_go_of_memory() -> None:
-    """All sizes together are 500 times what the arena holds at first."""
+def test_parameters_are_turned_only_if_their_shape_is_known_before() -> None:
     program = sequential(
-        "entry main (n: i64) = loop xs = iota n for i < 1000 do"
-        " filter (\\x -> x % 7 != i % 7 || x > i) (map (+ 1) xs)"
+        "def pairs 't (n: i32) (m: i32) (xs: [i64.i32 n * i64.i32 m]t) ="
+        " transpose (unflatten xs)\n"
+        "entry main (n: i32) (m: i32) (xs: []i32) : [][]i32 = pairs n m xs\n"
+        "entry other [n][m] (xs: [n][m]i32) = map i32.sum (transpose xs)"
     )
-    interpreted = compiler.compile_program(
-        Source(
-            "a.fut",
-            "entry main (n: i64) = loop xs = iota n for i < 1000 do"
-            " filter (\\x -> x % 7 != i % 7 || x > i) (map (+ 1) xs)",
-        ),
-        Options(backend="interpreter", use_tuning=False),
-    )
-    assert np.array_equal(program.main(2000), interpreted.main(2000))
+    xs = np.arange(6, dtype=np.int32)
+    assert program.main(2, 3, xs).tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert program.other(xs.reshape(2, 3)).tolist() == [3, 5, 7]
 
 
 @pytest.mark.device
