@@ -15,6 +15,8 @@ So a CPU is busy with a few points for each core, except that scans are flattene
 2^17 points. Where the last version is just one segmented operation, that one shares
 itself out well in any shape. Groups were at 0.9-1.1 of the outer version where they
 fit in a cache, and far slower with short rows: on a CPU they are left to be asked for.
+A fold runs in chunks of many thousand points on a CPU, too: fewer heavy points than
+that are better mapped first.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ CPU_SHORT_ROWS = 1 << 17
 GPU_BUSY = 1 << 15
 GROUP_BUSY = 256
 
+FOLD_DEFAULTS = (GPU_BUSY, GPU_BUSY)
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 

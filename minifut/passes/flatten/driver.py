@@ -26,6 +26,7 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
+from minifut.passes.flatten.fold_versions import choose_versions_of_fold
 from minifut.passes.flatten.inner_hist import flatten_hist
 from minifut.passes.flatten.inner_reduce import flatten_reduce
 from minifut.passes.flatten.inner_scan import flatten_scan
@@ -56,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     # before the two that need scalar operators
     interchange_reduce_with_map,
     interchange_scan_with_map,
+    choose_versions_of_fold,
     flatten_reduce,
     flatten_scan,
     flatten_hist,

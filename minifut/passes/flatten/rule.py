@@ -91,7 +91,7 @@ def flattening(
                 for name, made in site.definitions.items()
                 if len(made.pattern) == 1
             }
-            inner = Site(build, known, leave, leave, VersionNames())
+            inner = Site(build, known, stay, stay, VersionNames())
             if in_full:
                 from minifut.passes.flatten.driver import apply_rules, try_rules
 
@@ -129,6 +129,14 @@ def judgement(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Stm:
     types = tuple(p.type for p in statement.pattern)
     kernel = SegMap(site.level, nest.space, body, types)
     return Stm(pattern, kernel, (), statement.location)
+
+
+def stay(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> bool:
+    """Emit the judgement as it is, also where it is just a statement of the host."""
+    if nest.depth:
+        return leave(site, nest, statement, pattern)
+    site.build.append(replace(statement, pattern=pattern))
+    return True
 
 
 def leave(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> bool:

@@ -96,10 +96,10 @@ def weight(statement: Stm) -> int:
     return sum(isinstance(node, Stm) for node in walk(statement))
 
 
-def shape_of_body(statements: tuple[Stm, ...]) -> str:
-    """The level's name: `map`, and the parallel parts of its body."""
-    kinds = [kind for s in statements if (kind := _kind(s)) is not None]
-    return "_".join(("map", *kinds[:4]))
+def shape_of_body(statements: tuple[Stm, ...], kind: str = "map") -> str:
+    """The level's name: what it is, and the parallel parts of its body."""
+    kinds = [inner for s in statements if (inner := _kind(s)) is not None]
+    return "_".join((kind, *kinds[:4]))
 
 
 def _kind(statement: Stm) -> str | None:

@@ -23,37 +23,26 @@ Source: "Regular flattening", incremental and level-aware flattening.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
 
-from minifut.ir.core import Body, If, Loop, Match, Stm
-from minifut.ir.kernels import AtLeast, SegMap, SegScan
-from minifut.ir.node import replace
-from minifut.ir.sizes import Size, product
+from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import rename
-from minifut.names import Name
-from minifut.passes.flatten.defaults import INTRA_DEFAULTS, outer_defaults
+from minifut.passes.flatten.choice import Choice, gains
 from minifut.passes.flatten.distribute import distribute_map_over_let
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
-from minifut.passes.flatten.intra_group import both, fits, needs_of, run_map_in_groups
+from minifut.passes.flatten.intra_group import run_map_in_groups
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
-from minifut.passes.flatten.site import SEGMENTED, Site
+from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_map_in_threads
 from minifut.passes.flatten.version_names import (
     FULL,
     INCREMENTAL,
-    INTRA,
-    OUTER,
     shape_of_body,
-    threshold,
     weight,
 )
-
-IN_THREADS = "one thread for each point of the outer maps, their bodies sequential"
-IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +147,11 @@ def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
         inner, nest, statement, pattern
     )
     found = perfect or distribute_map_over_let(inner, nest, statement, pattern)
-    gains = found and _gains(inner.build.statements, nest.depth + 1)
-    if gains and (reserved or not offers.outer):
-        choice = _Choice(site, nest, statement, pattern, inner, perfect)
+    more = found and gains(inner.build.statements, nest.depth + 1)
+    if more and (reserved or not offers.outer):
+        choice = Choice(
+            site, nest, statement, pattern, inner, perfect, run_map_in_threads
+        )
         choice.emit(reserved, offers.intra and not perfect)
         return True
     if reserved:
@@ -172,113 +163,3 @@ def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
         del site.trace.steps[mark:]
     run_map_in_threads(site, nest, statement, pattern)
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """One place where versions are chosen from; `inner` has the last of them."""
-
-    site: Site
-    nest: Nest
-    statement: Stm
-    pattern: Pattern
-    inner: Site
-    perfect: bool
-
-    def emit(self, outer: bool, intra: bool) -> None:
-        """The conditionals of all versions, within one another."""
-        site, names = self.site, self.site.build.names
-        stem = site.versions.stem(self.inner.path) if outer or intra else ""
-        groups = self.groups(stem) if intra else None
-        if not outer:
-            if groups is None:
-                site.build.extend(self.inner.build.statements)
-            else:
-                site.build.extend(groups.statements)
-                site.emit(self.pattern, groups.choice(self.body(self.inner)))
-            return
-        last = self.body(self.inner)
-        if groups is not None:
-            build = site.build.nested()
-            build.extend(groups.statements)
-            own = tuple(replace(p, name=names.like(p.name)) for p in self.pattern)
-            build.append(Stm(own, groups.choice(last), (), build.location))
-            last = build.finish(*(parameter.name for parameter in own))
-        first = site.inner()
-        run_map_in_threads(first, self.nest, self.statement, self.pattern)
-        chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
-        condition = site.build.let(AtLeast(self.points(), chosen), OUTER)
-        site.emit(self.pattern, If(condition, self.body(first), last))
-
-    def points(self) -> Size:
-        """How many points the outer maps have."""
-        exp = self.statement.exp
-        assert isinstance(exp, Screma)
-        return product((*self.nest.sizes, exp.width))
-
-    def outer_defaults(self) -> tuple[int, int]:
-        """For a CPU and a GPU."""
-        made = [type(s.exp) for s in _on_host(self.inner.build.statements)]
-        return outer_defaults(self.perfect, Loop in made, SegScan in made)
-
-    def body(self, site: Site) -> Body:
-        """What binds the pattern at a place, as a branch."""
-        made = site.build.finish(*(parameter.name for parameter in self.pattern))
-        return rename(made, site.build.names)
-
-    def groups(self, stem: str) -> _Groups | None:
-        """The version in groups, with what decides for it, if it can be made."""
-        site = self.site
-        copied = weight(self.statement)
-        if copied > site.versions.room:
-            return None
-        inside = site.inner()
-        if not run_map_in_groups(inside, self.nest, self.statement, self.pattern):
-            return None
-        kernel = inside.build.statements[-1].exp
-        assert isinstance(kernel, SegMap)
-        needs = needs_of(kernel)
-        if needs is None:
-            return None
-        site.versions.room -= copied
-        build = site.build.nested()
-        chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
-        enough = build.let(AtLeast(needs.parallelism, chosen), "enough")
-        condition = both(build, enough, fits(build, needs), INTRA)
-        return _Groups(tuple(build.statements), condition, self.body(inside))
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    statements: tuple[Stm, ...]
-    condition: Name
-    then: Body
-
-    def choice(self, otherwise: Body) -> If:
-        """Groups, or else the other version."""
-        return If(self.condition, self.then, otherwise)
-
-
-def _gains(statements: Iterable[Stm], depth: int) -> bool:
-    """Whether a kernel shares out more than the points of the outer maps."""
-    return any(
-        not isinstance(s.exp, SegMap) or len(s.exp.space.sizes) > depth
-        for s in _on_host(statements)
-        if isinstance(s.exp, SEGMENTED)
-    )
-
-
-def _on_host(statements: Iterable[Stm]) -> Iterator[Stm]:
-    """The statements and those of loops and branches in them."""
-    for statement in statements:
-        yield statement
-        match statement.exp:
-            case Loop(_, _, _, body):
-                yield from _on_host(body.statements)
-            case If(_, then, otherwise):
-                yield from _on_host(then.statements)
-                yield from _on_host(otherwise.statements)
-            case Match(_, cases, default):
-                yield from _on_host(default.statements)
-                for case in cases:
-                    yield from _on_host(case.body.statements)

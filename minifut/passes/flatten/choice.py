@@ -1,0 +1,151 @@
+r"""The conditionals between versions of one place.
+
+let outer = at_least(points, ..)
+let ys = if outer then <first> else
+  let enough = at_least(inner points, ..)
+  let fits = le(bytes, limit)
+  if enough && fits then <groups> else <last>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from minifut.ir.core import Body, If, Loop, Match, Stm
+from minifut.ir.kernels import AtLeast, SegMap, SegScan
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size, product
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import rename
+from minifut.names import Name
+from minifut.passes.flatten.defaults import (
+    FOLD_DEFAULTS,
+    INTRA_DEFAULTS,
+    outer_defaults,
+)
+from minifut.passes.flatten.intra_group import both, fits, needs_of, run_map_in_groups
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import FlatteningRule, Pattern
+from minifut.passes.flatten.site import SEGMENTED, Site
+from minifut.passes.flatten.version_names import INTRA, OUTER, threshold, weight
+
+IN_THREADS = "one thread for each point of the outer maps, their bodies sequential"
+IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One place where versions are chosen from: `first` makes the outer version and
+    `inner` has the last one, which is one segmented operation if it is `perfect`."""
+
+    site: Site
+    nest: Nest
+    statement: Stm
+    pattern: Pattern
+    inner: Site
+    perfect: bool
+    first: FlatteningRule
+
+    def emit(self, outer: bool, intra: bool) -> None:
+        """The conditionals of all versions, within one another."""
+        site, names = self.site, self.site.build.names
+        stem = site.versions.stem(self.inner.path) if outer or intra else ""
+        groups = self.groups(stem) if intra else None
+        if not outer:
+            if groups is None:
+                site.build.extend(self.inner.build.statements)
+            else:
+                site.build.extend(groups.statements)
+                site.emit(self.pattern, groups.choice(self.body(self.inner)))
+            return
+        last = self.body(self.inner)
+        if groups is not None:
+            build = site.build.nested()
+            build.extend(groups.statements)
+            own = tuple(replace(p, name=names.like(p.name)) for p in self.pattern)
+            build.append(Stm(own, groups.choice(last), (), build.location))
+            last = build.finish(*(parameter.name for parameter in own))
+        first = site.inner()
+        self.first(first, self.nest, self.statement, self.pattern)
+        chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
+        condition = site.build.let(AtLeast(self.points(), chosen), OUTER)
+        site.emit(self.pattern, If(condition, self.body(first), last))
+
+    def points(self) -> Size:
+        """How many points the outer maps have."""
+        return product((*self.nest.sizes, self.soac.width))
+
+    @property
+    def soac(self) -> Screma:
+        assert isinstance(self.statement.exp, Screma)
+        return self.statement.exp
+
+    def outer_defaults(self) -> tuple[int, int]:
+        """For a CPU and a GPU."""
+        if not self.soac.is_map:
+            return FOLD_DEFAULTS
+        made = [type(s.exp) for s in on_host(self.inner.build.statements)]
+        return outer_defaults(self.perfect, Loop in made, SegScan in made)
+
+    def body(self, site: Site) -> Body:
+        """What binds the pattern at a place, as a branch."""
+        made = site.build.finish(*(parameter.name for parameter in self.pattern))
+        return rename(made, site.build.names)
+
+    def groups(self, stem: str) -> _Groups | None:
+        """The version in groups, with what decides for it, if it can be made."""
+        site = self.site
+        copied = weight(self.statement)
+        if copied > site.versions.room:
+            return None
+        inside = site.inner()
+        if not run_map_in_groups(inside, self.nest, self.statement, self.pattern):
+            return None
+        kernel = inside.build.statements[-1].exp
+        assert isinstance(kernel, SegMap)
+        needs = needs_of(kernel)
+        if needs is None:
+            return None
+        site.versions.room -= copied
+        build = site.build.nested()
+        chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
+        enough = build.let(AtLeast(needs.parallelism, chosen), "enough")
+        condition = both(build, enough, fits(build, needs), INTRA)
+        return _Groups(tuple(build.statements), condition, self.body(inside))
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    statements: tuple[Stm, ...]
+    condition: Name
+    then: Body
+
+    def choice(self, otherwise: Body) -> If:
+        """Groups, or else the other version."""
+        return If(self.condition, self.then, otherwise)
+
+
+def gains(statements: Iterable[Stm], depth: int) -> bool:
+    """Whether a kernel shares out more than the points of the outer maps."""
+    return any(
+        not isinstance(s.exp, SegMap) or len(s.exp.space.sizes) > depth
+        for s in on_host(statements)
+        if isinstance(s.exp, SEGMENTED)
+    )
+
+
+def on_host(statements: Iterable[Stm]) -> Iterator[Stm]:
+    """The statements and those of loops and branches in them."""
+    for statement in statements:
+        yield statement
+        match statement.exp:
+            case Loop(_, _, _, body):
+                yield from on_host(body.statements)
+            case If(_, then, otherwise):
+                yield from on_host(then.statements)
+                yield from on_host(otherwise.statements)
+            case Match(_, cases, default):
+                yield from on_host(default.statements)
+                for case in cases:
+                    yield from on_host(case.body.statements)

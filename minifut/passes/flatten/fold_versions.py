@@ -1,0 +1,121 @@
+r"""Versions of a reduction or scan whose function holds parallelism.
+
+    redomap(n, xss, op, f)
+    →  let outer = n >= main.reduce_map.outer
+       if outer then segred grid (i < n) {op} { f, sequential }
+       else let ys = <map f, flattened>  segred grid (i < n) {op} { ys[i] }
+
+The map in the second is not offered in versions again: with its body sequential it
+would differ from the first only by the array between.
+
+Source: "Incremental flattening for nested data parallelism" (the redomap rule).
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Stm
+from minifut.ir.soacs import Screma
+from minifut.passes.flatten.choice import Choice, gains
+from minifut.passes.flatten.inner_reduce import SEQUENTIAL, flatten_reduce
+from minifut.passes.flatten.inner_scan import flatten_scan
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
+from minifut.passes.flatten.site import Site
+from minifut.passes.flatten.split_fold import NOTHING_GAINED, split_fold_from_map
+from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
+from minifut.passes.flatten.versions import offers_of
+from minifut.rewrite.rule import Declined
+
+DECIDED = Declined("only the outer parallelism is asked for")
+
+
+@flattening("G for l + 1", PPOPP, in_full=True)
+def choose_versions_of_fold(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Offer a fold with its function sequential, and one of values mapped before.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let most: i32 = redomap(n, (xss),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = max_i32(a, b)
+            return c
+          }, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
+            let sum: i32 = redomap(m, (xs),
+              reduce(\(d: i32, e: i32) -> (i32) {
+                let f: i32 = add_i32(d, e)
+                return f
+              }, (0i32)), \(x: i32) -> (i32) {x})
+            return sum
+          })
+    after:
+        let outer: bool = at_least(n, "main.reduce_reduce.outer" "threshold"
+          ("cpu" = 32768, "gpu" = 32768) bounds 0 4611686018427387904
+          guards "one thread for each point of the outer maps, their bodies sequential")
+        let most: i32 = if outer then {
+          let left: i32 = segred grid (i < n)
+            operator(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = max_i32(a, b)
+              return c
+            }, (-2147483648i32), []) -> (i32) {
+            let xs: [m]i32 = xss[i]
+            let sum: i32 = redomap(m, (xs),
+              reduce(\(d: i32, e: i32) -> (i32) {
+                let f: i32 = add_i32(d, e)
+                return f
+              }, (0i32)), \(x: i32) -> (i32) {x})
+            return returns sum
+          }
+          return left
+        } else {
+          let sums: [n]i32 = segred grid (j < n, k < m)
+            operator(\(g: i32, h: i32) -> (i32) {
+              let o: i32 = add_i32(g, h)
+              return o
+            }, (0i32), []) -> (i32) {
+            let row: [m]i32 = xss[j]
+            let y: i32 = row[k]
+            return returns y
+          }
+          let right: i32 = segred grid (l < n)
+            operator(\(p: i32, q: i32) -> (i32) {
+              let r: i32 = max_i32(p, q)
+              return r
+            }, (-2147483648i32), []) -> (i32) {
+            let z: i32 = sums[l]
+            return returns z
+          }
+          return right
+        }
+    declines: no kernel would share out more
+        given (n: i64, xs: [n]i32)
+        let sum: i32 = redomap(n, (xs),
+          reduce(\(d: i32, e: i32) -> (i32) {
+            let f: i32 = add_i32(d, e)
+            return f
+          }, (0i32)), \(x: i32) -> (i32) {x})
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or exp.is_map:
+        return None
+    if "sequential" in statement.attributes:
+        return SEQUENTIAL
+    offers = offers_of(frozenset(statement.attributes), site.versions.kind)
+    if not offers.inner or site.versions.kind == MODERATE:
+        return DECIDED
+    copied = weight(statement)
+    reserved = offers.outer and site.versions.reserve(site.path, copied)
+    kind = "reduce" if exp.is_redomap else "scan"
+    inner = site.inner(shape_of_body(exp.function.body.statements, kind))
+    if split_fold_from_map(inner, nest, statement, pattern) and gains(
+        inner.build.statements, nest.depth + 1
+    ):
+        first = flatten_reduce if exp.is_redomap else flatten_scan
+        choice = Choice(site, nest, statement, pattern, inner, False, first)
+        if reserved or not offers.outer:
+            choice.emit(reserved, intra=False)
+            return True
+    if reserved:
+        site.versions.release(copied)
+    return NOTHING_GAINED

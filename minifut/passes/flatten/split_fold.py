@@ -1,0 +1,138 @@
+r"""A reduction or scan of values that hold parallelism: first the map, then the fold.
+
+    redomap(n, xss, op, \xs -> redomap(m, xs, op', f))
+    →  let ys = map(n, xss, \xs -> redomap(m, xs, op', f))
+       redomap(n, ys, op, \y -> y)
+
+What fusion made one is taken apart again, so that the map can be flattened with all its
+parallelism; the price is the array between. Both are kept as versions. Conditions: the
+function holds a SOAC of the same width at all points, and what is folded has the same
+shape at all points.
+
+Source: "Incremental flattening for nested data parallelism" (the redomap rule).
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Body, Index, Lambda, Param, Stm
+from minifut.ir.node import replace
+from minifut.ir.soacs import Screma, map_
+from minifut.ir.types import array_of
+from minifut.passes.flatten.exploitable import any_exploitable, is_regular
+from minifut.passes.flatten.inner_reduce import SEQUENTIAL
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
+from minifut.passes.flatten.site import Site
+from minifut.rewrite.rule import Declined
+
+ONLY_INNER = "flattening(only_inner)"
+"""of the map: with its body sequential, it would better be one with the fold again"""
+
+NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
+IRREGULAR = Declined("what is folded has different shapes at different points")
+NOTHING_GAINED = Declined("no kernel would share out more than the outer points")
+MIXED = Declined("it scans and reduces at once")
+
+
+@flattening("", PPOPP)
+def split_fold_from_map(
+    site: Site, nest: Nest, statement: Stm, pattern: Pattern
+) -> Answer:
+    r"""Take a redomap or scanomap apart into a map and a fold of its results.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let most: i32 = redomap(n, (xss),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = max_i32(a, b)
+            return c
+          }, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
+            let sum: i32 = redomap(m, (xs),
+              reduce(\(d: i32, e: i32) -> (i32) {
+                let f: i32 = add_i32(d, e)
+                return f
+              }, (0i32)), \(x: i32) -> (i32) {x})
+            return sum
+          })
+    after:
+        #[flattening(only_inner)]
+        let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(d: i32, e: i32) -> (i32) {
+              let f: i32 = add_i32(d, e)
+              return f
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          return sum
+        })
+        let most: i32 = redomap(n, (sums),
+          reduce(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = max_i32(a, b)
+            return c
+          }, (-2147483648i32)), \(y: i32) -> (i32) {y})
+    declines: nothing inside is parallel
+        given (n: i64, xs: [n]i32)
+        let sum: i32 = redomap(n, (xs),
+          reduce(\(d: i32, e: i32) -> (i32) {
+            let f: i32 = add_i32(d, e)
+            return f
+          }, (0i32)), \(x: i32) -> (i32) {x})
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or exp.is_map:
+        return None
+    if "sequential" in statement.attributes:
+        return SEQUENTIAL
+    if not exp.is_redomap and not exp.is_scanomap:
+        return MIXED
+    function = exp.function
+    parameters = {parameter.name for parameter in function.parameters}
+    varying = nest.bound | parameters
+    if not any_exploitable(function.body.statements, varying):
+        return NOTHING_INSIDE
+    build = site.build
+    count = sum(len(scan.neutral) for scan in exp.scans)
+    count += sum(len(reduce.neutral) for reduce in exp.reduces)
+    made = tuple(
+        Param(build.names.fresh("mapped"), array_of(type_, (exp.width,)))
+        for type_ in function.results[:count]
+    )
+    inner = {p.name for s in function.body.statements for p in s.pattern}
+    if not is_regular(varying | inner, made):
+        return IRREGULAR
+    build.scope.update((p.name, p.type) for p in made)
+    own = tuple(replace(p, name=build.names.like(p.name)) for p in statement.pattern)
+    build.scope.update((p.name, p.type) for p in own)
+    mapped = replace(
+        statement,
+        pattern=(*made, *own[count:]),
+        exp=map_(exp.width, exp.arrays, function),
+        attributes=(*statement.attributes, ONLY_INNER),
+    )
+    targets = tuple(
+        site.expanded(nest, p.name, p.type) if nest.depth else p for p in made
+    )
+    site.again(site, nest, mapped, (*targets, *pattern[count:]))
+    rows = [
+        Stm((p,), Index(target.name, nest.indices))
+        for p, target in zip(made, targets, strict=True)
+        if nest.depth
+    ]
+    fold = replace(
+        statement, pattern=own[:count], exp=_only_fold(site, exp, made, count)
+    )
+    site.again(site, nest.then(rows), fold, pattern[:count])
+    return True
+
+
+def _only_fold(site: Site, exp: Screma, made: tuple[Param, ...], count: int) -> Screma:
+    """The same scans and reduces of the arrays as they are."""
+    types = exp.function.results[:count]
+    names = site.build.names
+    parameters = tuple(Param(names.fresh("x"), type_) for type_ in types)
+    site.build.scope.update((p.name, p.type) for p in parameters)
+    body = Body((), tuple(p.name for p in parameters))
+    return replace(
+        exp,
+        arrays=tuple(p.name for p in made),
+        function=Lambda(parameters, body, types),
+    )
