@@ -18,9 +18,9 @@ no answer by those of the first version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.benchmarking.datasets import DataSet
@@ -40,10 +40,14 @@ from minifut.testing.time_limit import TimeLimit, time_limit
 
 if TYPE_CHECKING:
     from minifut.program import Timed
+    from minifut.tuning.choices import Settings
     from minifut.tuning.parameters import Tuning
 
 Way = tuple[int, ...]
 """the kernels that a run started"""
+
+CURRENT = "current"
+"""the name of what the current parameters do, if that is a mixture of versions"""
 
 SLOW = 5.0
 """times the best; versions slower than that are measured less often"""
@@ -74,7 +78,7 @@ class Comparison:
     data: DataSet
     entrants: list[Entrant] = field(default_factory=list)
     chosen: Entrant | None = None
-    """the one that the current parameters take; None if it is a mixture"""
+    """the one that the current parameters take"""
     judged_by: str = ""
     nbytes: int = 0
     """of arguments and results"""
@@ -99,28 +103,28 @@ def compare(
     versions: Versions,
     plan: Plan,
     progress: Progress | None = None,
+    others: Mapping[str, Settings] | None = None,
 ) -> None:
-    """Run all versions. What fails is noted; Ctrl-C leaves what is known so far. The
+    """Run all versions, and the `others`: settings by a name of their own. The plan's
+    limit is that of each. What fails is noted; Ctrl-C leaves what is known so far. The
     program's parameters are as before afterwards."""
     tuning = loaded.program.tuning
     comparison.left_out = versions.total - len(versions.versions)
     try:
-        with kept(tuning):
+        with kept(tuning) as before:
             call = loaded.timed(comparison.data)
             expected = _expected(comparison, loaded, plan)
-            _run_once(comparison, call, tuning, versions, expected, plan)
-            entrants = [e for e in comparison.entrants if e.agrees]
-            with suppress(TimeLimit):
-                measure_together(
-                    [e.candidate for e in entrants],
-                    plan,
-                    slow=SLOW,
-                    warm=True,
-                    progress=progress,
-                )
-            for entrant in entrants:
-                if not entrant.candidate.seconds and not entrant.candidate.failure:
-                    entrant.candidate.failure = _too_long(plan)
+            race = _Race(comparison, call, tuning, before, plan, expected)
+            race.find_ways(versions)
+            wanted = dict(others or {})
+            if comparison.chosen is None:
+                wanted[CURRENT] = {}
+            for name, settings in wanted.items():
+                entrant = race.enter(Version(name, settings, ""))
+                comparison.entrants.append(entrant)
+                if name == CURRENT:
+                    comparison.chosen = entrant
+            race.measure(progress)
     except TimeLimit:
         comparison.failure = _too_long(plan)
     except InternalError:
@@ -130,11 +134,11 @@ def compare(
 
 
 @contextmanager
-def kept(tuning: Tuning) -> Iterator[None]:
+def kept(tuning: Tuning) -> Iterator[dict[str, int]]:
     """The parameters are as before after the block."""
     before = dict(tuning)
     try:
-        yield
+        yield before
     finally:
         tuning.update(before)
 
@@ -170,41 +174,80 @@ def _expected(
     return expected
 
 
-def _run_once(
-    comparison: Comparison,
-    call: Timed,
-    tuning: Tuning,
-    versions: Versions,
-    expected: Sequence[Any] | None,
-    plan: Plan,
-) -> None:
-    """Find out which versions differ on the data, and whether their results are right.
-    These runs also compile the kernels."""
-    before = dict(tuning)
-    with tuning.watch() as seen:
-        with time_limit(plan.limit):
-            call()
-        current = tuple(seen.launches)
-        comparison.nbytes = call.nbytes
-        known: dict[Way, Entrant] = {}
-        for version in versions.versions:
-            seen.clear()
-            settings = {**before, **version.settings}
-            run = forced(call, tuning, settings)
-            entrant = Entrant(version.name, version, Candidate(run))
-            expected = _try(entrant, call, expected, plan)
-            entrant.way = tuple(seen.launches)
-            if entrant.agrees and entrant.way in known:
-                known[entrant.way].aliases.append(version)
-                continue
-            comparison.entrants.append(entrant)
-            if entrant.agrees:
-                known[entrant.way] = entrant
-                entrant.name = _name(version, versions, seen.comparisons)
-    comparison.chosen = known.get(current)
-    names = distinct(entrant.name for entrant in comparison.entrants)
-    for entrant, name in zip(comparison.entrants, names, strict=True):
-        entrant.name = name
+@dataclass(slots=True)
+class _Race:
+    """The versions of one call; parameters without a setting are as `before`."""
+
+    comparison: Comparison
+    call: Timed
+    tuning: Tuning
+    before: dict[str, int]
+    plan: Plan
+    expected: Sequence[Any] | None
+
+    def find_ways(self, versions: Versions) -> None:
+        """Find out which versions differ on the data, and whether their results are
+        right. These runs also compile the kernels."""
+        entrants = self.comparison.entrants
+        with self.tuning.watch() as seen:
+            with time_limit(self.plan.limit):
+                self.call()
+            current = tuple(seen.launches)
+            self.comparison.nbytes = self.call.nbytes
+            known: dict[Way, Entrant] = {}
+            for version in versions.versions:
+                seen.clear()
+                entrant = self.enter(version)
+                entrant.way = tuple(seen.launches)
+                if entrant.agrees and entrant.way in known:
+                    known[entrant.way].aliases.append(version)
+                    continue
+                entrants.append(entrant)
+                if entrant.agrees:
+                    known[entrant.way] = entrant
+                    entrant.name = _name(version, versions, seen.comparisons)
+        self.comparison.chosen = known.get(current)
+        names = distinct(entrant.name for entrant in entrants)
+        for entrant, name in zip(entrants, names, strict=True):
+            entrant.name = name
+
+    def enter(self, version: Version) -> Entrant:
+        """Run the version once, and judge it; the first one that ran is what others
+        are judged by if nothing else is."""
+        settings = {**self.before, **version.settings}
+        run = forced(self.call, self.tuning, settings)
+        entrant = Entrant(version.name, version, Candidate(run))
+        try:
+            with time_limit(self.plan.limit):
+                run()
+            results = unpacked(self.call.results())
+            if self.expected is None:
+                self.expected = results
+            entrant.wrong = judge_values(results, list(self.expected))
+        except TimeLimit:
+            entrant.candidate.failure = _too_long(self.plan)
+        except InternalError:
+            raise
+        except (MinifutError, MemoryError) as error:
+            entrant.candidate.failure = str(error) or "out of memory"
+        return entrant
+
+    def measure(self, progress: Progress | None) -> None:
+        """Let those that are right take turns."""
+        entrants = [e for e in self.comparison.entrants if e.agrees]
+        each = self.plan.limit
+        whole = None if each is None else each * len(entrants)
+        with suppress(TimeLimit):
+            measure_together(
+                [e.candidate for e in entrants],
+                replace(self.plan, limit=whole),
+                slow=SLOW,
+                warm=True,
+                progress=progress,
+            )
+        for entrant in entrants:
+            if not entrant.candidate.seconds and not entrant.candidate.failure:
+                entrant.candidate.failure = _too_long(self.plan)
 
 
 def _name(
@@ -219,28 +262,6 @@ def _name(
         if name in compared or kinds[name] != "threshold"
     }
     return label(versions.choices, settings)
-
-
-def _try(
-    entrant: Entrant, call: Timed, expected: Sequence[Any] | None, plan: Plan
-) -> Sequence[Any] | None:
-    """Run and judge; gives what to judge the next by."""
-    try:
-        with time_limit(plan.limit):
-            entrant.candidate.run()
-        results = unpacked(call.results())
-    except TimeLimit:
-        entrant.candidate.failure = _too_long(plan)
-        return expected
-    except InternalError:
-        raise
-    except (MinifutError, MemoryError) as error:
-        entrant.candidate.failure = str(error) or "out of memory"
-        return expected
-    if expected is None:
-        return results
-    entrant.wrong = judge_values(results, list(expected))
-    return expected
 
 
 def _too_long(plan: Plan) -> str:

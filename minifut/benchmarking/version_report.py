@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minifut.benchmarking.compare import Comparison, Entrant
+from minifut.benchmarking.compare import CURRENT, Comparison, Entrant
 from minifut.benchmarking.report import microseconds
 
 COLUMNS = ("version", "best time", "runs", "GB/s", "speed-up", "")
@@ -60,10 +60,15 @@ def _row(comparison: Comparison, entrant: Entrant) -> tuple[str, ...]:
         name,
         readable_seconds(candidate.best),
         str(len(candidate.seconds)),
-        f"{comparison.nbytes / candidate.best / 1e9:.2f}",
+        _rate(comparison.nbytes / candidate.best / 1e9),
         speed_up,
         ", ".join(marks),
     )
+
+
+def _rate(number: float) -> str:
+    """GB/s; what computes more than it moves has none to speak of."""
+    return f"{number:.2f}" if number >= 0.01 else "-"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -74,7 +79,7 @@ def _notes(comparison: Comparison) -> list[str]:
         notes.append(f"({aliases} more {verb} the same way as one of these)")
     if comparison.left_out:
         notes.append(f"({comparison.left_out} more were not tried)")
-    if comparison.chosen is None and comparison.entrants:
+    if comparison.chosen is not None and comparison.chosen.name == CURRENT:
         notes.append("(the current parameters take a mixture of versions)")
     return notes
 
