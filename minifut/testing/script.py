@@ -239,7 +239,7 @@ class Script:
             items = self.sequence(")", scope)
             return items[0] if len(items) == 1 else tuple(items)
         if text == "[":
-            return self.array([settled(v) for v in self.sequence("]", scope)])
+            return self.array(self.sequence("]", scope))
         if text == "{":
             return self.record(scope)
         self.next -= 1
@@ -255,7 +255,15 @@ class Script:
             found[name] = self.expression(scope)
         return found
 
-    def array(self, rows: list[Any]) -> Any:
+    def array(self, items: list[Any]) -> Any:
+        """An array; a number without a suffix takes the type of one with."""
+        typed = [item for item in items if isinstance(item, np.generic)]
+        rows = [
+            typed[0].dtype.type(item.value)
+            if typed and _fits(item, typed[0].dtype)
+            else settled(item)
+            for item in items
+        ]
         if not rows or len({(r.dtype, r.shape) if hasattr(r, "dtype") else ()
                             for r in rows}) != 1:  # fmt: skip
             raise self.fail("an array needs rows of one type and shape")
@@ -301,6 +309,12 @@ class Script:
 
     def load_bytes(self, path: Any) -> Any:
         return np.frombuffer(read_file(self.folder / _as_text(path)), np.uint8).copy()
+
+
+def _fits(item: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number without a suffix can be of the type."""
+    number = isinstance(item, Plain) and dtype.kind in "iuf"
+    return number and (dtype.kind == "f" or isinstance(item.value, int))
 
 
 def _as_text(value: Any) -> str:

@@ -49,6 +49,7 @@ def fake() -> Program:
         ("{a = 1i64, b = 2i64}.b", "2i64"),
         ("(1i64, 2i64).1", "2i64"),
         ("-5", "-5i64"),
+        ("[1i64, 2][1]", "2i64"),
     ],
 )
 def test_one_value(fake: Program, text: str, expected: str) -> None:
@@ -99,6 +100,7 @@ def test_data_files(fake: Program, tmp_path: Path) -> None:
         ("(1i64, 2i64)", "takes 1 values"),
         ('$loaddata "missing"', "no such file"),
         ("$run 1", "no procedure $run"),
+        ("[1i64, 2.5]", "rows of one type"),
     ],
 )
 def test_mistakes(fake: Program, text: str, message: str, tmp_path: Path) -> None:
