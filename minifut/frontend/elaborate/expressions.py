@@ -39,6 +39,7 @@ from minifut.frontend.elaborate.static_types import (
     StaticArray,
     StaticScalar,
     StaticSum,
+    is_type,
     leaf_types,
     resolve_type,
 )
@@ -188,10 +189,10 @@ def _with_instance(
     closure: Closure, own: Mapping[Name, Type | Size], env: Environment
 ) -> Closure:
     """A use of a function. One within its own body says nothing of what its type
-    parameters are: the same as there."""
+    parameters are: the same as there (sizes are told by the arguments)."""
     names = closure.definition.scheme_parameters if closure.definition else ()
     known: dict[Name, Type | Size] = {
-        name: Named(name) for name in names if env.meaning(name) is not None
+        name: Named(name) for name in names if is_type(env.meaning(name))
     }
     known.update(own)
     return replace(closure, instance=(known, env.capture())) if known else closure

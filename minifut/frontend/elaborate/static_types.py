@@ -100,6 +100,23 @@ def resolve_type(
             return UNKNOWN
 
 
+def is_type(found: object) -> bool:
+    """Does a name stand for a type?"""
+    match found:
+        case Thunk(term, _):
+            return not types.is_size(term)  # type: ignore[arg-type]
+        case (
+            StaticScalar()
+            | StaticArray()
+            | StaticRecord()
+            | StaticSum()
+            | StaticFunction()
+        ):
+            return True
+        case _:
+            return False
+
+
 def _resolve_named(
     found: object,
     arguments: tuple[types.Type | types.Size, ...],

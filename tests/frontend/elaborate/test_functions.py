@@ -106,3 +106,14 @@ def test_sizes_computed_by_the_program_are_sizes() -> None:
     """
     assert shown(text).count("reshape") == 1
     assert "assert" not in shown(text).replace("Range", "")
+
+
+def test_recursion_may_change_its_sizes() -> None:
+    text = """
+    def total [n] (xs: [n]i32) : i32 =
+      if n == 0 then 0
+      else if n == 1 then xs[0]
+      else xs[0] + total (drop 1 xs) - total (drop 2 xs)
+    entry main = total
+    """
+    assert result(text, np.array([1, 2, 3], np.int32)) == 3
