@@ -16,12 +16,17 @@ from __future__ import annotations
 from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
 from minifut.passes.flatten.choice import Choice, gains
+from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL, flatten_reduce
 from minifut.passes.flatten.inner_scan import flatten_scan
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
-from minifut.passes.flatten.split_fold import NOTHING_GAINED, split_fold_from_map
+from minifut.passes.flatten.split_fold import (
+    NOTHING_GAINED,
+    NOTHING_INSIDE,
+    split_fold_from_map,
+)
 from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
 from minifut.passes.flatten.versions import offers_of
 from minifut.rewrite.rule import Declined
@@ -88,7 +93,7 @@ def choose_versions_of_fold(
           }
           return right
         }
-    declines: no kernel would share out more
+    declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
         let sum: i32 = redomap(n, (xs),
           reduce(\(d: i32, e: i32) -> (i32) {
@@ -104,6 +109,10 @@ def choose_versions_of_fold(
     offers = offers_of(frozenset(statement.attributes), site.versions.kind)
     if not offers.inner or site.versions.kind == MODERATE:
         return DECIDED
+    parameters = {parameter.name for parameter in exp.function.parameters}
+    inside = exp.function.body.statements
+    if not any_exploitable(inside, nest.bound | parameters):
+        return NOTHING_INSIDE
     copied = weight(statement)
     reserved = offers.outer and site.versions.reserve(site.path, copied)
     kind = "reduce" if exp.is_redomap else "scan"
