@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from minifut.kernel_code.group_cpu import WorkerBuilder
 
 
+LARGEST_VECTOR = 64
+"""bytes"""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """What is copied of one dimension: `length` positions from `start`; None: one."""
@@ -141,6 +145,36 @@ def fill_from(
         fill_stretch(k, made, source, parts, where, at, False, within)
 
 
+def is_vectorisable(k: KernelBuilder, made: Array, source: Array, length: Size) -> bool:
+    """Whether both lie side by side along the innermost dimension."""
+    element = made.memory.element
+    side_by_side = made.strides[-1] == ONE and source.strides[-1] == ONE
+    return (
+        side_by_side
+        and element.name not in ("f16", "bool")
+        and (k.is_build_constant(length))
+    )
+
+
+def copy_vectors(
+    k: KernelBuilder,
+    made: Array,
+    source: Array,
+    at: tuple[Size, ...],
+    where: tuple[Size, ...],
+    length: Size,
+) -> kc.Expression:
+    """Copy as many elements as fill vectors; gives the first left over."""
+    lanes = min(16, LARGEST_VECTOR // made.memory.element.bytes)
+    last = k.size_value(length // lanes * lanes)
+    to, start = made.position(at), source.position(where)
+    with k.loop("i", last, step=lanes) as i:
+        index = Size.of(i.name)
+        value = k.load(source.memory, start + index, lanes)
+        k.store(made.memory, to + index, value)
+    return last
+
+
 def fill_stretch(
     k: KernelBuilder,
     made: Array,
@@ -176,9 +210,16 @@ def fill_stretch(
     test = inside[0]
     for other in inside[1:]:
         test = kc.Binary("&&", test, other, kc.TRUTH)
-    with k.branch(test), k.loop("i", k.size_value(part.length), parallel=True) as i:
-        index = Size.of(i.name)
-        round_(index, part.start + index * part.step)
+    with k.branch(test):
+        start: kc.Operand = 0
+        if part.step == ONE and is_vectorisable(k, made, source, part.length):
+            here = (*where, part.start)
+            there = (*at, ZERO) if in_panel else (*at, ZERO, *within)
+            start = copy_vectors(k, made, source, there, here, part.length)
+        length = k.size_value(part.length)
+        with k.loop("i", length, start, parallel=True) as i:
+            index = Size.of(i.name)
+            round_(index, part.start + index * part.step)
     with k.otherwise(), k.loop("i", k.size_value(part.length)) as i:
         index = Size.of(i.name)
         round_(index, clamped(k, part, part.start + index * part.step))

@@ -26,6 +26,7 @@ from minifut.ir.sizes import ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import forget_after
+from minifut.kernel_code.even_blocks import even_out
 from minifut.kernel_code.group_registers import find_tiles
 from minifut.kernel_code.group_results import finish_group, output_of
 from minifut.kernel_code.held_tiles import chains
@@ -46,6 +47,7 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch a kernel, in local memory if that is enough."""
+    operation = even_out(host, operation)
     outputs = [
         output_of(host, bound, result, operation.space)
         for bound, result in zip(pattern, operation.body.result, strict=True)
