@@ -24,6 +24,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import launch_with_arenas
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
+from minifut.kernel_code.transposition import copy_turned, plane_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -195,6 +196,10 @@ class HostBuilder:
                     target.count,
                 )
             )
+            return
+        plane = plane_of(target, source)
+        if plane is not None:
+            copy_turned(self, plane)
             return
         self.each(
             "copy", target.shape, lambda k, at: k.write(target, at, k.read(source, at))

@@ -24,6 +24,7 @@ from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.names import Name
 
 _WORDS = """
@@ -179,6 +180,8 @@ class ExpressionPrinter:
             case kc.Call("!", (operand,), _):
                 return f"(!{self.primary(operand)})"
             case kc.Call(function, operands, _):
+                if function in SHUFFLES:
+                    self.helpers[function] = None
                 inner = ", ".join(self._argument(function, o) for o in operands)
                 return f"{function}({inner})"
             case kc.Cast(operand, type_):

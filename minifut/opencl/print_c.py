@@ -17,6 +17,7 @@ from __future__ import annotations
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.c_expressions import ExpressionPrinter
 
@@ -252,8 +253,9 @@ class KernelPrinter(ExpressionPrinter):
                 return f"{text} {self.names.text(name)}"
 
     def helper_texts(self) -> str:
-        sizes = [SIZE_HELPERS[h] for h in self.helpers if h in SIZE_HELPERS]
-        others = [h for h in self.helpers if h not in SIZE_HELPERS]
+        own = {**SIZE_HELPERS, **SHUFFLES}
+        sizes = [own[h] for h in self.helpers if h in own]
+        others = [h for h in self.helpers if h not in own]
         text = helper_text(others)
         loose = "".join(
             f"typedef {vector} {name} __attribute__((aligned({element.bytes})));\n"

@@ -1,7 +1,7 @@
 """Opaque values from arrays and back, for tests that make or show such values.
 
-    values.make("[](i32, bool)", [numbers, truths])      what an entry point takes
-    values.leaves(value, [np.int32, np.bool_])           the arrays behind a result
+values.make("[](i32, bool)", [numbers, truths])      what an entry point takes
+values.leaves(value, [np.int32, np.bool_])           the arrays behind a result
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""Copies between arrays that lie in memory in different directions.
+
+    to[.., i, .., j] = from[.., i, .., j]      from dense along i, to dense along j
+
+Done element by element, one side would touch a line of the cache for each element. So
+squares of the plane (i, j) are turned in fast memory: in registers on a CPU, in local
+memory on a GPU; see the module of the schedule. Source: slides "Locality of reference",
+transposition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from minifut.ir.sizes import ONE, Size
+from minifut.kernel_code.index_functions import Array
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lower_host import HostBuilder
+
+SMALLEST = 8
+"""sides known to be shorter are not worth a square"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Both arrays with the outer dimensions first, then `i`, then `j`."""
+
+    target: Array
+    source: Array
+
+    @property
+    def outer(self) -> tuple[Size, ...]:
+        return self.source.shape[:-2]
+
+    @property
+    def sides(self) -> tuple[Size, Size]:
+        return self.source.shape[-2], self.source.shape[-1]
+
+
+def plane_of(target: Array, source: Array) -> Plane | None:
+    """The plane in which a copy turns; None if it does not."""
+    along = _dense_dimension(source)
+    across = _dense_dimension(target)
+    if along is None or across is None or along == across:
+        return None
+    for dimension in (along, across):
+        known = source.shape[dimension].as_constant
+        if known is not None and known < SMALLEST:
+            return None
+    others = [d for d in range(source.rank) if d not in (along, across)]
+    order = (*others, along, across)
+    return Plane(
+        target.with_shape(source.shape).rearrange(order), source.rearrange(order)
+    )
+
+
+def _dense_dimension(array: Array) -> int | None:
+    """The dimension, not of size one, whose neighbours lie side by side."""
+    found = [
+        d
+        for d, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
+        if stride == ONE and size != ONE
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def copy_turned(host: HostBuilder, plane: Plane) -> None:
+    """Launch the kernel of the schedule."""
+    module = import_module(f"minifut.kernel_code.transposition_{host.schedule}")
+    module.copy_turned(host, plane)
