@@ -14,6 +14,7 @@ checked before the launch, and its results:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir import kernels
@@ -143,119 +144,111 @@ def _give_back(
         case kernels.Returns(value):
             given = k.atom(value)
             if isinstance(given, Tile):
-                _write_spread(k, output.row(at), given, (), (), ())
+                _write_spread(k, output.row(at), given, ())
             else:
                 k.write(output, at, given)
         case kernels.WriteReturns(_, _, writes):
             for where, atom in writes:
                 segmap.write_if_inside(k, output, where, atom)
         case kernels.TileReturns(dimensions, tile):
-            totals = [k.resolve(total) for total, _ in dimensions]
-            sizes = [k.resolve(size) for _, size in dimensions]
-            _write_tile(k, output, k.atom(tile), at, totals, sizes, [ONE] * len(sizes))
+            parts = [(total, size, ONE) for total, size in dimensions]
+            _write_tile(k, output, k.atom(tile), _stretches(k, parts, at))
         case kernels.RegTileReturns(blocked, tile):
-            totals = [k.resolve(total) for total, _, _ in blocked]
-            blocks = [k.resolve(block) for _, block, _ in blocked]
-            registers = [k.resolve(size) for _, _, size in blocked]
-            _write_tile(k, output, k.atom(tile), at, totals, blocks, registers)
+            _write_tile(k, output, k.atom(tile), _stretches(k, blocked, at))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a group has of a dimension: element (i, r) is `start` + i * `register` + r,
+    if that is below `total`. A tile has no dimension for a single element."""
+
+    total: Size
+    block: Size
+    register: Size
+    start: Size
+
+    @property
+    def is_single(self) -> bool:
+        return self.block == self.register == ONE
+
+
+def _stretches(
+    k: GroupBuilder,
+    dimensions: Sequence[tuple[Size, Size, Size]],
+    at: Sequence[Size],
+) -> list[Stretch]:
+    found = []
+    for index, sizes in zip(at, dimensions, strict=True):
+        total, block, register = (k.resolve(size) for size in sizes)
+        found.append(Stretch(total, block, register, index * block * register))
+    return found
+
+
+def _places(
+    stretches: Sequence[Stretch], threads: Sequence[Size], registers: Sequence[Size]
+) -> list[Size]:
+    """The indices of an element of the output."""
+    places, position = [], 0
+    for stretch in stretches:
+        if stretch.is_single:
+            places.append(stretch.start)
+            continue
+        place = stretch.start + threads[position] * stretch.register
+        places.append(place + registers[position] if registers else place)
+        position += 1
+    return places
 
 
 def _write_tile(
     k: GroupBuilder,
     output: Array,
     tile: object,
-    at: Sequence[Size],
-    totals: Sequence[Size],
-    blocks: Sequence[Size],
-    registers: Sequence[Size],
+    stretches: Sequence[Stretch],
 ) -> None:
-    """Element (i, r) of a dimension is element i * register size + r of the stretch of
-    the group. Whether all of a group's lies inside is asked once."""
-    starts = [
-        index * block * register
-        for index, block, register in zip(at, blocks, registers, strict=True)
-    ]
     if isinstance(tile, Tile):
-        _write_spread(k, output, tile, starts, totals, registers)
+        _write_spread(k, output, tile, stretches)
         return
     assert isinstance(tile, Array)
-    rank = len(totals)
-    shape = tile.shape
+    rank = sum(not stretch.is_single for stretch in stretches)
 
     def visit(where: tuple[Size, ...]) -> None:
-        inner = where[rank:] or (Size.constant(0),) * rank
-        place = [
-            start + i * register + r
-            for start, i, register, r in zip(
-                starts, where[:rank], registers, inner, strict=True
-            )
-        ]
-        with k.branch(_inside(k, place, totals)):
-            k.write(output, tuple(place), k.read(tile, where))
+        places = _places(stretches, where[:rank], where[rank:])
+        with k.branch(_inside(k, places, stretches)):
+            k.write(output, tuple(places), k.read(tile, where))
 
-    k.each(shape, visit)
+    k.each(tile.shape, visit)
 
 
 def _write_spread(
-    k: GroupBuilder,
-    output: Array,
-    tile: Tile,
-    starts: Sequence[Size],
-    totals: Sequence[Size],
-    registers: Sequence[Size],
+    k: GroupBuilder, output: Array, tile: Tile, stretches: Sequence[Stretch]
 ) -> None:
-    """Each thread writes its registers."""
+    """Each thread writes its registers. Whether all that the group has lies inside is
+    asked once; else it is asked for each element."""
     with k.phase():
-        mine = unravel(k, k.local, tile.outer)
-        thread = [k.as_size(index) for index in mine]
-        if not totals:
-            _write_registers(k, output, tile, [*thread], [], guarded=False)
+        threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
+        if not stretches:
+            with each_register(k, tile.counts) as at, k.scope():
+                places = (*threads, *map(Size.of, at))
+                k.write(output, places, tile.at(at))
             return
-        first = [
-            start + i * register
-            for start, i, register in zip(starts, thread, registers, strict=True)
-        ]
-        ends = [
-            start + block * register - 1
-            for start, block, register in zip(
-                starts, tile.outer, registers, strict=True
-            )
-        ]
-        full = k.declare("full", _inside(k, ends, totals))
-        with k.branch(full):
-            _write_registers(k, output, tile, first, totals, guarded=False)
-        with k.otherwise():
-            _write_registers(k, output, tile, first, totals, guarded=True)
-
-
-def _write_registers(
-    k: GroupBuilder,
-    output: Array,
-    tile: Tile,
-    first: list[Size],
-    totals: Sequence[Size],
-    *,
-    guarded: bool,
-) -> None:
-    with each_register(k, tile.counts) as at, k.scope():
-        own = [Size.of(name) for name in at]
-        if totals:
-            offsets = own or [Size.constant(0)] * len(first)
-            place = [f + r for f, r in zip(first, offsets, strict=True)]
-        else:
-            place = [*first, *own]
-        if guarded:
-            with k.branch(_inside(k, place, totals)):
-                k.write(output, tuple(place), tile.at(at))
-        else:
-            k.write(output, tuple(place), tile.at(at))
+        ends = [s.start + s.block * s.register - 1 for s in stretches]
+        full = k.declare("full", _inside(k, ends, stretches))
+        with k.branch(full), each_register(k, tile.counts) as at, k.scope():
+            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
+            k.write(output, places, tile.at(at))
+        with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
+            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
+            with k.branch(_inside(k, places, stretches)):
+                k.write(output, places, tile.at(at))
 
 
 def _inside(
-    k: GroupBuilder, place: Sequence[Size], totals: Sequence[Size]
+    k: GroupBuilder, places: Sequence[Size], stretches: Sequence[Stretch]
 ) -> kc.Expression:
-    inside: kc.Expression = kc.Literal(True, kc.TRUTH)
-    for index, total in zip(place, totals, strict=True):
-        below = k.size_value(index) < k.size_value(total)
-        inside = kc.Binary("&&", inside, below, kc.TRUTH)
-    return inside
+    inside: kc.Expression | None = None
+    for index, stretch in zip(places, stretches, strict=True):
+        if stretch.is_single:
+            continue
+        below = k.size_value(index) < k.size_value(stretch.total)
+        inside = below if inside is None else kc.Binary("&&", inside, below, kc.TRUTH)
+    return kc.Literal(True, kc.TRUTH) if inside is None else inside

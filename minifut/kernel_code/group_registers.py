@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, SegMap
-from minifut.ir.sizes import Size, product
+from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.traverse import own_names, walk
 from minifut.ir.types import ScalarType
 from minifut.names import Name
@@ -218,9 +218,9 @@ class _Search:
             case kernels.Returns():
                 return
             case kernels.TileReturns(dimensions, tile):
-                sizes = tuple(size for _, size in dimensions)
+                sizes = tuple(size for _, size in dimensions if size != ONE)
             case kernels.RegTileReturns(blocked, tile):
-                sizes = tuple(block for _, block, _ in blocked)
+                sizes = tuple(b for _, b, r in blocked if (b, r) != (ONE, ONE))
             case kernels.WriteReturns():
                 self.refuse(result)
                 return
