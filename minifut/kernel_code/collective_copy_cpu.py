@@ -14,14 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from minifut.ir.core import DimSlice, Stm
+from minifut.ir.core import DimSlice, Param, Stm
 from minifut.ir.kernels import CollectiveCopy
-from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.tile_layouts import PanelArray
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.kernel_code.group_cpu import WorkerBuilder
@@ -41,6 +42,8 @@ class Stretch:
     total: Size
     panel: Size | None = None
     """the width of the panels that it is cut into"""
+    origin: Size | None = None
+    """the start, told in indices of the group"""
 
 
 def cut_panels(parts: list[Stretch], made: PanelArray) -> None:
@@ -53,7 +56,7 @@ def cut_panels(parts: list[Stretch], made: PanelArray) -> None:
 def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
     """Copy the part; an element alone becomes a variable."""
     source, bound = k.array(exp.array), stm.pattern[0]
-    parts = stretches(k, exp, source)
+    parts = shortened(k, bound, stretches(k, exp, source))
     has_elements = nonempty(k, source)
     if isinstance(bound.type, ScalarType):
         value = k.declare(bound.name.base, zero(bound.type))
@@ -75,13 +78,31 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
     k.bind(bound.name, made)
 
 
+def shortened(k: WorkerBuilder, bound: Param, parts: list[Stretch]) -> list[Stretch]:
+    """Without what lies beyond the array, where nothing beyond is read."""
+    layout = k.layouts.get(bound.name)
+    limits = dict(layout.bounds) if layout is not None else {}
+    kept = [part for part in parts if part.length is not None]
+    for dimension, limit in limits.items():
+        part = kept[dimension]
+        assert part.length is not None
+        if part.origin is None:
+            continue
+        end = minimum(part.length, part.total - part.origin)
+        if part.step == ONE and k.full_size(limit) == end:
+            at = parts.index(part)
+            length = k.as_size(k.named(k.size_value(end), "length"))
+            parts[at] = replace(part, length=length)
+    return parts
+
+
 def zero(type_: ScalarType) -> kc.Literal:
     """Nought of a type."""
     value = 0.0 if type_.is_float else 0 if type_.is_integer else False
     return kc.Literal(value, kc.VectorType(type_))
 
 
-def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
+def stretches(k: WorkerBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
     """The part of each dimension."""
     found = []
     for dimension, total in enumerate(source.shape):
@@ -91,7 +112,10 @@ def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stre
         part = exp.slice[dimension]
         if isinstance(part, DimSlice):
             start, step = k.index(part.start), k.index(part.stride)
-            found.append(Stretch(start, k.resolve(part.length), step, total))
+            length, origin = k.resolve(part.length), start
+            if isinstance(part.start, Name):
+                origin = k.full_size(Size.of(part.start))
+            found.append(Stretch(start, length, step, total, origin=origin))
         else:
             found.append(Stretch(k.index(part), None, ONE, total))
     return found
@@ -145,15 +169,11 @@ def fill_from(
         fill_stretch(k, made, source, parts, where, at, False, within)
 
 
-def is_vectorisable(k: KernelBuilder, made: Array, source: Array, length: Size) -> bool:
-    """Whether both lie side by side along the innermost dimension."""
-    element = made.memory.element
-    side_by_side = made.strides[-1] == ONE and source.strides[-1] == ONE
-    return (
-        side_by_side
-        and element.name not in ("f16", "bool")
-        and (k.is_build_constant(length))
-    )
+def side_by_side(made: Array, source: Array) -> bool:
+    """Whether elements that are neighbours in the innermost dimension are neighbours in
+    memory, and may lie in vectors."""
+    dense = made.strides[-1] == ONE and source.strides[-1] == ONE
+    return dense and made.memory.element.name not in ("f16", "bool")
 
 
 def copy_vectors(
@@ -212,7 +232,7 @@ def fill_stretch(
         test = kc.Binary("&&", test, other, kc.TRUTH)
     with k.branch(test):
         start: kc.Operand = 0
-        if part.step == ONE and is_vectorisable(k, made, source, part.length):
+        if part.step == ONE and side_by_side(made, source):
             here = (*where, part.start)
             there = (*at, ZERO) if in_panel else (*at, ZERO, *within)
             start = copy_vectors(k, made, source, there, here, part.length)

@@ -12,7 +12,7 @@ in any other way lies in plain rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from minifut.ir import core
 from minifut.ir.core import Constant, Stm
@@ -29,10 +29,14 @@ PADDING = 16
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Dimension `dimension` of a tile is cut into panels of `width`; none: rows."""
+    """Dimension `dimension` of a tile is cut into panels of `width`; none: rows.
+
+    `bounds`: dimensions of which only so many elements are ever read.
+    """
 
     dimension: int | None = None
     width: Size | None = None
+    bounds: tuple[tuple[int, Size], ...] = ()
 
 
 @value
@@ -112,6 +116,8 @@ def layouts(body: KernelBody) -> dict[Name, Panels]:
     copies: set[Name] = set()
     sizes: dict[Name, Size] = {}
     nests: list[SegMap] = []
+    loops: dict[Name, Name] = {}
+    limits: dict[Name, list[set[tuple[int, Size]]]] = {}
     for found in walk(body):
         match found:
             case Stm((bound,), CollectiveCopy()):
@@ -120,6 +126,8 @@ def layouts(body: KernelBody) -> dict[Name, Panels]:
                 sizes[bound.name] = resolved(size, sizes)
             case SegMap(level, _, _, _) if level == REGISTER:
                 nests.append(found)
+            case core.Loop(_, _, core.ForLoop(index, Name() as bound, _), _):
+                loops[index] = bound
     reads: dict[Name, list[list[Panels]]] = {}
     seen: set[int] = set()
     for nest in nests:
@@ -130,11 +138,25 @@ def layouts(body: KernelBody) -> dict[Name, Panels]:
                 if fitting is not None:
                     reads.setdefault(read.array, []).append(fitting)
                     seen.add(id(read))
+                    limits.setdefault(read.array, []).append(
+                        {
+                            (at, resolved(Size.of(loops[part]), sizes))
+                            for at, part in enumerate(read.slice)
+                            if part in loops
+                        }
+                    )
     otherwise: set[Name] = set()
     for node in walk(body):
         if id(node) not in seen:
             own_names(node, otherwise)
-    return {name: _agreed(reads[name]) for name in copies - otherwise if name in reads}
+    return {
+        name: replace(
+            _agreed(reads[name]),
+            bounds=tuple(sorted(set.intersection(*limits[name]), key=str)),
+        )
+        for name in copies - otherwise
+        if name in reads
+    }
 
 
 def resolved(size: Size, sizes: dict[Name, Size]) -> Size:
