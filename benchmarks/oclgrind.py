@@ -1,6 +1,6 @@
 """Run programs under Oclgrind: data races, accesses out of bounds, barriers not met.
 
-    python benchmarks/oclgrind.py [PROGRAM.fut ...] [--schedule cpu|gpu]
+    python benchmarks/oclgrind.py [PROGRAM.fut|PROGRAM.ir ...] [--schedule cpu|gpu]
     python benchmarks/oclgrind.py --corpus DIR --match REGEX --limit 50
 
 Oclgrind simulates the device, work-item by work-item, and watches all accesses to
@@ -12,7 +12,9 @@ set, each program runs in a process of its own with
     OCLGRIND_UNIQUE=1            tell each only once
 
 Every program's own test block is run as `minifut test` does, so wrong results count,
-too. Without paths the programs below and those of `tests/programs` run. A program is
+too; printed programs (.ir) are run as they say and compared with the interpreter.
+Without paths the programs below, those of `tests/programs` and the groups of many
+threads of `tests/kernel_code/groups` run. A program is
 
     clean       nothing was found and its test passed
     findings    races and the like, which are listed
@@ -40,6 +42,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+TESTS = Path(__file__).resolve().parent.parent / "tests"
 ENVIRONMENT = {
     "MINIFUT_DEVICE": "Oclgrind",
     "OCLGRIND_DATA_RACES": "1",
@@ -165,19 +168,24 @@ def chosen(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
         for name, text in PROGRAMS.items():
             found.append(folder / f"{name}.fut")
             found[-1].write_text(text)
-        own = Path(__file__).parent.parent / "tests" / "programs"
-        found += sorted(own.glob("*.fut"))
+        found += sorted((TESTS / "programs").glob("*.fut"))
+        found += sorted((TESTS / "kernel_code" / "groups").glob("*.ir"))
+        found += sorted((TESTS / "ir" / "printed").glob("tiled_matmul.ir"))
     return (path for path in found if re.search(options.match, str(path)))
 
 
 def examine(path: Path, schedule: str, limit: float) -> tuple[str, float, list[str]]:
     """Run the tests of a program; the outcome, the time and what there is to say."""
-    command = [sys.executable, "-m", "minifut", "test", str(path)]
+    runner = ["minifut", "test"]
+    if path.suffix == ".ir":
+        runner = ["tests.kernel_code.printed_programs"]
+    command = [sys.executable, "-m", *runner, str(path.resolve())]
     command += ["--device", "Oclgrind", "--schedule", schedule]
     start = time.perf_counter()
     try:
         done = subprocess.run(
             command,
+            cwd=TESTS.parent,
             env={**os.environ, **ENVIRONMENT},
             capture_output=True,
             text=True,
