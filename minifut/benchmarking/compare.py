@@ -206,7 +206,7 @@ class _Race:
                 if entrant.agrees:
                     known[entrant.way] = entrant
                     entrant.name = _name(version, versions, seen.comparisons)
-        self.comparison.chosen = known.get(current)
+        self.comparison.chosen = next((e for e in entrants if e.way == current), None)
         names = distinct(entrant.name for entrant in entrants)
         for entrant, name in zip(entrants, names, strict=True):
             entrant.name = name

@@ -28,7 +28,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from minifut.errors import MinifutError
 from minifut.testing.time_limit import TimeLimit, time_limit
@@ -147,16 +147,24 @@ def measure(
 ) -> Candidate:
     """Warm up and run it as the plan says. Errors of a run are those of its program;
     raises `TimeLimit` when the plan's limit is reached."""
+    deadline = math.inf if plan.limit is None else time.perf_counter() + plan.limit
+
+    def count() -> None:
+        _count(candidate, candidate.run(), progress)
+        # Python drops an exception that a signal raises within a finaliser.
+        if time.perf_counter() > deadline:
+            raise TimeLimit
+
     with time_limit(plan.limit):
         candidate.run()
-        _runs_at_least(candidate, plan, progress)
+        _at_least(candidate, plan, count)
         if not plan.converge or candidate.is_robust:
             return candidate
         more = max(plan.runs, len(candidate.seconds) // 2)
         candidate.forget()
         while True:
             for _ in range(more):
-                _count(candidate, candidate.run(), progress)
+                count()
             if candidate.is_robust or _is_spent(candidate, plan):
                 return candidate
             more = max(1, len(candidate.seconds) // 2)
@@ -171,10 +179,11 @@ def measure_together(
     warm: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Run them in turns, each for as long as the plan says; there are no warm-ups if
-    all are `warm`.
+    """Run them in turns until each has run for as long as the plan says; there are no
+    warm-ups if all are `warm`.
 
-    Who is `slow` times slower than the best, or precise enough, takes no more turns.
+    Who is `slow` times slower than the best takes no more turns; the others have the
+    same number of runs, so that the fastest ones of each can be compared.
     With `abandon`, a run is cut off at so many times the best run of all. Errors of a
     program are noted in its candidate and the others go on.
     """
@@ -188,25 +197,23 @@ def measure_together(
             _count(candidate, seconds, progress)
     while True:
         best = min((c.best for c in candidates), default=math.inf)
-        left = [
-            c
-            for c in candidates
-            if not c.is_over and not _enough(c, plan) and not _is_slow(c, slow * best)
-        ]
-        if not left:
+        left = [c for c in candidates if not c.is_over and not _is_slow(c, slow * best)]
+        if all(_enough(c, plan) for c in left):
             return
         for candidate in left:
             seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
             _count(candidate, seconds, progress)
 
 
-def _runs_at_least(candidate: Candidate, plan: Plan, progress: Progress | None) -> None:
+def _at_least(candidate: Candidate, plan: Plan, count: Callable[[], None]) -> None:
+    """So many runs and seconds as the plan wants, whatever they show."""
     started = time.perf_counter()
-    while len(candidate.seconds) < plan.runs or candidate.total < plan.seconds:
-        _count(candidate, candidate.run(), progress)
-        # What stands around a short run may take longer than the run.
-        if time.perf_counter() - started >= plan.seconds * MOST_AROUND:
-            plan = replace(plan, seconds=0)
+    # What stands around a short run may take longer than the run.
+    latest = started + plan.seconds * MOST_AROUND
+    while len(candidate.seconds) < plan.runs or (
+        candidate.total < plan.seconds and time.perf_counter() < latest
+    ):
+        count()
 
 
 def _count(
