@@ -22,7 +22,6 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.tile_layouts import PanelArray
-from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.kernel_code.group_cpu import WorkerBuilder
@@ -42,8 +41,6 @@ class Stretch:
     total: Size
     panel: Size | None = None
     """the width of the panels that it is cut into"""
-    origin: Size | None = None
-    """the start, told in indices of the group"""
 
 
 def cut_panels(parts: list[Stretch], made: PanelArray) -> None:
@@ -79,20 +76,17 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
 
 
 def shortened(k: WorkerBuilder, bound: Param, parts: list[Stretch]) -> list[Stretch]:
-    """Without what lies beyond the array, where nothing beyond is read."""
+    """Without elements that are never read."""
     layout = k.layouts.get(bound.name)
     limits = dict(layout.bounds) if layout is not None else {}
     kept = [part for part in parts if part.length is not None]
     for dimension, limit in limits.items():
         part = kept[dimension]
         assert part.length is not None
-        if part.origin is None:
-            continue
-        end = minimum(part.length, part.total - part.origin)
-        if part.step == ONE and k.full_size(limit) == end:
-            at = parts.index(part)
+        end = k.full_size(limit)
+        if minimum(end, part.length) == end:
             length = k.as_size(k.named(k.size_value(end), "length"))
-            parts[at] = replace(part, length=length)
+            parts[parts.index(part)] = replace(part, length=length)
     return parts
 
 
@@ -102,7 +96,7 @@ def zero(type_: ScalarType) -> kc.Literal:
     return kc.Literal(value, kc.VectorType(type_))
 
 
-def stretches(k: WorkerBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
+def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
     """The part of each dimension."""
     found = []
     for dimension, total in enumerate(source.shape):
@@ -112,10 +106,7 @@ def stretches(k: WorkerBuilder, exp: CollectiveCopy, source: Array) -> list[Stre
         part = exp.slice[dimension]
         if isinstance(part, DimSlice):
             start, step = k.index(part.start), k.index(part.stride)
-            length, origin = k.resolve(part.length), start
-            if isinstance(part.start, Name):
-                origin = k.full_size(Size.of(part.start))
-            found.append(Stretch(start, length, step, total, origin=origin))
+            found.append(Stretch(start, k.resolve(part.length), step, total))
         else:
             found.append(Stretch(k.index(part), None, ONE, total))
     return found

@@ -22,7 +22,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.kernels import LOCAL_MEMORY
 from minifut.ir.scalars import operator
-from minifut.ir.sizes import ZERO, Size, minimum, product
+from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import forget_after
@@ -235,11 +235,14 @@ def held_in(
     at: tuple[Size, ...],
 ) -> Held:
     """The register tiles of a group as a view of the result."""
-    blocks, registers, strides, remaining = [], [], [], []
+    blocks, registers, strides, remaining, own = [], [], [], [], []
     offset = output.offset
     for (total, block, register), stride, index in zip(
         result.dimensions, output.strides, at, strict=True
     ):
+        if (block, register) == (ONE, ONE):
+            offset = offset + index * stride
+            continue  # no dimension of the tile
         blocks.append(k.resolve(block))
         registers.append(k.resolve(register))
         start = index * blocks[-1] * registers[-1]
@@ -247,12 +250,13 @@ def held_in(
         remaining.append(k.as_size(k.named(rest, "remaining")))
         offset = offset + start * stride
         strides.append(registers[-1] * stride)
+        own.append(stride)
     offset = k.as_size(k.named(k.size_value(offset), "corner"))
     view = Array(
         output.memory,
         (*blocks, *registers),
         offset,
-        (*strides, *output.strides),
+        (*strides, *own),
     )
     return Held(view, tuple(remaining), tuple(registers))
 

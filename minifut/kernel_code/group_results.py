@@ -3,15 +3,18 @@
 returns x                     out[g] = x, a scalar or an array
 tile t of (n by s, m by u)    out[g * s + i, h * u + j] = t[i, j]     where inside
 regtile t of (n by b by r)    out[(g * b + i) * r + j] = t[i, j]      where inside
+
+A tile has no dimension for `n by 1`, or for `n by 1 by 1`.
 """
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from minifut.ir import kernels
 from minifut.ir.core import Param
-from minifut.ir.sizes import ZERO, Size, maximum, minimum
+from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.ir.types import ArrayType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import segmap
@@ -83,11 +86,13 @@ def write_tile(
         for size, total, start in zip(sizes, totals, starts, strict=True)
     )
 
+    own = [size != ONE for size in sizes]
+
     def visit(at: tuple[Size, ...]) -> None:
-        where = tuple(start + i for start, i in zip(starts, at, strict=True))
+        where = spread(at, own, starts)
         k.write(output, where, k.read(tile, at))
 
-    k.each(inside, visit)
+    k.each(tuple(compress(inside, own)), visit)
 
 
 def write_register_tiles(
@@ -100,13 +105,13 @@ def write_register_tiles(
     registers: tuple[Size, ...],
 ) -> None:
     """The parts of the register tiles of all threads that lie inside the totals."""
+    own = [pair != (ONE, ONE) for pair in zip(blocks, registers, strict=True)]
+    first = [index * block for index, block in zip(indices, blocks, strict=True)]
 
     def threads(at: tuple[Size, ...]) -> None:
         starts = [
-            (index * block + i) * register
-            for index, block, register, i in zip(
-                indices, blocks, registers, at, strict=True
-            )
+            thread * register
+            for thread, register in zip(spread(at, own, first), registers, strict=True)
         ]
         inside = tuple(
             maximum(ZERO, minimum(register, total - start))
@@ -115,9 +120,20 @@ def write_register_tiles(
         mine = tile.row(at)
 
         def visit(element: tuple[Size, ...]) -> None:
-            where = tuple(s + i for s, i in zip(starts, element, strict=True))
-            k.write(output, where, k.read(mine, element))
+            k.write(output, spread(element, own, starts), k.read(mine, element))
 
-        k.each(inside, visit)
+        k.each(tuple(compress(inside, own)), visit)
 
-    k.each(blocks, threads)
+    k.each(tuple(compress(blocks, own)), threads)
+
+
+def spread(
+    at: tuple[Size, ...], own: list[bool], starts: list[Size]
+) -> tuple[Size, ...]:
+    """Indices into a tile as indices into the whole: added to where the tile starts,
+    for the dimensions that it has."""
+    rest = iter(at)
+    return tuple(
+        start + next(rest) if there else start
+        for there, start in zip(own, starts, strict=True)
+    )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Returns, SegMap
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import own_names, used_names, walk
 from minifut.names import Name
 
@@ -45,7 +45,7 @@ def chains(body: KernelBody) -> list[Chain]:
     for position, result in enumerate(body.result):
         if not isinstance(result, kernels.RegTileReturns):
             continue
-        blocks = tuple(block for _, block, _ in result.dimensions)
+        blocks = tuple(b for _, b, r in result.dimensions if (b, r) != (ONE, ONE))
         chain = Chain(position, blocks)
         tiles = [r.tile for r in body.result if isinstance(r, kernels.RegTileReturns)]
         good = tiles.count(result.tile) == 1 and _follow(chain, result.tile, made)
