@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
@@ -104,8 +105,18 @@ class Point:
     values: tuple[Value, ...]
 
 
-def points(k: KernelBuilder, operation: SegHist, bins: Sequence[Bins]) -> list[Point]:
-    """Lower the body; what it returns, operator by operator."""
+Range: TypeAlias = tuple[kc.Expression, kc.Expression]
+"""the first bin, in the outermost dimension, and the one after the last"""
+
+
+def points(
+    k: KernelBuilder,
+    operation: SegHist,
+    bins: Sequence[Bins],
+    ranges: Sequence[Range] | None = None,
+) -> list[Point]:
+    """Lower the body; what it returns, operator by operator. Bins outside of their
+    `ranges` (by default all that there are) count as out of bounds."""
     k.statements_of(operation.body.statements)
     returned = []
     for result in operation.body.result:
@@ -113,16 +124,19 @@ def points(k: KernelBuilder, operation: SegHist, bins: Sequence[Bins]) -> list[P
         returned.append(k.atom(result.value))
     value_at = sum(len(each.shape) for each in bins)
     bin_at, found = 0, []
-    for each in bins:
+    for number, each in enumerate(bins):
         at: list[kc.Expression] = []
-        inside: kc.Expression = kc.Literal(True, kc.TRUTH)
-        for size, index in zip(each.shape, returned[bin_at:], strict=False):
+        zero = kc.Literal(0, kc.LONG)
+        limits: list[Range] = [(zero, k.size_value(size)) for size in each.shape]
+        if ranges is not None:
+            limits[0] = ranges[number]
+        tests: list[kc.Expression] = []
+        for (low, high), index in zip(limits, returned[bin_at:], strict=False):
             assert isinstance(index, kc.Expression)
             place = k.named(kc.Cast(index, kc.LONG), "bin")
             at.append(place)
-            least, most = place >= 0, place < k.size_value(size)
-            inside = kc.Binary("&&", inside, least, kc.TRUTH)
-            inside = kc.Binary("&&", inside, most, kc.TRUTH)
+            tests += [place >= low, place < high]
+        inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
         bin_at += len(each.shape)
         values = tuple(returned[value_at : value_at + len(each.arrays)])
         value_at += len(each.arrays)

@@ -5,23 +5,36 @@
     else                       a segment is one work-item's job, straight into results
 
 Where the bins are so few that elements close together often hit the same one, a chunk
-has several copies, each for a part of its elements, and the parts take turns: else each
-update would wait for the store before.
-Which of the two it is, the host decides by the sizes when it runs.
+has several copies, and its elements go to them in turn: else each update would wait for
+the store before. Which of the two it is, the host decides by the sizes when it runs.
+
+Bins that do not fit the caches may be taken in several *passes* over the elements, each
+for a range of bins that does; how many is a parameter. Source: slides "Locality of
+reference", histograms; Henriksen et al., "Compiling generalized histograms for GPU"
+(SC 2020).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import SegHist
-from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.ir.kernels import Parameter, SegHist
+from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.histograms import Bins, absorb, all_bins, bind_all, points
+from minifut.kernel_code.histograms import (
+    Bins,
+    Range,
+    absorb,
+    all_bins,
+    bind_all,
+    points,
+)
 from minifut.kernel_code.lower_kernel import KernelBuilder
-from minifut.kernel_code.operators import fill
+from minifut.kernel_code.operators import fill, is_light
 from minifut.kernel_code.units_cpu import Odometer, smaller
 
 if TYPE_CHECKING:
@@ -33,10 +46,17 @@ SMALLEST_CHUNK = 4096
 ELEMENTS_PER_CELL = 4
 """elements for each cell of a private copy that make it worth while"""
 TURNS = 4
-"""copies of a chunk, whose parts take turns"""
+"""copies of a chunk, to which elements go in turn"""
 CELLS_IN_TURN = 2048
 """so many cells at most are copied for each turn"""
 GROUPS_PER_CORE = 16
+PASSES = Parameter(
+    "histogram_passes",
+    "num_passes",
+    (("cpu", 1), ("gpu", 1)),
+    (1, 1024),
+    "how many ranges of bins a histogram takes one after the other",
+)
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
@@ -52,6 +72,8 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     several = host.let_size(minimum(ONE, chunks - 1), "several")
     _directly(host, operation, bins, (segments, length, ONE - several))
     few = minimum(ONE, Size.constant(CELLS_IN_TURN) // maximum(ONE, cells))
+    if not is_light(operation.body):
+        few = ZERO
     turns = host.let_size(ONE + few * (TURNS - 1), "turns")
     copies = [
         _copies(host, each, host.let_size(several * chunks * turns, "copies"))
@@ -127,8 +149,8 @@ def _in_copies(
     for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
         k.bind(name, index)
     at = tuple(Size.of(index.name) for index in segment.indices)
-    with k.loop("turn", count) as turn:
-        row = k.as_size(number * count + turn, "copy")
+    with k.loop("copy", count) as own:
+        row = k.as_size(number * count + own, "copy")
         for each in copies:
             for place, atom in zip(
                 each.rows((row, *at)), each.operator.neutral, strict=True
@@ -138,21 +160,52 @@ def _in_copies(
     share = k.declare("share", k.size_value(ceil_div(length, chunks)))
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))
-    part = k.declare("part", (last - first + (count - 1)) // count)
-    with k.loop("round", part) as round_, k.loop("turn", count) as turn:
-        i = k.declare("i", first + turn * part + round_)
-        with k.branch(i < last):
-            k.bind(operation.space.indices[-1], i)
-            row = k.as_size(number * count + turn, "copy")
-            _update(k, operation, copies, (row, *at))
+    innermost = operation.space.indices[-1]
+
+    rows = [k.as_size(number * count + turn, "copy") for turn in range(TURNS)]
+
+    with _passes(k, copies) as ranges:
+
+        def element(i: kc.Expression, turn: int) -> None:
+            k.bind_index(innermost, i)
+            _update(k, operation, copies, (rows[turn], *at), ranges)
+
+        rest = k.declare("rest", first)
+        if is_light(operation.body):
+            whole = last - (last - first) % TURNS
+            k.assign(rest, kc.Select(count > 1, whole, first, kc.LONG))
+            with k.loop("i", rest, first, TURNS) as i:
+                for turn in range(TURNS):
+                    element(k.named(i + turn, "i"), turn)
+        with k.loop("i", last, rest) as i:
+            element(i, 0)
     host.launch(k, segments * chunks, 1, fresh=True)
 
 
+@contextmanager
+def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range]]:
+    """A loop over ranges of bins; gives the range of each operator's bins."""
+    passes = k.size_value(k.host.parameter(PASSES))
+    with k.loop("pass", passes) as number:
+        ranges: list[Range] = []
+        for each in bins:
+            size = k.size_value(each.shape[0])
+            width = k.declare("width", (size + (passes - 1)) // passes)
+            low = k.declare("low", number * width)
+            ranges.append((low, k.declare("high", smaller(low + width, size))))
+        yield ranges
+
+
 def _update(
-    k: KernelBuilder, operation: SegHist, bins: list[Bins], at: tuple[Size, ...]
+    k: KernelBuilder,
+    operation: SegHist,
+    bins: list[Bins],
+    at: tuple[Size, ...],
+    ranges: list[Range] | None = None,
 ) -> None:
-    """One element: `at` chooses the segment (and copy) of the arrays."""
-    for point in points(k, operation, bins):
+    """One element: `at` chooses the segment (and copy) of the arrays, `ranges` the bins
+    that are taken (by default all)."""
+    for point in points(k, operation, bins, ranges):
         with k.branch(point.inside):
             where = (*at, *[k.as_size(index, "bin") for index in point.at])
             places = [array.row(where) for array in point.bins.arrays]

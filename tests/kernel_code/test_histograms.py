@@ -11,6 +11,7 @@ from string import Template
 import numpy as np
 import pytest
 
+import minifut
 from tests.opencl.device_programs import check, entry
 
 pytestmark = pytest.mark.device
@@ -188,3 +189,24 @@ def test_vectors_and_rows() -> None:
             given = (numbers(type_, k, width), bins(k, n), numbers(type_, n, width))
             cases.append(given)
         check(text, cases)
+
+
+def test_bins_in_several_passes() -> None:
+    program = minifut.compile(
+        """
+        entry count (k: i64) (is: []i64) = hist (+) 0i32 k is (map (const 1i32) is)
+        entry most (k: i64) (is: []i64) (xs: []f32) = hist f32.max f32.lowest k is xs
+        """,
+        schedule="cpu",
+    )
+    rng = np.random.default_rng(4)
+    places = rng.integers(-3, 1010, 300_000)
+    values = rng.random(300_000, dtype=np.float32)
+    inside = (places >= 0) & (places < 1000)
+    counts = np.bincount(places[inside], minlength=1000)
+    greatest = np.full(1000, np.finfo(np.float32).min, np.float32)
+    np.maximum.at(greatest, places[inside], values[inside])
+    for passes in (1, 2, 7, 1024):
+        program.tuning["histogram_passes"] = passes
+        np.testing.assert_array_equal(program.count(1000, places), counts)
+        np.testing.assert_array_equal(program.most(1000, places, values), greatest)
