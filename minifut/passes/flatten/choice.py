@@ -48,8 +48,10 @@ class Choice:
     first: FlatteningRule
 
     def emit(self, outer: bool, intra: bool) -> None:
-        """The conditionals of all versions, within one another."""
+        """The conditionals of all versions that can be made, within one another."""
         site, names = self.site, self.site.build.names
+        first = site.inner()
+        outer = outer and self.first(first, self.nest, self.statement, self.pattern)
         stem = site.versions.stem(self.inner.path) if outer or intra else ""
         groups = self.groups(stem) if intra else None
         if not outer:
@@ -66,8 +68,6 @@ class Choice:
             own = tuple(replace(p, name=names.like(p.name)) for p in self.pattern)
             build.append(Stm(own, groups.choice(last), (), build.location))
             last = build.finish(*(parameter.name for parameter in own))
-        first = site.inner()
-        self.first(first, self.nest, self.statement, self.pattern)
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
         condition = site.build.let(AtLeast(self.points(), chosen), OUTER)
         site.emit(self.pattern, If(condition, self.body(first), last))
