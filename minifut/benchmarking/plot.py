@@ -94,6 +94,7 @@ def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
                 fontsize=7,
             )
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_ylabel("time (ms)")
     axes.set_title(name.rpartition("/")[2], fontsize=10)
     names = [_shortened(c.data.name) for c in comparisons]
