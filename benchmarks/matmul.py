@@ -1,0 +1,243 @@
+"""Matrix products against OpenBLAS and a kernel written by hand.
+
+    python benchmarks/matmul.py [--sizes square] [--seconds 4] [--processor-time]
+
+In every round each competitor runs once: NumPy's OpenBLAS, the hand-written OpenCL
+kernel of `hand_written/` (f32 only), the program through the whole compiler, tiled, and
+for small sizes not tiled. Operands are aligned and used in place, results reuse memory.
+A ratio is speed over speed, from medians and from the best rounds.
+
+`--processor-time` counts the time of all cores instead of the clock on the wall, with
+OpenBLAS on one thread: what to use on a machine that others use too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+if "--processor-time" in sys.argv:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.parser import names_after
+from minifut.passes.pipeline import PipelineOptions
+from minifut.passes.pipelines import DEFAULT, find_pass, run_steps
+
+PRODUCT = """
+entry main [n][m][p] (a: [n][m]{t}) (b: [m][p]{t}): [n][p]{t} =
+  map (\\u -> map (\\v -> {reduce} (map2 {map} u v)) (transpose b)) a
+"""
+TRANSPOSED = """
+entry main [n][m][p] (a: [m][n]f32) (b: [p][m]f32): [n][p]f32 =
+  map (\\u -> map (\\v -> reduce (+) 0 (map2 (*) u v)) b) (transpose a)
+"""
+GEMM = """
+entry main [n][m][p] (a: [n][m]f32) (b: [m][p]f32) (c: [n][p]f32): [n][p]f32 =
+  map2 (\\u r -> map2 (\\v x -> 1.5 * reduce (+) 0 (map2 (*) u v) + 0.5 * x)
+                     (transpose b) r) a c
+"""
+BATCHED = """
+entry main [k][n][m][p] (a: [k][n][m]f32) (b: [k][m][p]f32): [k][n][p]f32 =
+  map2 (\\x y -> map (\\u -> map (\\v -> reduce (+) 0 (map2 (*) u v))
+                               (transpose y)) x) a b
+"""
+SUM = {"reduce": "reduce (+) 0", "map": "(*)"}
+TEXTS = {
+    "f32": PRODUCT.format(t="f32", **SUM),
+    "f64": PRODUCT.format(t="f64", **SUM),
+    "min-plus": PRODUCT.format(t="f32", reduce="reduce f32.min f32.inf", map="(+)"),
+    "transposed": TRANSPOSED,
+    "gemm": GEMM,
+    "batched": BATCHED,
+}
+
+SIZES = {
+    "square": [(1024, 1024, 1024), (2048, 2048, 2048)],
+    "near": [(432 + 64 * i, 415 + 61 * i, 456 + 57 * i) for i in range(16)],
+    "small": [(64, 64, 64), (128, 128, 128), (256, 256, 256), (512, 512, 512)],
+}
+"""rows, common dimension, columns"""
+
+BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = 252, 512, 256
+UNTILED = 1 << 62
+LARGEST_UNTILED = 512**3
+
+
+def tiled_kernels(text: str) -> Any:
+    """The program after the pipeline, with tiling if that is not part of it yet."""
+    steps = list(DEFAULT)
+    if all(step.name != "tile" for step in steps):
+        at = [step.name for step in steps].index("sequentialise")
+        steps.insert(at, find_pass("tile"))
+    program = compiler.to_core(compiler.check(Source("matmul.fut", text)))
+    with compiler.deep_recursion():
+        return run_steps(steps, program, names_after(program), PipelineOptions())
+
+
+def load(text: str, parameters: Mapping[str, int]) -> Any:
+    """The program on the device; parameters are given by their last word."""
+    namespace: dict[str, Any] = {}
+    exec(compiler.to_host_module(tiled_kernels(text), "cpu", "matmul"), namespace)
+    program = namespace["program"]
+    chosen = {
+        p.name: parameters[last]
+        for p in program.parameters
+        if (last := p.name.rpartition(".")[2]) in parameters
+    }
+    return program.load(parameters=chosen)
+
+
+def aligned(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    """An array on a page of its own, so that the device can work in it."""
+    nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.empty(nbytes + 4096, np.uint8)
+    start = -raw.ctypes.data % 4096
+    return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def filled(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    array = aligned(*shape, dtype=dtype)
+    array[...] = np.random.default_rng(1).random(shape)
+    return array
+
+
+def hand_written(session: Any, a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
+    """The OpenCL kernel on the same operands."""
+    cl = session.cl
+    text = (Path(__file__).parent / "hand_written" / "matmul_cpu.cl").read_text()
+    kernel = cl.Program(session.context, text).build("-w").matmul
+    kernel.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3 + [None] * 2)
+    (n, m), p = a.shape, b.shape[1]
+    c = aligned(n, p)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    buffers = [cl.Buffer(session.context, flags, hostbuf=x) for x in (a, b, c)]
+    left = cl.LocalMemory(4 * BLOCK_ROWS * (DEPTH + 16))
+    right = cl.LocalMemory(4 * BLOCK_COLUMNS * DEPTH)
+    groups = (-(-p // BLOCK_COLUMNS), -(-n // BLOCK_ROWS))
+
+    def run() -> np.ndarray:
+        kernel(session.queue, groups, (1, 1), *buffers, n, m, p, left, right)
+        session.queue.finish()
+        return c
+
+    return run
+
+
+def measure(
+    runs: Mapping[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Times of each, in turns."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or len(next(iter(times.values()))) < 5:
+        for name, run in runs.items():
+            start = clock()
+            run()
+            times[name].append(clock() - start)
+    return times
+
+
+def operands(what: str, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+    """What the program takes."""
+    n, m, p = size
+    match what:
+        case "transposed":
+            return filled(m, n), filled(p, m)
+        case "gemm":
+            return filled(n, m), filled(m, p), filled(n, p)
+        case "batched":
+            return filled(64, n, m), filled(64, m, p)
+        case "f64":
+            return filled(n, m, dtype=np.float64), filled(m, p, dtype=np.float64)
+    return filled(n, m), filled(m, p)
+
+
+def expected(what: str, given: tuple[np.ndarray, ...]) -> np.ndarray | None:
+    """What NumPy gives; None where it has nothing of the kind."""
+    match what:
+        case "transposed":
+            return np.asarray(given[0].T @ given[1].T)
+        case "gemm":
+            return np.asarray(1.5 * (given[0] @ given[1]) + 0.5 * given[2])
+        case "min-plus":
+            return None
+    return np.asarray(given[0] @ given[1])
+
+
+def compete(
+    what: str, size: tuple[int, int, int], options: argparse.Namespace
+) -> dict[str, list[float]]:
+    """Measure one program on one size."""
+    given = operands(what, size)
+    parameters = dict(pair.split("=") for pair in options.param)
+    numbers = {name: int(value) for name, value in parameters.items()}
+    generated = load(TEXTS[what], {"tiled": 0, "split": UNTILED, **numbers})
+    wanted = expected(what, given)
+    if wanted is not None:
+        np.testing.assert_allclose(generated.main(*given), wanted, rtol=1e-3)
+    runs: dict[str, Callable[[], Any]] = {}
+    runs["generated"] = lambda: generated.main(*given, device=True)
+    if what in ("f32", "f64"):
+        out = np.empty((size[0], size[2]), given[0].dtype)
+        runs["OpenBLAS"] = lambda: np.matmul(*given, out=out)
+    else:
+        plain = load(TEXTS["f32"], {"tiled": 0, "split": UNTILED, **numbers})
+        pair = operands("f32", size)
+        runs["f32"] = lambda: plain.main(*pair, device=True)
+    if what == "f32":
+        runs["hand-written"] = hand_written(generated.session, *given)
+        np.testing.assert_allclose(runs["hand-written"](), wanted, rtol=1e-3)
+    if size[0] * size[1] * size[2] <= LARGEST_UNTILED and what != "batched":
+        untiled = load(TEXTS[what], {"tiled": UNTILED})
+        runs["untiled"] = lambda: untiled.main(*given, device=True)
+    clock = time.process_time if options.processor_time else time.perf_counter
+    return measure(runs, options.seconds, clock)
+
+
+def main() -> None:
+    """Measure and print a line per program and size."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--programs", default="f32", help=", ".join(TEXTS))
+    parser.add_argument("--sizes", default="square", help=", ".join(SIZES) + ", NxMxP")
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=INT",
+                        help="such as block_depth=192")  # fmt: skip
+    parser.add_argument("--processor-time", action="store_true")
+    options = parser.parse_args()
+    for what in options.programs.split(","):
+        for word in options.sizes.split(","):
+            for size in SIZES.get(word) or [tuple(int(s) for s in word.split("x"))]:
+                report(what, size, compete(what, size, options))
+
+
+def report(what: str, size: tuple[int, ...], times: Mapping[str, list[float]]) -> None:
+    """One line: best and ratios of the generated program to the others."""
+    own = times["generated"]
+    batch = 64 if what == "batched" else 1
+    work = 2 * batch * np.prod([float(s) for s in size])
+    text = f"{what:10} {'x'.join(map(str, size)):15} {min(own) * 1e3:8.2f} ms "
+    text += f"{work / min(own) / 1e9:6.1f} GF/s"
+    for name, others in times.items():
+        if name == "generated":
+            continue
+        scale = batch if name == "f32" else 1
+        best = scale * min(others) / min(own)
+        median = scale * statistics.median(others) / statistics.median(own)
+        text += f"   of {name} {best:.2f} (median {median:.2f})"
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
