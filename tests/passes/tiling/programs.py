@@ -130,10 +130,11 @@ def main [n][k][q] (a: [k][q]f32) (b: [q][k]f32) (x: [n][q]f32): [n][k][k]f32 =
         """
 def less (x: f32, i: i64) (y: f32, j: i64): (f32, i64) =
   if x < y || (x == y && i < j) then (x, i) else (y, j)
-def main [n][m][p] (a: [n][m]f32) (b: [p][m]f32): [n][p](f32, i64) =
+def main [n][m][p] (a: [n][m]f32) (b: [p][m]f32): ([n][p]f32, [n][p]i64) =
   map (\\r -> map (\\c ->
         reduce_comm less (f32.inf, i64.highest)
-                    (map3 (\\x y i -> ((x - y) * (x - y), i)) r c (iota m))) b) a""",
+                    (map3 (\\x y i -> ((x - y) * (x - y), i)) r c (iota m))) b) a
+  |> map unzip |> unzip""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, p, m)],
         (0, 1),
@@ -141,19 +142,21 @@ def main [n][m][p] (a: [n][m]f32) (b: [p][m]f32): [n][p](f32, i64) =
     "an operator that does not commute": Tiled(
         """
 def after (a: i32, b: i32) (c: i32, d: i32) = (a * c, b * c + d)
-def main [n][m][p] (a: [n][m]i32) (b: [m][p]i32): [n][p](i32, i32) =
-  map (\\r -> map (\\c -> reduce after (1, 0) (zip r c)) (transpose b)) a""",
+def main [n][m][p] (a: [n][m]i32) (b: [m][p]i32): ([n][p]i32, [n][p]i32) =
+  map (\\r -> map (\\c -> reduce after (1, 0) (zip r c)) (transpose b)) a
+  |> map unzip |> unzip""",
         "main.map_map_redomap",
         two(np.int32),
         (0, 1),
     ),
     "two reductions": Tiled(
         """
-def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): [n][p](f32, f32) =
+def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): ([n][p]f32, [n][p]f32) =
   map (\\r -> map (\\c ->
         let s = reduce (+) 0 (map2 (*) r c)
         let t = reduce f32.max f32.lowest (map2 (\\x y -> x + y - s) r c)
-        in (s, t)) (transpose b)) a""",
+        in (s, t)) (transpose b)) a
+  |> map unzip |> unzip""",
         "main.map_map_redomap_redomap",
         two(),
         (0, 1),
