@@ -39,6 +39,7 @@ from minifut.passes.flatten.interchange_operator import (
 )
 from minifut.passes.flatten.intra_group import with_own_destinations
 from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.on_host import keep_on_host, loop_over_outer
 from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_in_one_thread
 from minifut.passes.flatten.version_names import (
@@ -53,6 +54,7 @@ from minifut.rewrite.trace import Trace
 Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
 
 RULES: tuple[Rule, ...] = (
+    loop_over_outer,
     choose_versions,
     # before the two that need scalar operators
     interchange_reduce_with_map,
@@ -96,13 +98,14 @@ def flatten_fully(
     return flatten(program, names, trace, FULL)
 
 
-def flatten_group_code(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-    """Statements that all threads of a group run, with what is parallel in them shared
-    out among the threads, all of it: what is left sequential is not faster there."""
-    build = site.build
-    versions = VersionNames(FULL, site.versions.function)
+def flatten_code(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+    """Statements of the host, or such that all threads of a group run: there all that
+    is parallel is shared out among the threads."""
+    build, versions = site.build, site.versions
+    if site.level == THREAD:
+        versions = VersionNames(FULL, versions.function)
     inside = _Flattener(
-        build.names, build.scope, versions, site.trace, THREAD, site.definitions
+        build.names, build.scope, versions, site.trace, site.level, site.definitions
     )
     return inside.statements(statements)
 
@@ -147,7 +150,7 @@ class _Flattener:
             try_rules,
             self.versions,
             (),
-            flatten_group_code,
+            flatten_code,
             self.level,
             self.trace,
         )
@@ -163,7 +166,9 @@ class _Flattener:
             else:
                 if len(statement.pattern) == 1:
                     self.definitions[statement.pattern[0].name] = statement.exp
-                build.append(map_children(statement, self.node))
+                inside = map_children(statement, self.node)
+                # not traced: there is no choice about it
+                keep_on_host.function(site, Nest(), inside, inside.pattern)
         if not any(isinstance(s.exp, SOAC_EXPRESSIONS) for s in statements):
             same = zip(build.statements, statements, strict=True)
             if all(new is old for new, old in same):

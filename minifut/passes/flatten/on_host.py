@@ -1,0 +1,94 @@
+r"""What stays on the host: statements that need no thread, and loops asked for.
+
+    • ⊢ e  →  e                                                  (G0)
+    #[sequential_outer] map (\xs -> e) xss  →  loop for i < n do e, flattened
+
+Source: "Regular flattening", rule G0; the attribute is Futhark's.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import Builder
+from minifut.ir.core import Stm
+from minifut.ir.node import replace
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.passes.flatten.nest import Nest
+from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
+from minifut.passes.flatten.site import Site
+from minifut.passes.sequentialise import loop_over_screma
+from minifut.rewrite.rule import Declined
+
+IN_A_NEST = Declined("it stands in a nest")
+PARALLEL = Declined("it is parallel")
+
+
+@flattening("G0", SLIDES)
+def keep_on_host(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""A statement without parallelism, outside of all maps, stays as it is.
+
+    before:
+        given (n: i64)
+        let k: i64 = add_i64(n, 1i64)
+    after:
+        let k: i64 = add_i64(n, 1i64)
+    declines: it is parallel
+        given (n: i64, xs: [n]i32)
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
+          let y: i32 = mul_i32(x, x)
+          return y
+        })
+    """
+    if nest.depth:
+        return IN_A_NEST
+    if isinstance(statement.exp, SOAC_EXPRESSIONS):
+        return PARALLEL
+    site.build.append(replace(statement, pattern=pattern))
+    return True
+
+
+@flattening()
+def loop_over_outer(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+    r"""Where the user asks for it, the host loops over a SOAC's elements.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        #[sequential_outer] let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          return sum
+        })
+    after:
+        let start: [n]i32 = scratch(i32, [n])
+        let sums: [n]i32 = loop (done: [n]i32 = start) for i: i64 < n do {
+          let xs: [m]i32 = xss[i]
+          let sum: i32 = redomap(m, (xs),
+            reduce(\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32)), \(x: i32) -> (i32) {x})
+          let more: [n]i32 = done with [i] = sum
+          return more
+        }
+    declines: it stands in a nest
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          #[sequential_outer] let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
+            let y: i32 = mul_i32(x, x)
+            return y
+          })
+          return returns ys
+        }
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or "sequential_outer" not in statement.attributes:
+        return None
+    if nest.depth:
+        return IN_A_NEST
+    build = Builder(site.build.names, site.build.scope, statement.location)
+    loop_over_screma(build, replace(statement, pattern=pattern), exp)
+    site.build.extend(site.code(site, tuple(build.statements)))
+    return True
