@@ -5,9 +5,10 @@ A group's tile has block * register elements per dimension: `block_rows` and
 each; `block_depth` is how far the common dimension is gone through at a time.
 
 On a GPU 16 x 16 threads have 4 x 4 elements each. On a CPU one core works on the whole
-tile: 6 rows of 256 bytes are the accumulators that fit its registers, and the packed
-parts of both operands fill its second-level cache; wider elements and more accumulators
-make blocks smaller, so that all of them stay in `CPU_LOCAL_BYTES`.
+tile: 14 rows of 128 bytes are the accumulators that fit its registers (6 of 256 are as
+fast inside but waste more at edges), and the packed parts of both operands fill its
+second-level cache; wider elements and more accumulators make blocks smaller, so that
+all of them stay in `CPU_LOCAL_BYTES`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from dataclasses import dataclass
 from minifut.ir.kernels import Parameter
 
 CPU_LOCAL_BYTES = 7 << 17
-CPU_REGISTER_ROWS = 6
-CPU_REGISTER_BYTES = 256
+CPU_REGISTER_ROWS = 14
+CPU_REGISTER_BYTES = 128
+CPU_LINE_BYTES = 256
+"""of accumulators where only one dimension is tiled"""
 CPU_ROWS = 252
 CPU_COLUMNS = 512
 CPU_DEPTH = 256
@@ -68,7 +71,8 @@ def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
 
 def cpu_defaults(footprint: Footprint) -> dict[str, int]:
     """Tile sizes for a CPU that fit its local memory."""
-    lanes = max(1, min(64, CPU_REGISTER_BYTES // footprint.widest))
+    nbytes = CPU_LINE_BYTES if footprint.rank == 1 else CPU_REGISTER_BYTES
+    lanes = max(1, min(64, nbytes // footprint.widest))
     rows = max(1, CPU_REGISTER_ROWS // footprint.accumulators)
     if footprint.rank == 1:
         columns = max(1, CPU_COLUMNS // lanes)
