@@ -6,9 +6,10 @@
 Every `.fut` file of the folders (outside of `lib/` and what is excluded) is compiled in
 a process of its own, forked from one that has loaded the compiler and compiled a first
 program: so start-up is not counted, and memory is the most that this program took. The
-table gives the seconds of each stage; what does not compile is listed with the reason,
-and does not count. The exit code is 1 if a program needs more than `--seconds` or
-`--mib`, or if the median is above `--median`, where that is asked for.
+table gives the seconds of each stage, of processor time; what does not compile is
+listed with the reason, and does not count. The exit code is 1 if a program needs more
+than `--seconds` or `--mib`, or if the median is above `--median`, where that is asked
+for.
 
     python benchmarks/compile_time.py --growth
 
@@ -41,10 +42,10 @@ def compile_stages(text: str, name: str, schedule: str) -> Figures:
     from minifut.errors import Source
 
     source = Source(name, text)
-    marks = [time.perf_counter()]
+    marks = [time.process_time()]
 
     def mark() -> None:
-        marks.append(time.perf_counter())
+        marks.append(time.process_time())
 
     checked = compiler.check(source)
     mark()

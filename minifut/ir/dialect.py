@@ -2,7 +2,7 @@
 
 `KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
 thresholds, and SOACs and collective copies may stand only inside the bodies of
-segmented operations.
+segmented operations and in functions called there.
 """
 
 from __future__ import annotations

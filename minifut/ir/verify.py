@@ -16,6 +16,7 @@ from typing import Any
 
 from minifut.errors import InternalError
 from minifut.ir import core, kernels
+from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.dialect import Dialect
 from minifut.ir.printer import Printer
@@ -49,6 +50,7 @@ class Verifier:
         self.functions = {function.name: function for function in program.functions}
         self.definitions: dict[Name, Size] = {}
         self.levels: list[kernels.Level] = []
+        self.inner = called_in_threads(program) if dialect.inside else set()
         self.place: list[Any] = []
         self._bound: set[Name] = set()
 
@@ -89,7 +91,11 @@ class Verifier:
         added = self.bind(function.parameters)
         results = self.bind(function.results)
         self.unbind(results)
+        if function.name in self.inner:
+            self.levels.append(kernels.THREAD)
         inner = self.body(function.body)
+        if function.name in self.inner:
+            self.levels.pop()
         self.results_fit(function.results, function.body.result, "the function returns")
         self.unbind(added + inner)
         self.place.pop()

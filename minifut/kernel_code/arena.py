@@ -52,7 +52,7 @@ def arena_of(k: KernelBuilder, element: ScalarType) -> Arena:
     if found is not None:
         return found
     used = k.variable("used", kc.LONG)
-    k.prologue.append(kc.Declare(used, kc.Literal(0, kc.LONG)))
+    k.prologue.append(kc.Declare(used, k.used_at_first(element)))
     made = Arena(
         kc.Memory(k.names.fresh("arena"), element),
         used,

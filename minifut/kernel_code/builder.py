@@ -33,6 +33,7 @@ class CodeBuilder:
         self.written: set[Name] = set()
         self.constants: dict[Name, kc.BuildConstant] = {}
         self.declared: set[Name] = set()
+        self.called: dict[kc.DeviceFunction, None] = {}
         self.can_fail = False
         self.fail_label: str | None = None
 
@@ -273,6 +274,25 @@ class CodeBuilder:
         inverted = kc.Call("!", (condition,), kc.VectorType(BOOL))
         self.emit(kc.Branch(inverted, fail))
 
+    def call(
+        self,
+        function: kc.DeviceFunction,
+        arguments: tuple[kc.Expression | kc.Memory, ...],
+        place: int,
+        bases: tuple[str, ...],
+    ) -> tuple[kc.Variable, ...]:
+        """Call a function; gives its results."""
+        for inner in (*function.callees, function):
+            self.called.setdefault(inner)
+        self.can_fail |= function.may_leave
+        results = tuple(
+            self.declare(base, type_=type_)
+            for base, type_ in zip(bases, function.results, strict=True)
+        )
+        call = kc.CallFunction(function, arguments, results, place, self.fail_label)
+        self.emit(call)
+        return results
+
     def finish(
         self, name: str, group_size: tuple[int, ...] | None, *, fresh: bool = False
     ) -> kc.Kernel:
@@ -293,4 +313,5 @@ class CodeBuilder:
             self.can_fail,
             fresh,
             constants=constants,
+            functions=tuple(self.called),
         )

@@ -56,6 +56,13 @@ class GroupBuilder(KernelBuilder):
         self.global_names: set[Name] = set()
         self.unrolled_names: set[Name] = set()
 
+    def may_call(self, function: core.Function) -> bool:
+        """Code of the whole group calls functions on scalars only: what arrays need
+        is shared out among its threads."""
+        values = (*function.parameters, *function.results)
+        scalars = all(isinstance(p.type, ScalarType) for p in values)
+        return self.level == "thread" or scalars
+
     # --- barriers --------------------------------------------------------------------
 
     def use(self, memory: kc.Memory, *, written: bool = False) -> None:
@@ -256,7 +263,7 @@ class GroupBuilder(KernelBuilder):
 
     def aim(
         self,
-        body: kernels.KernelBody,
+        body: kernels.KernelBody | core.Body,
         targets: tuple[tuple[core.Atom, Array], ...],
     ) -> None:
         """What threads make only to be returned by the group goes straight there."""

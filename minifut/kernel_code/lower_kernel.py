@@ -184,6 +184,15 @@ class KernelBuilder(CodeBuilder):
         memory, offset = take(self, element, product(shape))
         return Array(memory, shape, offset, row_major_strides(shape))
 
+    def used_at_first(self, element: ScalarType) -> kc.Expression:
+        """How much of an arena is used before the code begins."""
+        return kc.Literal(0, kc.LONG)
+
+    def may_call(self, function: core.Function) -> bool:
+        """Whether the code that is being written may call such a function of the
+        device; else its statements take the place of the call."""
+        return True
+
     def private_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:
@@ -301,7 +310,9 @@ class KernelBuilder(CodeBuilder):
     # --- results of kernels -----------------------------------------------------------
 
     def aim(
-        self, body: kernels.KernelBody, targets: tuple[tuple[Atom, Array], ...]
+        self,
+        body: kernels.KernelBody | core.Body,
+        targets: tuple[tuple[Atom, Array], ...],
     ) -> None:
         """Let arrays that the body makes as results be made where they must lie."""
         makers = {p.name for s in body.statements for p in s.pattern if makes_array(s)}

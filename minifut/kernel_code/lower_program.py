@@ -6,18 +6,20 @@ may fail with is numbered from 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
-from minifut.analysis.calls import call_graph, recursive
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
+from minifut.errors import Location
 from minifut.ir import core
+from minifut.ir.calls import call_graph, called_in_threads, recursive
 from minifut.ir.core import Atom, Constant, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.device_functions import Made
 from minifut.kernel_code.free_memory import free_memory
 from minifut.kernel_code.host_code import receive, transfer, value_of
 from minifut.kernel_code.index_functions import Array, whole
@@ -47,6 +49,7 @@ class LoweredProgram:
     parameters: list[Parameter]
     constants: kc.HostFunction | None
     constant_names: tuple[Name, ...]
+    places: list[str] = field(default_factory=list)
 
 
 class ProgramBuilder:
@@ -68,6 +71,8 @@ class ProgramBuilder:
             self.in_place.copied |= found.copied
         self.residence = Residence(self.in_place)
         self._failures: dict[kc.Failure, int] = {}
+        self._places: dict[str, int] = {}
+        self.device_functions: dict[object, Made | None] = {}
         self._kernel_names: dict[str, int] = {}
 
     @property
@@ -86,6 +91,15 @@ class ProgramBuilder:
         failure = kc.Failure(parts, backtrace)
         return self._failures.setdefault(failure, len(self._failures) + 1)
 
+    @property
+    def places(self) -> list[str]:
+        return list(self._places)
+
+    def place(self, location: Location | None) -> int:
+        """The number of a place that calls a function of the device."""
+        text = "" if location is None else str(location)
+        return self._places.setdefault(text, len(self._places) + 1)
+
     def parameter(self, parameter: Parameter) -> None:
         """Remember a tunable parameter of the program."""
         self.parameters.setdefault(parameter.name, parameter)
@@ -103,7 +117,10 @@ def lower_program(program: Program, schedule: str) -> LoweredProgram:
     build = ProgramBuilder(program, schedule)
     constants, names = _constants(build, program)
     deep = recursive(call_graph(program))
-    functions = [_function(build, f, deep) for f in program.functions]
+    inner = called_in_threads(program)
+    functions = [
+        _function(build, f, deep) for f in program.functions if f.name not in inner
+    ]
     return LoweredProgram(
         schedule,
         build.kernels,
@@ -113,6 +130,7 @@ def lower_program(program: Program, schedule: str) -> LoweredProgram:
         list(build.parameters.values()),
         constants,
         names,
+        build.places,
     )
 
 

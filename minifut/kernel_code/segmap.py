@@ -59,7 +59,7 @@ def lower(
         pattern[0].name.base if pattern else "check",
         host.sizes(space.sizes),
         visit,
-        heavy=any(isinstance(n, core.Loop) for n in walk(body)),
+        heavy=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
         parallel=simple,
         fresh=all(isinstance(result, kernels.Returns) for result in body.result),
     )

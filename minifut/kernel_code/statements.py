@@ -14,6 +14,7 @@ from minifut.kernel_code.expressions import (
     Memory,
     Register,
     Variable,
+    VectorType,
 )
 from minifut.names import Name
 
@@ -191,6 +192,26 @@ class Comment:
     text: str
 
 
+@node
+class CallFunction:
+    """Call of a function: `arguments` for its parameters in order, `results` for what
+    it gives. If it may leave, so does the work-item then: it returns, or jumps to
+    `label` where barriers follow; `place` is the number of the call in backtraces."""
+
+    function: DeviceFunction
+    arguments: tuple[Expression | Memory, ...]
+    results: tuple[Variable, ...]
+    place: int
+    label: str | None = None
+
+
+@node
+class Give:
+    """The end of a function: what it gives."""
+
+    values: tuple[Expression, ...]
+
+
 Statement: TypeAlias = (
     Block
     | Declare
@@ -210,6 +231,8 @@ Statement: TypeAlias = (
     | AtomicUpdate
     | Fail
     | Label
+    | CallFunction
+    | Give
     | Return
     | Comment
 )
@@ -252,6 +275,21 @@ Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
 
 
 @node
+class DeviceFunction:
+    """A function that kernels call. Memories among the parameters are pointers into
+    the address space that they tell. `results` are scalars: one is returned, several
+    are written through pointers. `may_leave`: it may end the work-item, because
+    something failed or an arena is full; then it returns whether it did."""
+
+    name: str
+    parameters: tuple[MemoryParameter | ScalarParameter, ...]
+    results: tuple[VectorType, ...]
+    body: Block
+    may_leave: bool
+    callees: tuple[DeviceFunction, ...]
+
+
+@node
 class Kernel:
     """One kernel. Group sizes are fixed per kernel; `fresh`: no written buffer can be
     the same as another parameter, so all may be `restrict`."""
@@ -264,3 +302,4 @@ class Kernel:
     fresh: bool
     comment: str = ""
     constants: tuple[BuildConstant, ...] = ()
+    functions: tuple[DeviceFunction, ...] = ()

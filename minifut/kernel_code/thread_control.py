@@ -18,6 +18,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import forget_after
+from minifut.kernel_code.device_functions import call_function
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.register_tiles import Tile, like, move
@@ -240,6 +241,9 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
 
 
 def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
+    """A call of a function of the device, or else its statements."""
+    if call_function(k, stm, exp):
+        return
     function = k.host.program.functions[exp.function]
     for parameter, argument in zip(function.parameters, exp.arguments, strict=True):
         k.bind(parameter.name, k.atom(argument))

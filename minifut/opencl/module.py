@@ -19,7 +19,8 @@ from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
 from minifut.names import Name
-from minifut.opencl.print_c import PRELUDE, kernel_text, macros_of, parameter_types
+from minifut.opencl.kernel_texts import Texts, parameter_types
+from minifut.opencl.print_c import PRELUDE, macros_of
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
 
 
@@ -76,6 +77,7 @@ class _Part:
         parameters = [p.name for p in lowered.parameters]
         self.printer = HostPrinter(lowered.kernels, parameters, lowered.constant_names)
         self.failures = list(lowered.failures)
+        self.texts = Texts()
 
     def text(self) -> str:
         """Kernels, host functions, entry points, and the program that holds them."""
@@ -106,14 +108,30 @@ class _Part:
         lines.append('    options=("-w",),')
         if constants:
             lines.append(f"    constants={constants},")
-        return "\n\n".join([*functions, *wrappers, "\n".join([*lines, ")"])]) + "\n"
+        if self.lowered.places:
+            lines.append(f"    places={tuple(self.lowered.places)!r},")
+        texts = [
+            f"TEXT_{schedule}_{name} = {_literal(text)}\n"
+            for name, text in self.texts.functions.items()
+        ]
+        return (
+            "\n\n".join([*texts, *functions, *wrappers, "\n".join([*lines, ")"])])
+            + "\n"
+        )
 
     def kernel(self, kernel: kc.Kernel) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local: object = kernel.group_size
         if kernel.group_size is not None and len(kernel.group_size) == 1:
             local = kernel.group_size[0]
-        text = _literal(kernel_text(kernel))
+        head, last = self.texts.of_kernel(kernel)
+        names = [f"{self.text_name(f)} + " for f in kernel.functions]
+        head = f"{_literal(head)} + " if names and head else head
+        text = (
+            f"{head}{''.join(names)}{_literal(last)}"
+            if names
+            else _literal(head + last)
+        )
         numbers = self.printer.parameters
         macros = [
             f'("{macro}", {numbers[constant.parameter.name]})'
@@ -121,6 +139,10 @@ class _Part:
         ]
         more = f", {_tuple(macros)}" if macros else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
+
+    def text_name(self, function: kc.DeviceFunction) -> str:
+        """The variable of the module that holds the text of a function."""
+        return f"TEXT_{self.lowered.schedule}_{function.name}"
 
     def failure(self, failure: kc.Failure) -> str:
         parts = _tuple(

@@ -14,8 +14,9 @@ and on inside `Reassociate`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
-from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.names import Name
@@ -36,18 +37,16 @@ PRELUDE = """\
 #define STREAM(value, place) (*(place) = (value))
 #endif
 """
-DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-LONG_ATOMICS = (
-    "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
-    "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
-)
 
 
 class KernelPrinter(ExpressionPrinter):
-    """Prints one kernel."""
+    """Prints one kernel, or one of the functions that it calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, called: Iterable[kc.DeviceFunction] = ()) -> None:
         super().__init__()
+        self.names.reserve(function.name for function in called)
+        self.in_function = False
+        self.given: list[str] = []
         self.lines: list[str] = []
         self.depth = 0
 
@@ -100,8 +99,12 @@ class KernelPrinter(ExpressionPrinter):
                 self.fail(number, values, label)
             case kc.Label(name):
                 self.line(f"{name}:;")
+            case kc.CallFunction():
+                self.call(statement)
+            case kc.Give(values):
+                self.give(values)
             case kc.Return():
-                self.line("return;")
+                self.line("return 1;" if self.in_function else "return;")
             case kc.Break():
                 self.line("break;")
             case kc.Comment(text):
@@ -191,8 +194,43 @@ class KernelPrinter(ExpressionPrinter):
     ) -> None:
         texts = [self.as_long(value) for value in values[:8]]
         inner = ", ".join(["failure", str(number), *texts])
-        self.line(f"minifut_fail{len(texts)}({inner});")
+        call = f"minifut_fail{len(texts)}({inner});"
+        if self.in_function:
+            self.line(f"return {call}")
+            return
+        self.line(call)
         self.line("return;" if label is None else f"goto {label};")
+
+    def call(self, call: kc.CallFunction) -> None:
+        function = call.function
+        arguments = [
+            self.names.text(a.name) if isinstance(a, kc.Memory) else self.exp(a)
+            for a in call.arguments
+        ]
+        results = [self.primary(result) for result in call.results]
+        if returns_its_result(function):
+            self.line(f"{results[0]} = {function.name}({', '.join(arguments)});")
+            return
+        arguments += [f"&{result}" for result in results]
+        if not function.may_leave:
+            self.line(f"{function.name}({', '.join(arguments)});")
+            return
+        text = f"{function.name}({', '.join(['failure', *arguments])})"
+        noted = f"minifut_called(failure, {text}, {call.place})"
+        if self.in_function:
+            self.line(f"{{ int {LEFT} = {noted}; if ({LEFT}) return {LEFT}; }}")
+        else:
+            leave = "return" if call.label is None else f"goto {call.label}"
+            self.line(f"if ({noted}) {leave};")
+
+    def give(self, values: tuple[kc.Expression, ...]) -> None:
+        """The end of a function."""
+        if not self.given and values:
+            self.line(f"return {self.exp(values[0])};")
+            return
+        for place, value in zip(self.given, values, strict=True):
+            self.line(f"*{place} = {self.exp(value)};")
+        self.line("return 0;")
 
     def as_long(self, value: kc.Expression) -> str:
         text = self.primary(value)
@@ -220,7 +258,37 @@ class KernelPrinter(ExpressionPrinter):
             inner = ", ".join(str(s) for s in sizes)
             sized = f"__attribute__((reqd_work_group_size({inner})))\n"
         head = f"{sized}__kernel void {kernel.name}(\n        {joined})\n{{\n"
-        return self.helper_texts() + head + "\n".join(self.lines) + "\n}\n"
+        return head + "\n".join(self.lines) + "\n}\n"
+
+    def function(self, function: kc.DeviceFunction) -> str:
+        """A function without its helpers."""
+        self.in_function = True
+        parameters = [self.function_parameter(p) for p in function.parameters]
+        kind = "int"
+        if function.may_leave:
+            parameters.insert(0, "__global int *failure")
+        if returns_its_result(function):
+            kind = self.type(function.results[0])
+        else:
+            for type_ in function.results:
+                place = self.names.text(Name("given", -1 - len(self.given)))
+                self.given.append(place)
+                parameters.append(f"__private {self.type(type_)} *{place}")
+        self.block(function.body)
+        joined = ",\n        ".join(parameters) or "void"
+        head = f"static {kind} {function.name}(\n        {joined})\n{{\n"
+        return head + "\n".join(self.lines) + "\n}\n"
+
+    def function_parameter(
+        self, parameter: kc.MemoryParameter | kc.ScalarParameter
+    ) -> str:
+        match parameter:
+            case kc.MemoryParameter(memory, written):
+                const = "" if written else "const "
+                name = self.names.text(memory.name)
+                return f"__{memory.space} {const}{self.element(memory)} *{name}"
+            case kc.ScalarParameter(name, type_):
+                return f"{register_type(type_)} {self.names.text(name)}"
 
     def enter(self, kernel: kc.Kernel) -> None:
         """Return at once if something failed before. Where barriers follow and this
@@ -299,13 +367,12 @@ def has_barrier(block: kc.Block) -> bool:
     return False
 
 
-def kernel_text(kernel: kc.Kernel) -> str:
-    """The OpenCL C of one kernel, to be compiled after the prelude."""
-    text = KernelPrinter().kernel(kernel)
-    head = DOUBLES if "double" in text else ""
-    if "atom_" in text:
-        head += LONG_ATOMICS
-    return head + text
+LEFT = "minifut_left"
+
+
+def returns_its_result(function: kc.DeviceFunction) -> bool:
+    """Whether the one result is what the function of C returns."""
+    return len(function.results) == 1 and not function.may_leave
 
 
 def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
@@ -325,23 +392,3 @@ def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
 
 
 _MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM"})
-
-
-def parameter_types(kernel: kc.Kernel) -> tuple[str, ...]:
-    """The types of the parameters after `failure`, as the runtime names them."""
-    return tuple(_runtime_type(p) for p in kernel.parameters)
-
-
-def _runtime_type(parameter: kc.Parameter) -> str:
-    match parameter:
-        case kc.MemoryParameter():
-            return "buffer"
-        case kc.LocalParameter():
-            return "local"
-        case kc.ScalarParameter(_, type_):
-            return scalar_argument(type_)
-
-
-def scalar_argument(type_: ScalarType) -> str:
-    """How a scalar is passed: f16 travels as f32."""
-    return "f32" if type_.name == "f16" else type_.name

@@ -2,10 +2,14 @@
 
     let (y: f32) = f(x)        →   the statements of f with x for its parameter
 
-Inlined are functions called from inside a SOAC (a kernel has no calls), small ones and
-those called once; functions that no entry point needs any more go. Large functions that
-the host calls several times stay shared, and so do recursive ones, which therefore may
-not be called from parallel code.
+Inlined are small functions, those called once, and those called from inside a SOAC,
+where they may bring parallelism with them, or at least make one body to optimise.
+
+    map (\\x -> let y = apply f(x) in apply f(y)) xs   →   the same, calling f', a copy
+
+Functions stay where copies of them would make the program grow beyond measure: those
+that the host calls, recursive ones, and, inside SOACs, those without parallelism worth
+a kernel. The latter get a copy of their own for threads, which flattening leaves alone.
 """
 
 from __future__ import annotations
@@ -14,6 +18,15 @@ from collections import Counter
 from typing import Any, TypeVar
 
 from minifut.errors import CompileError, Location
+from minifut.ir.calls import (
+    Graph,
+    call_graph,
+    called_in_threads,
+    callees_first,
+    calls_in,
+    reachable,
+    recursive,
+)
 from minifut.ir.core import Apply, Assert, Atom, Body, Function, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -24,62 +37,91 @@ T = TypeVar("T")
 
 SMALL = 60
 """A function with at most this many statements (nested ones count) is copied freely."""
+GROWTH = 2000
+"""statements that copies of one function may add to what threads run"""
+FEW = 32
+"""points of a SOAC that are not worth a kernel"""
 
 
 def inline(program: Program, names: NameSource) -> Program:
     """The program with calls replaced as the module says."""
-    calls = {f.name: _calls(f.body) for f in program.functions}
-    recursive = _recursive({name: set(found) for name, found in calls.items()})
-    parallel = _called_in_parallel(program, calls)
-    _refuse_recursion(program, recursive & parallel)
-    chosen = _choose(program, calls, parallel) - recursive
+    graph = call_graph(program)
+    deep = recursive(graph)
+    parallel = called_in_threads(program)
+    _refuse_recursion(program, deep & parallel)
+    kept = _kept_in_threads(program, graph, parallel - deep) if parallel else set()
+    chosen = _choose(program, graph, parallel) - deep - kept
     inliner = _Inliner(names, {f.name: f for f in program.functions}, chosen)
-    order = _callees_first(program, calls)
-    done = {name: inliner.function(name) for name in order}
+    done = {name: inliner.function(name) for name in callees_first(graph)}
     constants = inliner.finished(inliner.statements(program.constants))
     functions = tuple(done[f.name] for f in program.functions)
-    if constants is program.constants and all(map(_same, functions, program.functions)):
-        return _without_dead(program)
-    return _without_dead(replace(program, constants=constants, functions=functions))
+    if constants is not program.constants or not all(
+        map(_same, functions, program.functions)
+    ):
+        program = replace(program, constants=constants, functions=functions)
+    return _without_dead(_with_copies_for_threads(program, kept, names))
 
 
-def _calls(*nodes: object) -> Counter[Name]:
-    return Counter(
-        inner.function
-        for node in nodes
-        for inner in walk(node)
-        if isinstance(inner, Apply)
-    )
+def _kept_in_threads(program: Program, graph: Graph, parallel: set[Name]) -> set[Name]:
+    """The functions whose copies in threads would be many and large."""
+    functions = {f.name: f for f in program.functions}
+    order = callees_first(graph)
+    copies = Counter(calls_in(*program.constants))
+    copies.update(entry.function for entry in program.entries)
+    for name in reversed(order):
+        for callee, count in graph[name].items():
+            copies[callee] += copies[name] * count
+    kept: set[Name] = set()
+    size: dict[Name, int] = {}
+    busy: set[Name] = set()
+    for name in order:
+        body = functions[name].body
+        size[name] = sum(isinstance(node, Stm) for node in walk(body))
+        for callee, count in graph[name].items():
+            if callee not in kept:
+                size[name] += size.get(callee, 0) * count
+        if any(map(_is_wide, walk(body))) or not busy.isdisjoint(graph[name]):
+            busy.add(name)
+            continue
+        growth = size[name] * (copies[name] - 1)
+        if name in parallel and size[name] > SMALL and growth > GROWTH:
+            kept.add(name)
+    return kept
 
 
-def _recursive(graph: dict[Name, set[Name]]) -> set[Name]:
-    """The functions on a cycle of calls."""
-    reach = {name: set(callees) for name, callees in graph.items()}
-    for name in graph:
-        waiting = list(reach[name])
-        while waiting:
-            for callee in graph.get(waiting.pop(), ()):
-                if callee not in reach[name]:
-                    reach[name].add(callee)
-                    waiting.append(callee)
-    return {name for name in graph if name in reach[name]}
+def _is_wide(node: object) -> bool:
+    """Whether the statement is a SOAC that may be worth a kernel."""
+    if not isinstance(node, Stm) or not isinstance(node.exp, SOAC_EXPRESSIONS):
+        return False
+    width = node.exp.width.as_constant
+    return "sequential" not in node.attributes and (width is None or width >= FEW)
 
 
-def _called_in_parallel(
-    program: Program, calls: dict[Name, Counter[Name]]
-) -> set[Name]:
-    """The functions called, directly or not, from inside a SOAC."""
-    found: set[Name] = set()
-    for node in walk(program):
+def _with_copies_for_threads(
+    program: Program, kept: set[Name], names: NameSource
+) -> Program:
+    """Threads call copies of functions, so that each is for the host or for threads."""
+    if not kept:
+        return program
+    copies = {name: names.like(name) for name in sorted(kept, key=lambda n: n.tag)}
+
+    def inside(node: Any) -> Any:
+        if isinstance(node, Apply) and node.function in copies:
+            return replace(node, function=copies[node.function])
+        return map_children(node, inside)
+
+    def outside(node: Any) -> Any:
         if isinstance(node, SOAC_EXPRESSIONS):
-            found.update(n.function for n in walk(node) if isinstance(n, Apply))
-    waiting = list(found)
-    while waiting:
-        for callee in calls.get(waiting.pop(), ()):
-            if callee not in found:
-                found.add(callee)
-                waiting.append(callee)
-    return found
+            return inside(node)
+        return map_children(node, outside)
+
+    functions = {f.name: f for f in program.functions}
+    made = tuple(
+        replace(inside(rename(functions[old], names)), name=new)
+        for old, new in copies.items()
+    )
+    program = map_children(program, outside)
+    return replace(program, functions=(*program.functions, *made))
 
 
 def _refuse_recursion(program: Program, bad: set[Name]) -> None:
@@ -95,11 +137,9 @@ def _refuse_recursion(program: Program, bad: set[Name]) -> None:
                 )
 
 
-def _choose(
-    program: Program, calls: dict[Name, Counter[Name]], parallel: set[Name]
-) -> set[Name]:
-    counts: Counter[Name] = _calls(*program.constants)
-    for found in calls.values():
+def _choose(program: Program, graph: Graph, parallel: set[Name]) -> set[Name]:
+    counts = calls_in(*program.constants)
+    for found in graph.values():
         counts.update(found)
     entries = {entry.function for entry in program.entries}
     chosen = set(parallel)
@@ -108,22 +148,6 @@ def _choose(
         if once or sum(isinstance(n, Stm) for n in walk(function)) <= SMALL:
             chosen.add(function.name)
     return chosen
-
-
-def _callees_first(program: Program, calls: dict[Name, Counter[Name]]) -> list[Name]:
-    order: list[Name] = []
-    seen: set[Name] = set()
-    for function in program.functions:
-        waiting: list[tuple[Name, bool]] = [(function.name, False)]
-        while waiting:
-            name, finished = waiting.pop()
-            if finished:
-                order.append(name)
-            elif name not in seen and name in calls:
-                seen.add(name)
-                waiting.append((name, True))
-                waiting.extend((callee, False) for callee in calls[name])
-    return order
 
 
 class _Inliner:
@@ -210,17 +234,9 @@ def _called_from(node: Any, location: Location) -> Any:
 
 def _without_dead(program: Program) -> Program:
     """Without the functions that nothing reaches from an entry point."""
-    functions = {f.name: f for f in program.functions}
-    needed = {entry.function for entry in program.entries}
-    needed |= set(_calls(*program.constants))
-    waiting = list(needed)
-    while waiting:
-        function = functions.get(waiting.pop())
-        for callee in _calls(function.body) if function else ():
-            if callee not in needed:
-                needed.add(callee)
-                waiting.append(callee)
-    if len(needed) == len(functions):
-        return program
+    start = {entry.function for entry in program.entries}
+    needed = reachable(call_graph(program), start | set(calls_in(*program.constants)))
     kept = tuple(f for f in program.functions if f.name in needed)
+    if len(kept) == len(program.functions):
+        return program
     return replace(program, functions=kept)

@@ -14,7 +14,7 @@ still found by later passes and runs in kernels.
 
 from __future__ import annotations
 
-from minifut.analysis.calls import call_graph, calls_in, reaching, recursive
+from minifut.ir.calls import call_graph, calls_in, reaching, recursive
 from minifut.ir.core import Program
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.names import NameSource

@@ -21,11 +21,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
+from minifut.ir.calls import called_in_threads
 from minifut.ir.core import (
     Atom,
     Body,
     Copy,
     ForLoop,
+    Function,
     If,
     Index,
     Lambda,
@@ -58,8 +60,19 @@ SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 def sequentialise(program: Program, names: NameSource) -> Program:
     """The program without SOACs inside segmented operations."""
-    after: Program = _Sequentialiser(names, scope_of(program)).node(program)
-    return after
+    sequential = _Sequentialiser(names, scope_of(program))
+    inner = called_in_threads(program)
+    if not inner:
+        after: Program = sequential.node(program)
+        return after
+    return map_children(
+        program,
+        lambda part: (
+            sequential.inside(part)
+            if isinstance(part, Function) and part.name in inner
+            else sequential.node(part)
+        ),
+    )
 
 
 def sequentialise_all(

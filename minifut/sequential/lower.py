@@ -62,6 +62,9 @@ class SequentialBuilder(KernelBuilder):
         self.head: list[kc.Statement] = []
         self.turned: dict[tuple[Array, tuple[int, ...]], Array] = {}
 
+    def may_call(self, function: core.Function) -> bool:
+        return False
+
     def is_of_host(self, size: Size) -> bool:
         return size.as_constant is not None
 

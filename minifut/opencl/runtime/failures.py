@@ -1,8 +1,9 @@
 """Failures on the device: one cell that kernels write and the host reads.
 
-The cell is 16 longs: an int that is 0 or the number of the failure, then up to 15
-values for its message. The first work-item to fail wins by compare-and-swap and leaves;
-later kernels see the number and return at once. The host looks when it waits anyway,
+The cell is 16 longs: an int that is 0 or the number of the failure, then up to 8 values
+for its message, then ints: how many calls led there, and the numbers of their places,
+innermost first. The first work-item to fail wins by compare-and-swap and leaves; later
+kernels see the number and return at once. The host looks when it waits anyway,
 finds message and place by the number, clears the cell, and goes on.
 """
 
@@ -27,15 +28,29 @@ def _fail_function(count: int) -> str:
     stores = "".join(f" v[{i}] = {name};" for i, name in enumerate(names))
     pointer = "global long *v = (global long *)failure + 1;" if count else ""
     return (
-        f"static void minifut_fail{count}"
+        f"static int minifut_fail{count}"
         f"(global int *failure, int number{parameters}) {{\n"
-        "  if (atomic_cmpxchg((volatile global int *)failure, 0, number) == 0)"
-        f" {{ {pointer}{stores} }}\n}}\n"
+        "  if (atomic_cmpxchg((volatile global int *)failure, 0, number)) return 1;\n"
+        f"  {pointer}{stores} return 2;\n}}\n"
     )
 
 
-FAILURE_TEXT = "".join(_fail_function(count) for count in range(9))
-"""OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs"""
+TRAIL = 9
+"""the long of the cell where the calls begin"""
+LONGEST_TRAIL = 2 * (CELL_LONGS - TRAIL) - 1
+
+_CALLED_FUNCTION = f"""\
+static int minifut_called(global int *failure, int left, int place) {{
+  global int *trail = failure + {2 * TRAIL};
+  if (left == 2 && trail[0] < {LONGEST_TRAIL}) trail[++trail[0]] = place;
+  return left;
+}}
+"""
+
+FAILURE_TEXT = "".join(_fail_function(count) for count in range(9)) + _CALLED_FUNCTION
+"""OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs,
+and gives 2, or 1 if there was one before. `minifut_called(failure, left, place)` notes
+the place of a call that was `left` with such a number, and gives that back."""
 
 
 def decode(bits: int, type_: str) -> Any:
@@ -68,12 +83,17 @@ def failure_error(failure: Failure, values: Sequence[Any]) -> ProgramError:
     return ProgramError("".join(parts), failure.backtrace)
 
 
-def device_error(failures: Sequence[Failure], cell: np.ndarray) -> ProgramError:
-    """The error that the cell holds."""
+def device_error(
+    failures: Sequence[Failure], cell: np.ndarray, places: Sequence[str] = ()
+) -> ProgramError:
+    """The error that the cell holds; `places` are those of calls, numbered from 1."""
     number = int(cell.view(np.int32)[0])
     if not 0 < number <= len(failures):
         return ProgramError(f"the device recorded an unknown failure ({number})")
     failure = failures[number - 1]
     holes = [part.type for part in failure.message if isinstance(part, Hole)]
     values = [decode(int(bits), t) for bits, t in zip(cell[1:], holes, strict=False)]
-    return failure_error(failure, values)
+    error = failure_error(failure, values)
+    count, *calls = cell[TRAIL:].view(np.int32).tolist()
+    trail = [places[call - 1] for call in calls[:count] if call <= len(places)]
+    return ProgramError(error.message, (*error.backtrace, *filter(None, trail)))

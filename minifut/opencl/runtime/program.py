@@ -37,6 +37,8 @@ class Program:
     constants: Callable[[Run], tuple[Any, ...]] | None = None
     options: Sequence[str] = field(default=())
     """options for the OpenCL compiler"""
+    places: Sequence[str] = ()
+    """where functions of the device are called, for backtraces"""
 
     def load(
         self,
@@ -98,7 +100,7 @@ class Instance:
         self._seen: Seen | None = None
         self._launchers: dict[tuple[int, ...], Launcher] = {}
         values = self._values(parameters)
-        self.run = Run(session, (), values, program.failures)
+        self.run = Run(session, (), values, program.failures, program.places)
         self._install(values)
         self._wanted = dict(parameters)
         if program.constants is not None:

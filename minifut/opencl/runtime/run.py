@@ -33,6 +33,7 @@ class Run:
         kernels: tuple[Launcher | WatchedLauncher, ...],
         parameters: list[int],
         failures: Sequence[Failure],
+        places: Sequence[str] = (),
     ) -> None:
         self.session = session
         self.kernels = kernels
@@ -40,6 +41,7 @@ class Run:
         self.constants: tuple[Any, ...] = ()
         self.depth = 0
         self._failures = failures
+        self._places = places
         self.device: Device = session.device
         self.allocate = session.pool.allocate
         self.copy = session.copy
@@ -100,7 +102,7 @@ class Run:
         """Wait for all commands and raise what a kernel recorded."""
         session = self.session
         if session.failed():
-            error = device_error(self._failures, session.cell)
+            error = device_error(self._failures, session.cell, self._places)
             session.clear_failure()
             raise error
 

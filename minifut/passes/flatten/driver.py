@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from minifut.ir.builder import Builder
+from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Exp, Function, Param, Program, Stm
 from minifut.ir.kernels import GRID, THREAD, Level
 from minifut.ir.node import replace
@@ -80,7 +81,11 @@ def flatten(
     """The program with segmented operations in place of the host's SOACs."""
     flattener = _Flattener(names, scope_of(program), VersionNames(versions), trace)
     constants = flattener.statements(program.constants)
-    functions = tuple(flattener.function(function) for function in program.functions)
+    inner = called_in_threads(program)
+    functions = tuple(
+        function if function.name in inner else flattener.function(function)
+        for function in program.functions
+    )
     return replace(program, constants=constants, functions=functions)
 
 
