@@ -100,7 +100,7 @@ PROGRAMS = {
         "A sum whose elements are checked",
         "i64",
         "-- input { [1i64,2i64,3i64] [0i64,2i64] } output { 4i64 }\n"
-        '-- input { [1i64,2i64,3i64] [0i64,7i64] } error: out of bounds\n',
+        "-- input { [1i64,2i64,3i64] [0i64,7i64] } error: out of bounds\n",
         "entry main (xs: []i64) (is: []i64) = i64.sum (map (\\i -> xs[i]) is)",
     ),
     "histogram": unary(

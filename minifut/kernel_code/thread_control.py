@@ -208,7 +208,9 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
 
 def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     places = _start(k, exp)
-    floats = any(isinstance(p, kc.Variable) and p.type.scalar.is_float for p in places)
+    floats = any(
+        isinstance(p, kc.Variable | Tile) and p.type.scalar.is_float for p in places
+    )
 
     carried = [
         (bound, place)
@@ -226,7 +228,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
         else:
             forget_after(k, body)
 
-    with k.reassociate("reduction" in stm.attributes and floats):
+    reduces = "reduction" in stm.attributes or any(isinstance(p, Tile) for p in places)
+    with k.reassociate(reduces and floats):
         outside = k.statements
         if isinstance(exp.form, core.ForLoop):
             form = exp.form
