@@ -112,6 +112,8 @@ class WorkerBuilder(KernelBuilder):
     `registers`: the index of copies for each index of a register nest. `in_reduction`:
     in a loop that carries tiles, where floats may be contracted. `sizes`: the names
     bound to sizes, in indices and constants, as far as panels must know them.
+    `numbers`: the tiles that never hold a NaN. `loaded`: a thread's own tiles of arrays
+    whose elements its nests read.
     """
 
     def __init__(
@@ -125,6 +127,8 @@ class WorkerBuilder(KernelBuilder):
         self.lanes = 0
         self.in_reduction = False
         self.sizes: dict[Name, Size] = {}
+        self.numbers: set[Name] = set()
+        self.loaded: dict[Name, Tile] = {}
         self.registers: dict[Name, Name] = {}
         self.point: tuple[Size, ...] = ()
         self.tiles: frozenset[Name] = frozenset()

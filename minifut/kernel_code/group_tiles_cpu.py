@@ -19,13 +19,16 @@ from minifut.kernel_code import thread_code
 from minifut.kernel_code import thread_control as control
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes_cpu import NotInLanes
+from minifut.kernel_code.least_and_greatest import running_extremes
 from minifut.kernel_code.lower_kernel import NotInKernel
 from minifut.kernel_code.register_tiles import Tile
 from minifut.kernel_code.register_tiles_cpu import (
     Held,
+    held_tile,
     innermost,
     load_held,
     load_tile,
+    read_in_nests,
     store_held,
     threads_inside,
     tile_for,
@@ -52,6 +55,8 @@ def lower_tiled_threads(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None
         for bound in stm.pattern
     ]
     k.wanted = wanted_tiles(exp, k.tiles)
+    starts = {name: held.initial for name, held in k.held.items() if held.index}
+    k.numbers |= running_extremes(exp, starts)
     widest = {k.resolve(size) for size in innermost(exp)}
     versions: list[tuple[int, kc.Block]] = []
     for lanes in widths(exp):
@@ -105,6 +110,12 @@ def _threads(
         k.point = at
         for name, index in zip(exp.space.indices, at, strict=True):
             k.bind(name, k.size_value(index))
+        k.loaded = {}
+        for array in read_in_nests(exp, set(k.held)):
+            source = k.held[array]
+            tile = held_tile(k, source)
+            load_held(k, tile, source, at, first=False)
+            k.loaded[array] = tile
         k.statements_of(exp.body.statements)
         for output, result in zip(outputs, exp.body.result, strict=True):
             assert isinstance(result, kernels.Returns)
@@ -122,6 +133,13 @@ def _threads(
 def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     """A register of a tile, a whole tile, or an element in panels."""
     bound = stm.pattern[0]
+    loaded = k.loaded.get(exp.array)
+    if loaded is not None:
+        own = [k.registers[n] for n in exp.slice[len(k.point) :] if n in k.registers]
+        if len(own) != len(loaded.counts):
+            raise NotInKernel("a part of a register tile")
+        k.bind(bound.name, loaded.at(tuple(own)))
+        return
     held = k.held.get(exp.array)
     if held is not None:
         tile = tile_for(k, bound)

@@ -39,7 +39,7 @@ class Chain:
 
 def chains(body: KernelBody) -> list[Chain]:
     """Those of the body of a group."""
-    found = []
+    found: list[Chain] = []
     made = {p.name: (s, at) for s in walk(body) if isinstance(s, Stm)
             for at, p in enumerate(s.pattern)}  # fmt: skip
     for position, result in enumerate(body.result):
@@ -49,7 +49,8 @@ def chains(body: KernelBody) -> list[Chain]:
         chain = Chain(position, blocks)
         tiles = [r.tile for r in body.result if isinstance(r, kernels.RegTileReturns)]
         good = tiles.count(result.tile) == 1 and _follow(chain, result.tile, made)
-        if good and _only_own(chain, body):
+        others = {name for other in found for name in other.names}
+        if good and _only_own(chain, body) and not chain.names & others:
             found.append(chain)
     return found
 
@@ -62,7 +63,10 @@ def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool
     chain.names.add(name)
     match stm.exp:
         case SegMap(level, space, body, _) if level == THREAD:
-            return space.sizes == chain.blocks and isinstance(body.result[at], Returns)
+            good = space.sizes == chain.blocks and isinstance(body.result[at], Returns)
+            if good:
+                _extend(chain, stm, at, made)
+            return good
         case core.Loop() as loop:
             parameter = loop.parameters[at].name
             chain.names.add(parameter)
@@ -75,6 +79,27 @@ def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool
                 _delay(chain, start, made)
             return good
     return False
+
+
+def _extend(chain: Chain, stm: Stm, at: int, made: dict[Name, tuple[Stm, int]]) -> None:
+    """Add the tiles from which threads make these, element by element: one array can
+    have the same place, for each thread reads its own tile before it writes it."""
+    exp = stm.exp
+    assert isinstance(exp, SegMap)
+    rank = len(exp.space.indices)
+    for read in walk(exp.body):
+        if not isinstance(read, core.Index) or read.slice[:rank] != exp.space.indices:
+            continue
+        if len(read.slice) == rank or read.array not in made:
+            continue
+        source, position = made[read.array]
+        if source.pattern[position].type != stm.pattern[at].type:
+            continue
+        other = Chain(chain.result, chain.blocks)
+        if _follow(other, read.array, made):
+            chain.names |= other.names
+            chain.delayed.update(other.delayed)
+            return
 
 
 def _is_made_by_threads(name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool:
@@ -110,7 +135,7 @@ def _only_own(chain: Chain, body: KernelBody) -> bool:
                     if (
                         isinstance(read, core.Index)
                         and read.array in allowed
-                        and read.slice == space.indices
+                        and read.slice[: len(space.indices)] == space.indices
                     ):
                         allowed[read.array] += 1
             case kernels.RegTileReturns(_, tile) if tile in allowed:

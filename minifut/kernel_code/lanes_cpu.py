@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.scalar_opencl import spelling
-from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.sizes import ONE, ZERO, Extreme, Size
 from minifut.ir.types import I64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
@@ -45,6 +45,7 @@ class Lanes:
         self.lane = k.names.fresh("lane")
         k.declared.add(self.lane)
         self.registers = registers
+        self.numbers: set[core.Atom] = set()
 
     def statements(self, statements: tuple[Stm, ...]) -> None:
         """Lower statements in order."""
@@ -104,7 +105,31 @@ class Lanes:
             for lane in range(self.lanes)
         ]
         type_ = kc.VectorType(array.memory.element, self.lanes)
-        return kc.Vector(tuple(each), type_)
+        if not steady(place, self.lane):
+            return kc.Vector(tuple(each), type_)
+        # Clamped indices are side by side except at the edge.
+        found = self.k.declare("elements", type_=type_)
+        end = self.in_lane(place, self.lanes - 1)
+        spread = self.k.size_value(end - first)
+        with self.k.branch(spread.equals(self.lanes - 1)):
+            self.k.assign(found, self.k.load(array.memory, first, self.lanes))
+        with self.k.otherwise():
+            self.k.assign(found, kc.Vector(tuple(each), type_))
+        return found
+
+
+def steady(size: Size, lane: Name) -> bool:
+    """Whether a size grows by nothing or one from each lane to the next."""
+    varying = [(m, c) for m, c in size.terms if lane in Size(((m, c),)).names()]
+    if not varying:
+        return True
+    (monomial, coefficient), *others = varying
+    if others or coefficient != 1 or len(monomial) != 1:
+        return False
+    match monomial[0]:
+        case Extreme(operands, _):
+            return all(steady(operand, lane) for operand in operands)
+    return monomial[0] == lane
 
 
 def liftable(type_: ScalarType) -> bool:
@@ -146,8 +171,20 @@ def _scalar_op(within: Lanes, stm: Stm, exp: core.ScalarOp) -> None:
     if spelling(op).vector is None or not all(map(liftable, types)):
         raise NotInLanes(op.name)
     vectors = tuple(within.vector(operand) for operand in operands)
+    if op.name in ("min", "max") and op.result.is_float:
+        for number, other in ((0, 1), (1, 0)):
+            if exp.operands[number] in within.numbers:
+                extreme = _extreme(op.name, vectors[number], vectors[other])
+                within.define(stm.pattern[0], extreme)
+                return
     type_ = kc.VectorType(op.result, within.lanes)
     within.define(stm.pattern[0], kc.Operation(op, vectors, type_))
+
+
+def _extreme(name: str, number: kc.Expression, other: kc.Expression) -> kc.Expression:
+    """The minimum or maximum, of which one operand is not a NaN."""
+    better = other < number if name == "min" else other > number
+    return kc.Select(better, other, number, number.type)
 
 
 def _as_size(exp: kc.Expression) -> Size | None:
@@ -162,14 +199,18 @@ def _as_size(exp: kc.Expression) -> Size | None:
 
 
 def _index(within: Lanes, stm: Stm, exp: core.Index) -> None:
-    value = within.k.atom(exp.array)
     bound = stm.pattern[0]
+    loaded = within.k.loaded.get(exp.array)
+    value = within.k.atom(exp.array) if loaded is None else loaded
     if isinstance(value, Tile):
-        names = [within.registers.get(part) for part in exp.slice
+        own = exp.slice[len(within.k.point) if loaded is not None else 0 :]
+        names = [within.registers.get(part) for part in own
                  if isinstance(part, Name)]  # fmt: skip
         if None in names or len(names) != len(value.counts):
             raise NotInLanes("a part of a register tile")
         within.k.bind(bound.name, value.at(tuple(n for n in names if n)))
+        if exp.array in within.k.numbers:
+            within.numbers.add(bound.name)
         return
     if not isinstance(value, Array) or not isinstance(bound.type, ScalarType):
         raise NotInLanes("an array")

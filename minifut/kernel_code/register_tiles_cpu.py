@@ -139,6 +139,24 @@ def tile_for(k: WorkerBuilder, bound: Param) -> Tile:
     )
 
 
+def held_tile(k: WorkerBuilder, held: Held) -> Tile:
+    """Registers for the tile of a thread."""
+    *outer, last = held.registers
+    counts = (*outer, last // k.lanes if k.lanes > 1 else last)
+    type_ = kc.VectorType(held.view.memory.element, k.lanes)
+    return new_tile(k, type_, counts, held.view.memory.name.base)
+
+
+def read_in_nests(exp: SegMap, arrays: set[Name]) -> list[Name]:
+    """Those of the arrays of a group whose elements the nests of a thread read."""
+    found: dict[Name, None] = {}
+    for node in walk(exp.body):
+        is_read = isinstance(node, core.Index) and node.array in arrays
+        if is_read and len(node.slice) > len(exp.space.indices):
+            found[node.array] = None
+    return list(found)
+
+
 # --- memory ---------------------------------------------------------------------------
 
 
