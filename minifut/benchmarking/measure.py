@@ -176,6 +176,7 @@ def measure_together(
     *,
     slow: float = 3.0,
     abandon: float | None = None,
+    patience: float = 0.0,
     warm: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -184,7 +185,8 @@ def measure_together(
 
     Who is `slow` times slower than the best takes no more turns; the others have the
     same number of runs, so that the fastest ones of each can be compared.
-    With `abandon`, a run is cut off at so many times the best run of all. Errors of a
+    With `abandon`, a run is cut off at so many times the best run of all, but not
+    before `patience` seconds: nothing is gained by cutting off short runs. Errors of a
     program are noted in its candidate and the others go on.
     """
     started = time.perf_counter()
@@ -193,7 +195,8 @@ def measure_together(
         if not warm:
             _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
         if not candidate.is_over:
-            seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
+            allowed = _allowed(candidates, abandon, patience)
+            seconds = _turn(candidate, allowed, deadline)
             _count(candidate, seconds, progress)
     while True:
         best = min((c.best for c in candidates), default=math.inf)
@@ -201,7 +204,8 @@ def measure_together(
         if all(_enough(c, plan) for c in left):
             return
         for candidate in left:
-            seconds = _turn(candidate, _allowed(candidates, abandon), deadline)
+            allowed = _allowed(candidates, abandon, patience)
+            seconds = _turn(candidate, allowed, deadline)
             _count(candidate, seconds, progress)
 
 

@@ -31,11 +31,14 @@ class Seen:
     comparisons: list[Comparison] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
     """kernels by number"""
+    uses: set[str] = field(default_factory=set)
+    """parameters that these kernels are built with"""
 
     def clear(self) -> None:
         """As if nothing had run yet."""
         self.comparisons.clear()
         self.launches.clear()
+        self.uses.clear()
 
 
 class WatchedThreshold(int):
@@ -52,18 +55,25 @@ class WatchedThreshold(int):
 class WatchedLauncher:
     """A launcher that notes that its kernel is started."""
 
-    def __init__(self, launcher: Launcher, number: int, launches: list[int]) -> None:
+    def __init__(
+        self, launcher: Launcher, number: int, uses: Sequence[str], seen: Seen
+    ) -> None:
         self._launcher = launcher
         self._number = number
-        self._launches = launches
+        self._uses = uses
+        self._seen = seen
 
     def __call__(self, *arguments: Any) -> None:
-        self._launches.append(self._number)
+        self._note()
         self._launcher(*arguments)
 
     def sized(self, *arguments: Any) -> None:
-        self._launches.append(self._number)
+        self._note()
         self._launcher.sized(*arguments)
+
+    def _note(self) -> None:
+        self._seen.launches.append(self._number)
+        self._seen.uses.update(self._uses)
 
 
 def watched_values(
@@ -80,10 +90,15 @@ def watched_values(
 
 
 def watched_launchers(
-    launchers: Sequence[Launcher], seen: Seen
+    table: Sequence[Parameter], launchers: Sequence[Launcher], seen: Seen
 ) -> tuple[WatchedLauncher, ...]:
-    """The launchers, each noting its starts."""
+    """The launchers, each noting its starts and what its kernel is built with."""
     return tuple(
-        WatchedLauncher(launcher, number, seen.launches)
+        WatchedLauncher(
+            launcher,
+            number,
+            [table[index].name for _, index in launcher.kernel.macros],
+            seen,
+        )
         for number, launcher in enumerate(launchers)
     )
