@@ -104,7 +104,7 @@ def run_one(path: Path, options: argparse.Namespace) -> int:
                 print(f"{DISAGREES}\t{where} {run.version.name}: {run.complaint}")
                 return 1
             count += 1
-    except (CompileError, UsageError) as error:
+    except (CompileError, UsageError, MemoryError) as error:
         print(f"{REFUSED}\t{str(error).splitlines()[0]}")
         return 0
     print(f"{AGREES}\t{count}" if count else f"{NO_DATA}\t0")

@@ -3,7 +3,7 @@
 Each entry point is run on the data sets of the program's test blocks, once for every
 version (thresholds 0 and never, at most `MOST` combinations of an entry point), in each
 schedule; the expected results come from the interpreter, or the sequential kernel where
-that takes too long.
+that takes too long. A version that needs more memory than the device has says nothing.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def _runs(loaded: Loaded, data: DataSet, schedule: str, most: int) -> Iterator[R
         try:
             given = data.arguments(loaded.program)
             complaint = judge_values(entry.call(given), expected)
+        except MemoryError:
+            continue
         except MinifutError as error:
             complaint = str(error)
         yield Run(data, schedule, version, complaint)
