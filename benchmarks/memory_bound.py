@@ -59,6 +59,18 @@ def cases(exponent: int) -> list[Case]:
     rows = "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss"
     columns = "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) (transpose xss)"
     ints = rng.integers(-99, 99, n).astype(np.int32)
+    few_keys = rng.integers(0, 256, n).astype(np.int32)
+    keys = rng.integers(0, n >> 4, n).astype(np.int32)
+    histogram = """
+entry main (k: i64) (is: []i32) : []i32 =
+  hist (+) 0 k (map i64.i32 is) (map (const 1) is)
+"""
+    argmax = """
+def larger (a: (i64, f32)) (b: (i64, f32)): (i64, f32) =
+  if a.1 > b.1 then a else if b.1 > a.1 then b else if a.0 < b.0 then a else b
+entry main (xs: []f32): i64 =
+  (reduce_comm larger (i64.highest, f32.lowest) (zip (indices xs) xs)).0
+"""
     segment_sum = """
 def redop (x: (i32, i32, i32, i32)) (y: (i32, i32, i32, i32)) : (i32, i32, i32, i32) =
   (i32.max x.0 (i32.max y.0 (x.2 + y.1)), i32.max x.1 (x.3 + y.1),
@@ -100,6 +112,13 @@ entry main (xs: []i32) : i32 =
         Case("scan rows", "entry main [n][m] (xss: [n][m]f32) = map (scan (+) 0) xss",
              (square,), 2 * square.nbytes, 0.6, lambda x: np.cumsum(x, 1)),
         Case("maximum segment sum", segment_sum, (ints,), flat, 0.0, None),
+        Case("argmax", argmax, (x,), flat, 0.5, np.argmax),
+        Case(f"transpose [{side}][{side}]", "entry main [n][m] (xss: [n][m]f32) = "
+             "transpose xss", (square,), 2 * square.nbytes, 0.45, np.transpose),
+        Case("histogram, 256 bins", histogram, (256, few_keys), flat, 0.45,
+             lambda k, x: np.bincount(x, minlength=k)),
+        Case(f"histogram, {n >> 4} bins", histogram, (n >> 4, keys), flat, 0.0,
+             lambda k, x: np.bincount(x, minlength=k)),
     ]  # fmt: skip
 
 

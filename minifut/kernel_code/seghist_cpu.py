@@ -5,8 +5,9 @@
     else                       a segment is one work-item's job, straight into results
 
 Where the bins are so few that elements close together often hit the same one, a chunk
-has several copies, and its elements go to them in turn: else each update would wait for
-the store before. Which of the two it is, the host decides by the sizes when it runs.
+has several copies, each for a part of its elements, and the parts take turns: else each
+update would wait for the store before. Which of the two it is, the host decides by the
+sizes when it runs.
 
 Bins that do not fit the caches may be taken in several *passes* over the elements, each
 for a range of bins that does; how many is a parameter. Source: slides "Locality of
@@ -19,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegHist
@@ -27,6 +29,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, produc
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.histograms import (
     Bins,
+    Point,
     Range,
     absorb,
     all_bins,
@@ -46,7 +49,7 @@ SMALLEST_CHUNK = 4096
 ELEMENTS_PER_CELL = 4
 """elements for each cell of a private copy that make it worth while"""
 TURNS = 4
-"""copies of a chunk, to which elements go in turn"""
+"""copies of a chunk, whose parts take turns"""
 CELLS_IN_TURN = 2048
 """so many cells at most are copied for each turn"""
 GROUPS_PER_CORE = 16
@@ -163,22 +166,24 @@ def _in_copies(
     innermost = operation.space.indices[-1]
 
     rows = [k.as_size(number * count + turn, "copy") for turn in range(TURNS)]
-
     with _passes(k, copies) as ranges:
-
-        def element(i: kc.Expression, turn: int) -> None:
-            k.bind_index(innermost, i)
-            _update(k, operation, copies, (rows[turn], *at), ranges)
-
         rest = k.declare("rest", first)
         if is_light(operation.body):
-            whole = last - (last - first) % TURNS
-            k.assign(rest, kc.Select(count > 1, whole, first, kc.LONG))
-            with k.loop("i", rest, first, TURNS) as i:
-                for turn in range(TURNS):
-                    element(k.named(i + turn, "i"), turn)
+            part = k.declare("part", (last - first) // TURNS)
+            k.assign(part, kc.Select(count > 1, part, kc.Literal(0, kc.LONG), kc.LONG))
+            with k.loop("i", part) as i:
+                found = []
+                for turn, row in enumerate(rows):
+                    k.bind_index(innermost, first + part * turn + i)
+                    of_row = [
+                        (p, (row, *at)) for p in points(k, operation, copies, ranges)
+                    ]
+                    found += of_row
+                _absorb_together(k, found)
+            k.assign(rest, first + part * TURNS)
         with k.loop("i", last, rest) as i:
-            element(i, 0)
+            k.bind(innermost, i)
+            _update(k, operation, copies, (rows[0], *at), ranges)
     host.launch(k, segments * chunks, 1, fresh=True)
 
 
@@ -207,9 +212,30 @@ def _update(
     that are taken (by default all)."""
     for point in points(k, operation, bins, ranges):
         with k.branch(point.inside):
-            where = (*at, *[k.as_size(index, "bin") for index in point.at])
-            places = [array.row(where) for array in point.bins.arrays]
-            absorb(k, point.bins.operator, places, point.values)
+            _absorb_point(k, point, at)
+
+
+Placed: TypeAlias = tuple[Point, tuple[Size, ...]]
+"""a point, and the segment and copy that it goes to"""
+
+
+def _absorb_together(k: KernelBuilder, placed: list[Placed]) -> None:
+    """Points that go to different copies: almost always all are inside, which is one
+    jump to foresee."""
+    tests = [point.inside for point, _ in placed]
+    with k.branch(reduce(lambda a, b: kc.Binary("&", a, b, kc.TRUTH), tests)):
+        for point, at in placed:
+            _absorb_point(k, point, at)
+    with k.otherwise():
+        for point, at in placed:
+            with k.branch(point.inside):
+                _absorb_point(k, point, at)
+
+
+def _absorb_point(k: KernelBuilder, point: Point, at: tuple[Size, ...]) -> None:
+    where = (*at, *[k.as_size(index, "bin") for index in point.at])
+    places = [array.row(where) for array in point.bins.arrays]
+    absorb(k, point.bins.operator, places, point.values)
 
 
 def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None:

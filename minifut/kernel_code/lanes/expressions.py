@@ -171,8 +171,11 @@ class Lanes:
             return self.extreme(name, *wide)
         if spelling(operator).vector is not None and operator.result != BOOL:
             return kc.Operation(operator, tuple(wide), self.wide(operator.result))
-        if operator.result == BOOL:
-            raise NotLifted(f"{operator} gives truth values lane by lane")
+        halved = self.by_power_of_two(operator, wide[0], operands[-1])
+        if halved is not None:
+            return halved
+        if operator.result == BOOL or self.loops:
+            raise NotLifted(f"{operator} is done lane by lane")
         result = kc.VectorType(operator.result)
         return self.each(
             lambda n: kc.Operation(
@@ -180,6 +183,24 @@ class Lanes:
             ),
             operator.result,
         )
+
+    def by_power_of_two(
+        self, operator: Operator, left: kc.Expression, right: kc.Expression
+    ) -> kc.Expression | None:
+        """A quotient or rest that rounds down, by a constant power of two."""
+        if not isinstance(right, kc.Literal) or not operator.type.is_integer:
+            return None
+        number = int(right.value)
+        rounds_down = operator.name in ("div", "mod") or operator.type.kind == "uint"
+        if number <= 0 or number & (number - 1) or not rounds_down:
+            return None
+        if operator.name in ("div", "quot"):
+            places = kc.Literal(number.bit_length() - 1, right.type)
+            return kc.Binary(">>", left, self.spread(places), left.type)
+        if operator.name in ("mod", "rem"):
+            ones = self.spread(kc.Literal(number - 1, right.type))
+            return kc.Binary("&", left, ones, left.type)
+        return None
 
     def extreme(
         self, name: str, left: kc.Expression, right: kc.Expression
@@ -210,6 +231,8 @@ class Lanes:
             return self.choose(finite, taken, kc.Literal(0, kc.VectorType(target)))
         if spelling(operator).vector is not None:
             return kc.Operation(operator, (operand,), self.wide(target))
+        if self.loops:
+            raise NotLifted(f"{operator} is done lane by lane")
         result = kc.VectorType(target)
         return self.each(
             lambda n: kc.Operation(operator, (self.lane(operand, n),), result), target

@@ -18,7 +18,7 @@ from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import free_names, map_children
 from minifut.names import Name, NameSource
-from minifut.passes.fusion.horizontal import fuse_neighbours
+from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
 from minifut.passes.fusion.pull_views import pull_views
 from minifut.passes.fusion.site import Fusing
 from minifut.passes.fusion.vertical import rule_for
@@ -69,6 +69,7 @@ class _Fuser:
         self.uses: dict[Name, set[int]] = defaultdict(set)
         self.updates: dict[Name, set[int]] = defaultdict(set)
         self.maker: dict[Name, int] = {}
+        self.full: set[int] = set()
         whole = tuple([map_children(s, self.inside) for s in statements])
         self.slots.extend(whole)
         self.worthwhile = sum(map(self.is_candidate, range(len(whole)))) > 1
@@ -172,9 +173,13 @@ class _Fuser:
         if not isinstance(second.exp, Screma) or has_soac(second.exp.function):
             return False
         readers = {at for array in second.exp.arrays for at in self.uses[array]}
-        for at in sorted(readers):
+        for at in sorted(readers - self.full):
             first = self.slots[at] if at < slot else None
             if first is None or not self.is_candidate(at):
+                continue
+            if len(first.pattern) + len(second.pattern) > MOST_RESULTS:
+                # Looked at once, so that many neighbours take no quadratic time.
+                self.full.add(at)
                 continue
             if not isinstance(first.exp, Screma) or has_soac(first.exp.function):
                 continue
