@@ -66,7 +66,7 @@ class _Tiler:
     scope: Scope
     trace: Trace
     name: str = "main"
-    taken: set[str] = field(default_factory=set)
+    taken: dict[str, int] = field(default_factory=dict)
     definitions: dict[Name, Stm] = field(default_factory=dict)
 
     def function(self, function: Function) -> Function:
@@ -165,7 +165,9 @@ class _Tiler:
         assert isinstance(kernel, SegMap)
         if kernel.level != GRID or not redomaps_of(kernel):
             return None
-        nest = self.nest_name(kernel)
+        stem = self.stem_of(kernel)
+        alike = self.taken.get(stem, 0)
+        nest = f"{stem}_{alike + 1}" if alike else stem
         inner = rename(self.with_sequences(statement), self.names)
         results = tuple(p.name for p in inner.pattern)
         start = Body((marked(inner, Mark(nest)),), results)
@@ -174,7 +176,7 @@ class _Tiler:
         target = next((s for s in known.statements if mark_of(s, TILE)), None)
         if target is None:
             return None
-        self.taken.add(nest)
+        self.taken[stem] = alike + 1
         tiled = self.derived(known, BLOCK_AND_REGISTER)
         made = divide(tiled, *self.worth(target))
         guards, both = tiled_guard(self.names, self.scope, nest, made)
@@ -228,7 +230,7 @@ class _Tiler:
         """The steps of all points, and whether all that is read is read again."""
         kernel, mark = target.exp, mark_of(target, TILE)
         assert isinstance(kernel, SegMap) and mark is not None
-        iotas = iotas_of(kernel, self.definitions.values())
+        iotas = iotas_of(kernel, ())
         operands = operands_of(kernel, Variance(kernel), self.scope, iotas)
         tiled = frozenset(mark.dimensions)
         shares = not any(tiled <= operand.dimensions for operand in operands)
@@ -253,16 +255,11 @@ class _Tiler:
         body = replace(kernel.body, statements=(*found, *kernel.body.statements))
         return replace(statement, exp=replace(kernel, body=body))
 
-    def nest_name(self, kernel: SegMap) -> str:
+    def stem_of(self, kernel: SegMap) -> str:
         """Stable and readable: the function, then what the nest consists of."""
         maps = ["map"] * len(kernel.space.sizes)
         redomaps = ["redomap"] * min(len(redomaps_of(kernel)), MOST_REDOMAPS)
-        stem = name = ".".join((self.name, "_".join((*maps, *redomaps))))
-        ordinal = 1
-        while name in self.taken:
-            ordinal += 1
-            name = f"{stem}_{ordinal}"
-        return name
+        return ".".join((self.name, "_".join((*maps, *redomaps))))
 
 
 @dataclass(frozen=True, slots=True)
