@@ -11,17 +11,19 @@ for (i = 0; i < rows; i++) {
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.ir.core import DimSlice, Param, Stm
+from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.collective_parts import Stretch, clamped, stretches
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.tile_layouts import PanelArray
+from minifut.kernel_code.turned_panels_cpu import fill_turned, may_turn
 
 if TYPE_CHECKING:
     from minifut.kernel_code.group_cpu import WorkerBuilder
@@ -31,23 +33,33 @@ LARGEST_VECTOR = 64
 """bytes"""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """What is copied of one dimension: `length` positions from `start`; None: one."""
-
-    start: Size
-    length: Size | None
-    step: Size
-    total: Size
-    panel: Size | None = None
-    """the width of the panels that it is cut into"""
-
-
-def cut_panels(parts: list[Stretch], made: PanelArray) -> None:
+def cut_panels(parts: list[Stretch], made: PanelArray) -> list[Stretch]:
     """Mark the stretch of the dimension that lies in panels."""
     kept = [i for i, part in enumerate(parts) if part.length is not None]
     at = kept[made.dimension]
-    parts[at] = replace(parts[at], panel=made.width)
+    return [*parts[:at], replace(parts[at], panel=made.width), *parts[at + 1 :]]
+
+
+def dense_dimension(source: Array, parts: list[Stretch]) -> int:
+    """The dimension of the copy whose elements lie side by side in the source; the last
+    one if there is none."""
+    steps = [
+        part.step * stride
+        for part, stride in zip(parts, source.strides, strict=True)
+        if part.length is not None
+    ]
+    return steps.index(ONE) if ONE in steps else len(steps) - 1
+
+
+def fill_in_order(
+    k: KernelBuilder, made: Array, source: Array, parts: list[Stretch], inner: int
+) -> None:
+    """Copy with dimension `inner` of the copy innermost."""
+    kept = [i for i, part in enumerate(parts) if part.length is not None]
+    order = [i for i in range(len(parts)) if i != kept[inner]] + [kept[inner]]
+    own = [i for i in range(len(kept)) if i != inner] + [inner]
+    turned, target = source.rearrange(tuple(order)), made.rearrange(tuple(own))
+    fill_from(k, target, turned, [parts[i] for i in order], (), ())
 
 
 def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
@@ -62,13 +74,16 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
             k.assign(value, k.read(source, where))
         k.bind(bound.name, value)
         return
-    made = k.copy_array(bound)
-    target = made
-    if isinstance(made, PanelArray):
-        target = made.opened
-        cut_panels(parts, made)
+    inner = dense_dimension(source, parts)
+    made = k.copy_array(bound, inner)
+    target = made.opened if isinstance(made, PanelArray) else made
     with k.branch(has_elements):
-        fill_from(k, target, source, parts, (), ())
+        if isinstance(made, PanelArray) and may_turn(made, inner):
+            fill_turned(k, made, source, parts)
+        elif isinstance(made, PanelArray):
+            fill_from(k, target, source, cut_panels(parts, made), (), ())
+        else:
+            fill_in_order(k, made, source, parts, inner)
     with k.otherwise():
         nought = zero(made.memory.element)
         k.each(target.shape, lambda at: k.write(target, at, nought))
@@ -96,22 +111,6 @@ def zero(type_: ScalarType) -> kc.Literal:
     return kc.Literal(value, kc.VectorType(type_))
 
 
-def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
-    """The part of each dimension."""
-    found = []
-    for dimension, total in enumerate(source.shape):
-        if dimension >= len(exp.slice):
-            found.append(Stretch(ZERO, total, ONE, total))
-            continue
-        part = exp.slice[dimension]
-        if isinstance(part, DimSlice):
-            start, step = k.index(part.start), k.index(part.stride)
-            found.append(Stretch(start, k.resolve(part.length), step, total))
-        else:
-            found.append(Stretch(k.index(part), None, ONE, total))
-    return found
-
-
 def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:
     """Whether an array has elements."""
     test: kc.Expression = kc.Literal(True, kc.TRUTH)
@@ -119,16 +118,6 @@ def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:
         if size.as_constant is None or size.as_constant == 0:
             test = kc.Binary("&&", test, k.size_value(size) > 0, kc.TRUTH)
     return test
-
-
-def clamped(k: KernelBuilder, part: Stretch, position: Size) -> Size:
-    """The position in the array that stands for one which may lie beyond it."""
-    if position == ZERO:
-        return position
-    last = k.size_value(part.total - 1)
-    least = kc.Literal(0, kc.LONG)
-    inside = kc.Call("clamp", (k.size_value(position), least, last), kc.LONG)
-    return k.as_size(k.named(inside, "at"))
 
 
 def fill_from(

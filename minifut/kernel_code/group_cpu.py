@@ -164,17 +164,21 @@ class WorkerBuilder(KernelBuilder):
         self.local_bytes = self.local_bytes + count * unit
         return whole(self.local_memory(element, count, base), shape)
 
-    def copy_array(self, bound: Param) -> Array:
-        """Memory for a collective copy, in the layout that suits its readers."""
+    def copy_array(self, bound: Param, inner: int) -> Array:
+        """Memory for a collective copy, in the layout that suits its readers; of rows
+        the elements of dimension `inner` lie side by side."""
         layout = self.layouts.get(bound.name)
         assert isinstance(bound.type, ArrayType)
         if layout is None or len(bound.type.shape) < 2:
             return self.fresh(bound)
         shape, element = self.shape(bound.type), bound.type.element
         if layout.dimension is None or layout.width is None:
-            padded = (*shape[:-1], shape[-1] + PADDING)
+            order = [i for i in range(len(shape)) if i != inner] + [inner]
+            turned = tuple(shape[i] for i in order)
+            padded = (*turned[:-1], turned[-1] + PADDING)
             rows = self.new_array(element, padded, bound.name.base)
-            return Array(rows.memory, shape, rows.offset, rows.strides)
+            made = Array(rows.memory, turned, rows.offset, rows.strides)
+            return made.rearrange(tuple(order.index(i) for i in range(len(shape))))
         width = self.resolve(layout.width)
         plain = PanelArray(
             kc.Memory(bound.name, element),

@@ -47,7 +47,7 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
 
     def squares(streaming: bool) -> None:
         with k.loop("i", i1, i0, width) as i, k.loop("j", j1, j0, width) as j:
-            _square(k, plane, outer, i, j, width, streaming)
+            turn_square(k, plane, outer, i, j, width, streaming)
 
     if plane.target.memory.element in STREAMABLE:
         with k.branch(_may_stream(k, plane, width)):
@@ -72,7 +72,7 @@ def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
     return wanted
 
 
-def _square(
+def turn_square(
     k: KernelBuilder,
     plane: Plane,
     outer: Sequence[kc.Expression],

@@ -1,0 +1,50 @@
+"""The parts of a `CollectiveCopy`: what is copied of each dimension of the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.ir.core import DimSlice
+from minifut.ir.kernels import CollectiveCopy
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lower_kernel import KernelBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What is copied of one dimension: `length` positions from `start`; None: one."""
+
+    start: Size
+    length: Size | None
+    step: Size
+    total: Size
+    panel: Size | None = None
+    """the width of the panels that it is cut into"""
+
+
+def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:
+    """The part of each dimension."""
+    found = []
+    for dimension, total in enumerate(source.shape):
+        if dimension >= len(exp.slice):
+            found.append(Stretch(ZERO, total, ONE, total))
+            continue
+        part = exp.slice[dimension]
+        if isinstance(part, DimSlice):
+            start, step = k.index(part.start), k.index(part.stride)
+            found.append(Stretch(start, k.resolve(part.length), step, total))
+        else:
+            found.append(Stretch(k.index(part), None, ONE, total))
+    return found
+
+
+def clamped(k: KernelBuilder, part: Stretch, position: Size) -> Size:
+    """The position in the array that stands for one which may lie beyond it."""
+    if position == ZERO:
+        return position
+    last = k.size_value(part.total - 1)
+    least = kc.Literal(0, kc.LONG)
+    inside = kc.Call("clamp", (k.size_value(position), least, last), kc.LONG)
+    return k.as_size(k.named(inside, "at"))
