@@ -109,6 +109,8 @@ DEFAULT: tuple[Pass, ...] = (
     FLATTEN,
     # rows of rows become one index; what flattening only looked at goes
     SIMPLIFY_KERNELS,
+    # while the reductions in threads are still seen as such
+    TILE,
     # what flattening left inside threads
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
