@@ -57,7 +57,7 @@ def reduce_heavy(
                 state.combine(list(values))
             k.assign(start, first + part * width)
 
-        chosen = by_width(k, lanes)
+        chosen = by_width(k, body, lanes)
     except NotLifted as reason:
         k.emit(kc.Comment(f"element by element: {reason}"))
         return first

@@ -162,7 +162,7 @@ def in_lanes(
         k.emit(kc.For(block, start, rest, kc.Literal(width, kc.LONG), lifted))
 
     try:
-        chosen = by_width(k, blocks)
+        chosen = by_width(k, body, blocks)
     except NotLifted as reason:
         k.emit(kc.Comment(f"point by point: {reason}"))
         return start

@@ -20,7 +20,7 @@ BODIES = {
                     do (if y % 2 == 0 then y / 2 else 3 * y + 1, k + 1)) xs |> unzip""",
     "bounds that differ": """
       def main (xs: []i32) =
-        map (\\x -> loop s = 0i64 for i < i64.i32 (x & 31) do s + i * i64.i32 x) xs""",
+        map (\\x -> loop s = 0 for i < (x & 31) do s + i * x) xs""",
     "loops in loops": """
       def main (xs: []i32) =
         map (\\x -> loop s = 0 for i < (x & 7) do
@@ -45,14 +45,14 @@ BODIES = {
         |> unzip""",
     "reads at data": """
       def main [n] (xs: [n]i32) =
-        map (\\x -> loop at = i64.min (n - 1) (i64.i32 (x & 15)) for _i < 4
-                    do i64.min (n - 1) (i64.i32 (xs[at] & 31))) xs""",
+        map (\\x -> loop at = x & 7 for _i < 4
+                    do if i64.i32 at < n then xs[i64.i32 at] & 31 else 0) xs""",
     "binary search": """
       def main [n] (xs: [n]i32) =
         let ys = map i32.i64 (iota n)
-        in map (\\x -> (loop (l, h) = (0i64, n) while l < h do
+        in map (\\x -> (loop (l, h) = (0, i32.i64 n) while l < h do
                        let m = (l + h) / 2
-                       in if ys[m] < x then (m + 1, h) else (l, m)).0) xs""",
+                       in if ys[i64.i32 m] < x then (m + 1, h) else (l, m)).0) xs""",
     "conversions": """
       def main (xs: []i32) =
         map (\\x -> loop y = f32.i32 x for i < 3 do
@@ -116,10 +116,10 @@ REDUCTIONS = {
         reduce (+) 0 (map (\\x -> (loop (y, k) = (x, 0) while y > 1 && k < 50
           do (if y % 2 == 0 then y / 2 else 3 * y + 1, k + 1)).1) xs)""",
     "order kept": """
-      def compose (a: i64, b: i64) (c: i64, d: i64) = (a * c, b * c + d)
+      def compose (a: i32, b: i32) (c: i32, d: i32) = (a * c, b * c + d)
       def main (xs: []i32) =
-        reduce compose (1, 0) (map (\\x -> (1 + i64.i32 (x & 1),
-          loop s = 0 for i < (x & 3) do s * 3 + i64.i32 (x + i))) xs)""",
+        reduce compose (1, 0) (map (\\x -> (1 + (x & 1),
+          loop s = 0 for i < (x & 3) do s * 3 + x + i)) xs)""",
     "scan of steps": """
       def main (xs: []i32) =
         scan (\\a b -> a * 3 + b * 0 + (b - a * 2)) 0

@@ -96,7 +96,7 @@ class Lanes:
         bits = _register_bits(then.type.scalar)
         if bits != 32:
             mask = kc.Cast(mask, kc.VectorType(INTEGER[bits], self.width))
-        return kc.Call("select", (otherwise, then, mask), then.type)
+        return kc.Select(mask, then, otherwise, then.type)
 
     # --- expressions ------------------------------------------------------------------
 
