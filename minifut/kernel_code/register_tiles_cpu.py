@@ -73,7 +73,7 @@ def widths(exp: SegMap) -> list[int]:
             if not all(map(liftable, types)):
                 return [1]
             most = min(most, *[LARGEST_VECTOR // t.bytes for t in types])
-    return [lanes for lanes in (16, 8, 4, 2) if lanes <= most] + [1]
+    return [lanes for lanes in (16, 8, 4) if lanes <= most] + [1]
 
 
 def innermost(exp: SegMap) -> set[Size]:
