@@ -2,6 +2,7 @@
 
     python benchmarks/compile_time.py FOLDER... [--every N] [--exclude REGEX]
         [--schedule cpu|gpu] [--seconds 8] [--median 0.25] [--mib 1024] [--json FILE]
+        [--moderate [--ratio 3]]
 
 Every `.fut` file of the folders (outside of `lib/` and what is excluded) is compiled in
 a process of its own, forked from one that has loaded the compiler and compiled a first
@@ -10,6 +11,10 @@ table gives the seconds of each stage, of processor time; what does not compile 
 listed with the reason, and does not count. The exit code is 1 if a program needs more
 than `--seconds` or `--mib`, or if the median is above `--median`, where that is asked
 for.
+
+`--moderate` compiles each program a second time with moderate flattening, which makes
+no versions, and gives what versions cost: seconds and code size as multiples of those.
+The exit code is 1 too if the sums over all programs are above `--ratio`.
 
     python benchmarks/compile_time.py --growth
 
@@ -36,10 +41,14 @@ EVERYTHING_FIRST = "entry main (xs: []f32): f32 = reduce (+) 0 (map (\\x -> 2 * 
 Figures = dict[str, float]
 
 
-def compile_stages(text: str, name: str, schedule: str) -> Figures:
-    """The seconds of each stage."""
+def compile_stages(
+    text: str, name: str, schedule: str, moderate: bool = False
+) -> Figures:
+    """The seconds of each stage, and those with moderate flattening."""
     from minifut import compiler
     from minifut.errors import Source
+    from minifut.ir.parser import names_after
+    from minifut.passes.pipelines import MODERATE, run_pipeline
 
     source = Source(name, text)
     marks = [time.process_time()]
@@ -61,6 +70,18 @@ def compile_stages(text: str, name: str, schedule: str) -> Figures:
     }
     figures["seconds"] = marks[-1] - marks[0]
     figures["kilobytes"] = len(module) / 1000
+    if moderate:
+        del lowered
+        mark()
+        with compiler.deep_recursion():
+            lowered = run_pipeline(core, names_after(core), steps=MODERATE)
+        module = compiler.to_host_module(lowered, schedule, "program")
+        mark()
+        front = figures["check"] + figures["elaborate"]
+        figures["moderate seconds"] = front + marks[-1] - marks[-2]
+        figures["moderate kilobytes"] = len(module) / 1000
+        figures["x seconds"] = figures["seconds"] / figures["moderate seconds"]
+        figures["x kilobytes"] = figures["kilobytes"] / figures["moderate kilobytes"]
     return figures
 
 
@@ -108,24 +129,27 @@ def programs(folders: Sequence[str], exclude: str | None, every: int) -> list[Pa
     return wanted[::every]
 
 
-def measure(paths: list[Path], schedule: str, limit: int) -> dict[str, Figures | str]:
+def measure(
+    paths: list[Path], schedule: str, limit: int, moderate: bool
+) -> dict[str, Figures | str]:
     """The figures of each program, printed as they come."""
     results: dict[str, Figures | str] = {}
-    columns = [*STAGES, "seconds", "mib", "kilobytes"]
-    print(" ".join(f"{c:>9s}" for c in columns), " program")
+    columns = dict.fromkeys((*STAGES, "seconds"), 2) | {"mib": 0, "kilobytes": 0}
+    if moderate:
+        columns |= {"x seconds": 2, "x kilobytes": 2}
+    print(" ".join(f"{c:>11s}" for c in columns), " program")
     for path in paths:
         text = path.read_text(errors="replace")
 
         def run(text: str = text, name: str = str(path)) -> Figures:
-            return compile_stages(text, name, schedule)
+            return compile_stages(text, name, schedule, moderate)
 
         figures = in_child(run, limit)
         results[str(path)] = figures
         if isinstance(figures, str):
-            print(f"{'-':>9s}", f" {path}: {figures}", flush=True)
+            print(f"{'-':>11s}", f" {path}: {figures}", flush=True)
         else:
-            shown = [f"{figures[c]:9.2f}" for c in columns[:-2]]
-            shown += [f"{figures[c]:9.0f}" for c in columns[-2:]]
+            shown = [f"{figures[c]:11.{digits}f}" for c, digits in columns.items()]
             print(" ".join(shown), f" {path}", flush=True)
     return results
 
@@ -145,7 +169,24 @@ def judge(results: dict[str, Figures | str], options: argparse.Namespace) -> int
     for name in (*slow, *large):
         print(f"beyond the limits: {name}")
     too_slow = options.median is not None and median > options.median
-    return 1 if slow or large or too_slow else 0
+    too_much = options.moderate and versions_cost(measured) > options.ratio
+    return 1 if slow or large or too_slow or too_much else 0
+
+
+def versions_cost(measured: dict[str, Figures]) -> float:
+    """Prints what versions multiply seconds and code size by; the greater of the
+    two."""
+    ratios = []
+    for what in ("seconds", "kilobytes"):
+        with_versions = sum(f[what] for f in measured.values())
+        ratio = with_versions / sum(f[f"moderate {what}"] for f in measured.values())
+        ratios.append(ratio)
+        each = sorted((f[f"x {what}"], n) for n, f in measured.items())
+        middle = statistics.median(x for x, _ in each)
+        print(f"versions multiply {what} by {ratio:.2f} in all, {middle:.2f} in median")
+        for x, name in each[:-6:-1]:
+            print(f"    {x:6.2f}  {name}")
+    return max(ratios)
 
 
 # --- growth ---------------------------------------------------------------------------
@@ -213,6 +254,8 @@ def main() -> int:
     parser.add_argument("--schedule", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--median", type=float)
+    parser.add_argument("--moderate", action="store_true", help="compare with it")
+    parser.add_argument("--ratio", type=float, default=3.0)
     parser.add_argument("--mib", type=float, default=1024.0)
     parser.add_argument("--limit", type=int, default=120, help="seconds to give up at")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -221,7 +264,7 @@ def main() -> int:
     if options.growth:
         return growth(options.schedule)
     paths = programs(options.folders, options.exclude, options.every)
-    results = measure(paths, options.schedule, options.limit)
+    results = measure(paths, options.schedule, options.limit, options.moderate)
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     return judge(results, options)
