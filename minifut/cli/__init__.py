@@ -17,6 +17,7 @@ SUBCOMMANDS = {
     "check": "Check a program and print its warnings.",
     "test": "Run the test blocks of programs.",
     "bench": "Measure programs on their data sets, and versions against each other.",
+    "autotune": "Find the parameters with which a program runs best.",
     "compile": "Compile a program to a Python module.",
     "dev": "Look inside the compiler: passes, dumps, times.",
     "dataset": "Print random values of given types.",

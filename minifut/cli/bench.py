@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 
-def selection_options(command: Command) -> Command:
+def data_options(command: Command) -> Command:
     """Which data sets to take."""
     options = (
         click.option(
@@ -48,13 +48,6 @@ def selection_options(command: Command) -> Command:
             metavar="TAG",
             multiple=True,
             help="Leave out cases with this tag.",
-        ),
-        click.option(
-            "--ignore-files",
-            "ignored",
-            metavar="REGEX",
-            multiple=True,
-            help="Leave out programs whose path matches.",
         ),
         click.option(
             "--spec-file",
@@ -118,7 +111,14 @@ def selection_options(command: Command) -> Command:
 @click.option(
     "--plot", type=PROGRAM, metavar="FILE.png", help="Draw the versions (matplotlib)."
 )
-@selection_options
+@click.option(
+    "--ignore-files",
+    "ignored",
+    metavar="REGEX",
+    multiple=True,
+    help="Leave out programs whose path matches.",
+)
+@data_options
 @print_parameters_option
 @target_options
 def command(

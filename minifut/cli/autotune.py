@@ -1,0 +1,127 @@
+"""`minifut autotune`: find the parameters with which a program runs best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from minifut.cli.bench import data_options, json_text
+from minifut.cli.options import PROGRAM, target_options, write_whole
+from minifut.errors import UsageError
+
+if TYPE_CHECKING:
+    from minifut.compiler import Options
+    from minifut.tuning.autotune import Autotuner
+
+INTERRUPTED = 130
+
+
+@click.command("autotune")
+@click.argument("path", metavar="FILE", type=PROGRAM)
+@click.option(
+    "-r",
+    "--runs",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="Runs of each candidate; more than 5 raise the limit of 12 for each "
+    "threshold and data set.",
+)
+@click.option(
+    "--tiles",
+    is_flag=True,
+    help="Search tile sizes and other numbers that shape kernels, too.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(1),
+    default=48,
+    show_default=True,
+    metavar="N",
+    help="How many combinations of sizes --tiles tries.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Most time for the first run of a data set.",
+)
+@click.option(
+    "--json", "json_file", type=PROGRAM, metavar="FILE", help="Write the summary."
+)
+@data_options
+@target_options
+def command(
+    path: Path,
+    runs: int,
+    tiles: bool,
+    points: int,
+    timeout: float,
+    json_file: Path | None,
+    entries: tuple[str, ...],
+    excluded: tuple[str, ...],
+    spec_file: Path | None,
+    data: tuple[Path, ...],
+    **target: Any,
+) -> int:
+    """Find the thresholds with which a program runs best on its data sets, and write
+    them to FILE.tuning.
+
+    The data sets are those of the test blocks (without those tagged notune), or data
+    files. Parameters that are set with -P are left as they are, and those that are not
+    searched as the tuning file has them. Ctrl-C keeps the best that is known.
+    """
+    from minifut import compiler
+    from minifut.benchmarking.datasets import TUNE, Selection, data_sets
+    from minifut.benchmarking.loaded import load_program
+    from minifut.tuning.loaded_subject import tuner_of
+
+    options = compiler.Options(**target)
+    if options.backend != "opencl":
+        raise UsageError(f"there is nothing to tune for --backend {options.backend}")
+    tags = TUNE | set(excluded)
+    selection = Selection(tags, frozenset(entries), "opencl", spec_file, data)
+    found = data_sets(path, selection)
+    if not found:
+        raise UsageError(
+            f"{path}: there is no data set to tune for; write a test block with input, "
+            "or give --data FILE"
+        )
+    loaded = load_program(path, options)
+    fixed = frozenset(options.parameters)
+    tuner = tuner_of(loaded, found, fixed, points if tiles else 0)
+    tuner.runs, tuner.timeout = runs, timeout if timeout > 0 else float("inf")
+    tuner.per_pair = max(tuner.per_pair, 2 + 2 * runs)
+    return tune(tuner, path, options, json_file)
+
+
+def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None) -> int:
+    """Search, print the summary, and write the files."""
+    from minifut.cli.progress import progress_bar
+    from minifut.tuning.file import path_beside, write_tuning
+    from minifut.tuning.summary import cost_line, summary_json, summary_table
+
+    interrupted = False
+    with progress_bar() as show:
+        tuner.notify = show
+        try:
+            tuner.run()
+        except KeyboardInterrupt:
+            interrupted = True
+    click.echo(summary_table(tuner))
+    fits = len(tuner.failures) < len(tuner.subjects)
+    if fits:
+        file = path_beside(path, options.tuning_extension)
+        write_tuning(file, tuner.to_write())
+        click.echo(f"{cost_line(tuner)}; wrote {file}")
+    if json_file is not None:
+        text = json_text(summary_json(tuner, str(path)))
+        write_whole(json_file, text.encode())
+    if interrupted:
+        click.echo("interrupted: the best so far is kept", err=True)
+        return INTERRUPTED
+    return 0 if fits else 1

@@ -1,0 +1,197 @@
+"""Autotuning: the settings with which a program runs best on its data sets.
+
+    tuner = Autotuner(subjects, tunables, values)
+    tuner.run()                        # may be interrupted at any time
+    tuner.values                       # the best known: write these
+    tuner.rows()                       # before and after, for each data set
+
+First, if asked for, tiles and other sizes are searched (`structure`), then thresholds
+(`thresholds`). In the end defaults and new values take turns on each data set, unless
+they did already; if all data sets together have not gained, everything stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from minifut.tuning.cuts import SIGNIFICANT, Timing
+from minifut.tuning.parameters import Tunable
+from minifut.tuning.structure import StructureSearch
+from minifut.tuning.subject import Subject
+from minifut.tuning.thresholds import PER_PAIR, ThresholdSearch, tasks_of
+from minifut.tuning.trials import Trials, key_of
+
+FINAL_RUNS = 3
+"""of each candidate of the final comparison, if the budget leaves so many"""
+
+Notify = Callable[[str, float], None]
+"""called with what is being done and the part of all work that is done"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A data set before and after tuning; `same`: nothing changes for it."""
+
+    name: str
+    before: Timing
+    after: Timing
+    same: bool
+    failure: str | None = None
+
+    @property
+    def gain(self) -> float:
+        """Time before over time after."""
+        if self.same or self.failure is not None:
+            return 1.0
+        if math.isinf(self.before.seconds):
+            return 1.0 if math.isinf(self.after.seconds) else 1000.0
+        return max(1e-3, self.before.seconds / max(1e-9, self.after.seconds))
+
+
+@dataclass(slots=True)
+class Autotuner:
+    """`defaults` are the values of all parameters to begin with, `fixed` the names not
+    to be changed. `points`: how many combinations of sizes are tried (0: none);
+    `per_pair` limits runs for each threshold and data set, on average."""
+
+    subjects: Sequence[Subject]
+    tunables: Mapping[str, Tunable]
+    defaults: Mapping[str, int]
+    fixed: frozenset[str] = frozenset()
+    device: str = "cpu"
+    """the kind of device, whose defaults count"""
+    runs: int = 5
+    points: int = 0
+    timeout: float = 60.0
+    per_pair: int = PER_PAIR
+    notify: Notify | None = None
+    values: dict[str, int] = field(default_factory=dict)
+    trials: Trials = field(default_factory=Trials)
+    failures: dict[str, str] = field(default_factory=dict)
+    """data sets that cannot be run, and why"""
+    is_rejected: bool = False
+    """whether what was found gained nothing in the end"""
+    known: dict[str, Row] = field(default_factory=dict)
+    threshold_runs: int = 0
+    pairs: int = 0
+
+    def run(self) -> None:
+        """Search, and keep what gains. An exception leaves the best in `values`."""
+        self.values = dict(self.defaults)
+        self.trials = Trials(self.runs, timeout=self.timeout)
+        self.trials.notify = lambda: self._tell("")
+        fit = [s for s in self.subjects if self._is_fit(s)]
+        if self.points:
+            self._search_structure(fit)
+        self._search_thresholds(fit)
+        self._compare(fit)
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """The values that are not the default."""
+        return {n: v for n, v in self.values.items() if v != self.defaults[n]}
+
+    def to_write(self) -> dict[str, int]:
+        """What a tuning file must say: all that is not as it is by default, but for
+        what is fixed."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if name not in self.fixed
+            and value != self.tunables[name].defaults.get(self.device, 1)
+        }
+
+    @property
+    def gain(self) -> float:
+        """The geometric mean of the data sets' gains."""
+        return geometric_mean(row.gain for row in self.known.values())
+
+    def rows(self) -> list[Row]:
+        """What is known of each data set."""
+        rows: list[Row] = []
+        for subject in self.subjects:
+            if subject.name in self.failures:
+                failed = Timing(math.inf)
+                why = self.failures[subject.name]
+                rows.append(Row(subject.name, failed, failed, True, why))
+            elif subject.name in self.known:
+                rows.append(self.known[subject.name])
+        return rows
+
+    def _is_fit(self, subject: Subject) -> bool:
+        """Whether it can be run at all; the first run with the defaults."""
+        self._tell(f"first run of {subject.name}")
+        sample = self.trials.sample(subject, self.defaults)
+        if sample.failure is not None:
+            self.failures[subject.name] = sample.failure
+        return sample.failure is None
+
+    def _search_structure(self, subjects: Sequence[Subject]) -> None:
+        search = StructureSearch(
+            self.trials,
+            self.tunables,
+            self.values,
+            self.fixed,
+            self.points,
+            Random(1),
+            self._tell,
+        )
+        search.run(subjects)
+
+    def _search_thresholds(self, subjects: Sequence[Subject]) -> None:
+        tasks = tasks_of(subjects, self.fixed)
+        self.pairs = sum(len(task.places) for task in tasks)
+        before = self.trials.done - (0 if self.points else len(subjects))
+        self.trials.budget = before + self.per_pair * self.pairs
+        reserve = 2 * FINAL_RUNS * len(subjects) if len(tasks) > 1 else 0
+        step = 0
+
+        def tell(name: str, subject: Subject) -> None:
+            nonlocal step
+            self._tell(f"{name} on {subject.name}", step / self.pairs)
+            step += 1
+
+        search = ThresholdSearch(self.trials, self.values, reserve, tell)
+        search.run(tasks)
+        self.threshold_runs = self.trials.done - before
+
+    def _compare(self, subjects: Sequence[Subject]) -> None:
+        """Before and after; back to the defaults if there is no gain."""
+        before = self.trials.done
+        for number, subject in enumerate(subjects):
+            part = 1 - (len(subjects) - number) / len(subjects) / 100
+            self._tell(f"comparing on {subject.name}", part)
+            self.known[subject.name] = self._row(subject)
+        self.threshold_runs += self.trials.done - before
+        if self.changed and self.gain < 1 + SIGNIFICANT / 2:
+            self.is_rejected = True
+            self.values.update(self.defaults)
+
+    def _row(self, subject: Subject) -> Row:
+        several = (self.defaults, self.values)
+        samples = [self.trials.sample(subject, settings) for settings in several]
+        keys = [key_of(s, v) for s, v in zip(samples, several, strict=True)]
+        latest = self.trials.of(subject).latest
+        if keys[0] == keys[1]:
+            timing = latest.get(keys[0])
+            if timing is None:
+                timing = self.trials.alone(subject, self.defaults, FINAL_RUNS)
+            return Row(subject.name, timing, timing, True)
+        if all(key in latest for key in keys):
+            before, after = (latest[key] for key in keys)
+        else:
+            before, after = self.trials.race(subject, several, FINAL_RUNS)
+        return Row(subject.name, before, after, False)
+
+    def _tell(self, text: str, part: float = math.nan) -> None:
+        if self.notify is not None:
+            self.notify(text, part)
+
+
+def geometric_mean(numbers: Iterable[float]) -> float:
+    """1 if there are none."""
+    logs = [math.log(number) for number in numbers]
+    return math.exp(sum(logs) / len(logs)) if logs else 1.0

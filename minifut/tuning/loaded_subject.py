@@ -1,0 +1,134 @@
+"""Data sets of a loaded program as subjects of a search.
+
+Arguments stay on the device between runs, those of the latest data sets up to `ROOM`
+bytes: a search comes back to each data set many times. The first results of a data set
+are what those of other settings are judged by, if the data does not say what they are.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from minifut.benchmarking.datasets import DataSet
+from minifut.benchmarking.loaded import Loaded
+from minifut.errors import InternalError, MinifutError
+from minifut.testing.judge import judge_values
+from minifut.testing.oracle import unpacked
+from minifut.tuning.autotune import Autotuner
+from minifut.tuning.choices import Choice, Settings, choices_of
+from minifut.tuning.points import is_size
+from minifut.tuning.subject import Sample
+from minifut.tuning.thresholds import tasks_of
+
+if TYPE_CHECKING:
+    from minifut.program import Timed
+
+ROOM = 2 << 30
+MOST_JUDGED = 1 << 28
+"""bytes; larger results are not kept to judge others by"""
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Calls that are ready to run; of too many the one that was idle longest goes."""
+
+    loaded: Loaded
+    room: int = ROOM
+    calls: OrderedDict[str, Timed] = field(default_factory=OrderedDict)
+
+    def call(self, data: DataSet) -> Timed:
+        """The data's call."""
+        key = f"{data.entry} {data.name}"
+        if key in self.calls:
+            self.calls.move_to_end(key)
+            return self.calls[key]
+        call = self.calls[key] = self.loaded.timed(data)
+        total = sum(known.nbytes for known in self.calls.values())
+        while total > self.room and len(self.calls) > 1:
+            _, oldest = self.calls.popitem(last=False)
+            total -= oldest.nbytes
+        return call
+
+
+class LoadedSubject:
+    """A data set of a loaded program; see `minifut.tuning.subject`."""
+
+    def __init__(self, shelf: Shelf, data: DataSet, name: str) -> None:
+        assert shelf.loaded.kernels is not None
+        self._shelf = shelf
+        self._tuning = shelf.loaded.program.tuning
+        self._expected: Sequence[Any] | None = None
+        self.data = data
+        self.name = name
+        self.choices: tuple[Choice, ...] = choices_of(shelf.loaded.kernels, data.entry)
+
+    def run(self, settings: Settings) -> float:
+        """See `Subject`."""
+        self._tuning.update(settings)
+        return self._shelf.call(self.data)()
+
+    def sample(self, settings: Settings) -> Sample:
+        """See `Subject`."""
+        failure = None
+        with self._tuning.watch() as seen:
+            try:
+                self._tuning.update(settings)
+                call = self._shelf.call(self.data)
+                seen.clear()
+                call()
+                failure = self._judge(call)
+            except InternalError:
+                raise
+            except (MinifutError, MemoryError) as error:
+                failure = str(error) or "out of memory"
+            comparisons = tuple(dict.fromkeys(seen.comparisons))
+            launches, uses = tuple(seen.launches), frozenset(seen.uses)
+        return Sample(comparisons, launches, uses, failure)
+
+    def _judge(self, call: Timed) -> str | None:
+        if call.nbytes > MOST_JUDGED:
+            return None
+        results = unpacked(call.results())
+        if self._expected is None:
+            self._expected = self.data.expected() or results
+        return judge_values(results, list(self._expected))
+
+
+def subjects_of(loaded: Loaded, wanted: Sequence[DataSet]) -> list[LoadedSubject]:
+    """A subject for each data set, by names that tell them apart."""
+    shelf = Shelf(loaded)
+    several = len({data.entry for data in wanted}) > 1
+    return [
+        LoadedSubject(
+            shelf, data, f"{data.entry}: {data.name}" if several else data.name
+        )
+        for data in wanted
+    ]
+
+
+def tuner_of(
+    loaded: Loaded,
+    wanted: Sequence[DataSet],
+    fixed: frozenset[str] = frozenset(),
+    points: int = 0,
+) -> Autotuner:
+    """A tuner for these data sets that begins with the defaults of what it searches
+    (thresholds that the data sets may come across, with `points` also sizes), and the
+    present values of everything else."""
+    tuning = loaded.program.tuning
+    subjects = subjects_of(loaded, wanted)
+    searched = {task.name for task in tasks_of(subjects, fixed)}
+    if points:
+        searched |= {n for n, t in tuning.tunables.items() if is_size(t)} - fixed
+    start = {
+        name: tuning.tunables[name].defaults.get(tuning.device, 1)
+        if name in searched
+        else value
+        for name, value in tuning.items()
+    }
+    tuner = Autotuner(subjects, tuning.tunables, start, fixed, tuning.device)
+    tuner.points = points
+    return tuner

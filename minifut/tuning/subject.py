@@ -1,0 +1,46 @@
+"""What a tuner needs to know of a data set: it can be run under any settings.
+
+    sample = subject.sample(settings)     # a run that is watched and judged
+    seconds = subject.run(settings)       # one that only counts
+
+`minifut.tuning.loaded_subject` has those of a loaded program; searches are tested on
+simulated ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from minifut.tuning.choices import Choice, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was seen in a run: amounts that were compared with thresholds, the kernels
+    that were started and the parameters that they are built with. `failure` says why
+    the run gave no or wrong results."""
+
+    comparisons: Collection[tuple[str, int]] = ()
+    launches: tuple[int, ...] = ()
+    uses: frozenset[str] = frozenset()
+    failure: str | None = None
+
+
+class Subject(Protocol):
+    """A data set of an entry point."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Those of its entry point."""
+
+    def run(self, settings: Settings) -> float:
+        """One run; its seconds. Raises what the program raises."""
+
+    def sample(self, settings: Settings) -> Sample:
+        """One run that is watched, and its results judged. Raises `TimeLimit` only."""

@@ -1,0 +1,183 @@
+"""Runs of a program under different settings: counted, in turns, none of them twice.
+
+    trials = Trials(runs=5, budget=12 * thresholds * len(subjects))
+    trials.sample(subject, settings).comparisons
+    trials.race(subject, [settings, others])       # the time of each
+
+Before it counts, a way through the program is run once under observation; this also
+compiles its kernels. Settings that start the same kernels are one candidate. Those of a
+race take turns, the fastest run of each counts, and one that takes 3 times the best is
+given up.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from minifut.benchmarking.measure import (
+    WARM_UP,
+    Candidate,
+    Plan,
+    measure_together,
+)
+from minifut.testing.time_limit import TimeLimit, time_limit
+from minifut.tuning.choices import Settings
+from minifut.tuning.cuts import Timing
+from minifut.tuning.subject import Sample, Subject
+from minifut.tuning.ways import Way, way_of
+
+ABANDON = 3.0
+"""times the best run"""
+
+PATIENCE = 0.25
+"""seconds; cutting off a run that is over before gains nothing"""
+
+Key = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
+"""kernels that were started, and what they were built with"""
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a data set."""
+
+    seen: dict[str, set[int]] = field(default_factory=dict)
+    """amounts that were compared with each threshold"""
+    samples: list[tuple[Settings, Sample]] = field(default_factory=list)
+    ways: dict[Way, Sample] = field(default_factory=dict)
+    latest: dict[Key, Timing] = field(default_factory=dict)
+    """times of the latest race"""
+    best: float = math.inf
+
+
+@dataclass(slots=True)
+class Trials:
+    """`runs` of each candidate in a race; about `budget` runs at most altogether;
+    `timeout` seconds for the first run with a data set."""
+
+    runs: int = 5
+    budget: float = math.inf
+    timeout: float = 60.0
+    done: int = 0
+    started: float = field(default_factory=time.perf_counter)
+    notify: Callable[[], None] | None = None
+    """called after each run"""
+    known: dict[int, Known] = field(default_factory=dict)
+
+    @property
+    def left(self) -> float:
+        """Runs that the budget leaves."""
+        return max(0, self.budget - self.done)
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self.started
+
+    def of(self, subject: Subject) -> Known:
+        """What is known of it."""
+        return self.known.setdefault(id(subject), Known())
+
+    def is_sampled(self, subject: Subject, settings: Settings) -> bool:
+        """Whether a sample would cost no run."""
+        known = self.of(subject)
+        return way_of(subject.choices, known.seen, settings) in known.ways
+
+    def sample(self, subject: Subject, settings: Settings) -> Sample:
+        """What is to be seen on the way of these settings."""
+        known = self.of(subject)
+        way = way_of(subject.choices, known.seen, settings)
+        if way in known.ways:
+            return known.ways[way]
+        limit = self.timeout
+        if known.samples and math.isfinite(known.best):
+            limit = max(WARM_UP, ABANDON * known.best)
+        self._count()
+        try:
+            with time_limit(limit):
+                sample = subject.sample(settings)
+        except TimeLimit:
+            sample = Sample(failure=f"took more than {limit:g} s")
+        known.samples.append((dict(settings), sample))
+        before = sum(map(len, known.seen.values()))
+        for name, amount in sample.comparisons:
+            known.seen.setdefault(name, set()).add(amount)
+        if sum(map(len, known.seen.values())) == before:
+            known.ways[way] = sample
+            return sample
+        known.ways = {
+            way_of(subject.choices, known.seen, given): seen
+            for given, seen in reversed(known.samples)
+        }
+        return sample
+
+    def race(
+        self, subject: Subject, several: Sequence[Settings], runs: int | None = None
+    ) -> list[Timing]:
+        """The time of each; those that start the same kernels are one candidate. What
+        fails takes forever; of what was given up the time is known that it exceeds."""
+        known = self.of(subject)
+        keys: list[Key | None] = []
+        candidates: dict[Key, Candidate] = {}
+        for settings in several:
+            sample = self.sample(subject, settings)
+            key = None if sample.failure else key_of(sample, settings)
+            keys.append(key)
+            if key is not None and key not in candidates:
+                candidates[key] = Candidate(self._runner(subject, settings))
+        if len(candidates) == 1:
+            return [Timing(1.0 if key else math.inf) for key in keys]
+        measure_together(
+            list(candidates.values()),
+            Plan(runs=runs or self.runs, seconds=0, converge=False),
+            slow=ABANDON,
+            abandon=ABANDON,
+            patience=PATIENCE,
+            warm=True,
+        )
+        known.latest = {key: timing(c) for key, c in candidates.items()}
+        known.best = min([known.best, *(c.best for c in candidates.values())])
+        return [known.latest[key] if key else Timing(math.inf) for key in keys]
+
+    def alone(self, subject: Subject, settings: Settings, runs: int) -> Timing:
+        """The time of these settings, with nothing to compare them with."""
+        sample = self.sample(subject, settings)
+        if sample.failure is not None:
+            return Timing(math.inf)
+        candidate = Candidate(self._runner(subject, settings))
+        plan = Plan(runs=runs, seconds=0, converge=False)
+        measure_together([candidate], plan, warm=True)
+        found = timing(candidate)
+        self.of(subject).latest[key_of(sample, settings)] = found
+        return found
+
+    def _runner(self, subject: Subject, settings: Settings) -> Callable[[], float]:
+        def run() -> float:
+            self._count()
+            return subject.run(settings)
+
+        return run
+
+    def _count(self) -> None:
+        self.done += 1
+        if self.notify is not None:
+            self.notify()
+
+
+def key_of(sample: Sample, settings: Settings) -> Key:
+    """What tells apart ways that were seen."""
+    used = ((name, settings[name]) for name in sample.uses if name in settings)
+    return sample.launches, frozenset(used)
+
+
+def timing(candidate: Candidate) -> Timing:
+    """The result of a race for one candidate."""
+    fastest = sorted(candidate.seconds)[:2]
+    if candidate.failure is not None:
+        return Timing(math.inf)
+    if not fastest:
+        return Timing(candidate.abandoned or math.inf)
+    noise = fastest[1] / fastest[0] - 1 if len(fastest) > 1 and fastest[0] > 0 else 0.0
+    return Timing(fastest[0], noise)
