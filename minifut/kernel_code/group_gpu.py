@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
 GROUP_SIZE = Parameter(
-    "gpu.intra_group_size", "num_threads", (("cpu", 256), ("gpu", 256)), (1, 4096)
+    "gpu.group.group_size", "group_size", (("cpu", 256), ("gpu", 256)), (32, 4096)
 )
 STATIC_BYTES = 16
 """local memory that a kernel has besides its arrays: the cell for failures"""

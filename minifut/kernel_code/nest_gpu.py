@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size, minimum, product
 from minifut.kernel_code.nest_cpu import Visit, unravel
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
 GROUP = 256
-GROUPS_PER_CORE = 64
+GROUPS_PER_CORE = Parameter(
+    "gpu.map.groups_per_core", "num_groups", (("cpu", 64), ("gpu", 64)), (1, 4096)
+)
 
 
 def launch_nest(
@@ -41,7 +44,7 @@ def launch_nest(
     if known is not None and known <= GROUP:
         threads = Size.constant(GROUP)
     else:
-        most = host.cores() * (GROUP * GROUPS_PER_CORE)
+        most = host.cores() * host.parameter(GROUPS_PER_CORE) * GROUP
         groups = (minimum(total, most) + (GROUP - 1)) // GROUP
         threads = host.let_size(groups * GROUP, "threads")
     k = host.kernel(base)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import SegHist
+from minifut.ir.kernels import Parameter, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ArrayType
 from minifut.kernel_code import nodes as kc
@@ -42,7 +42,10 @@ COPIES, COPIED_BYTES = 8, 12288
 """copies of the bins in a group, at most, and what they may take"""
 ELEMENTS, ELEMENTS_PER_CELL = 16, 4
 """elements of a chunk for each work-item, and for each cell, at least"""
-GROUPS_PER_CORE, STRIDES = 8, 8
+GROUPS_PER_CORE = Parameter(
+    "gpu.hist.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
+)
+STRIDES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +205,13 @@ def _in_local_memory(
     fits = minimum(ONE, Size.constant(LOCAL_BYTES) // nbytes)
     worth = minimum(ONE, length * ELEMENTS_PER_CELL // maximum(ONE, cells))
     fits = host.let_size(fits * worth, "fits")
-    fill = host.cores() * GROUPS_PER_CORE // maximum(ONE, segments)
+    per_core = host.parameter(GROUPS_PER_CORE)
+    fill = host.cores() * per_core // maximum(ONE, segments)
     least = maximum(Size.constant(GROUP * ELEMENTS), cells * ELEMENTS_PER_CELL)
     chunks = maximum(ONE, minimum(fill, ceil_div(length, least)))
     chunks = host.let_size(chunks, "chunks")
     copies = minimum(Size.constant(COPIES), Size.constant(COPIED_BYTES) // nbytes)
-    most = host.cores() * (GROUPS_PER_CORE * STRIDES)
+    most = host.cores() * per_core * STRIDES
     sizes_of = Gathering(
         segments,
         length,

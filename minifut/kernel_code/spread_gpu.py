@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minifut.ir.kernels import SegBinOp, SegSpace
+from minifut.ir.kernels import Parameter, SegBinOp, SegSpace
 from minifut.ir.sizes import ONE, Size, as_size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
@@ -39,7 +39,9 @@ LOCAL_BYTES = 16384
 """What a kernel may take of local memory: half of what every GPU has"""
 ELEMENTS = 8
 """Elements per work-item that make a chunk of a segment worth a group of its own"""
-GROUPS_PER_CORE = 8
+GROUPS_PER_CORE = Parameter(
+    "gpu.fold.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
+)
 """Groups that keep a core busy"""
 STRIDES = 8
 """How many times GROUPS_PER_CORE groups start before groups take several pieces"""
@@ -69,7 +71,7 @@ class Spread:
 
 def spread(host: HostBuilder, segments: Size, length: Size, group: int) -> Spread:
     """Cut S segments of length L for this device."""
-    busy = host.cores() * GROUPS_PER_CORE
+    busy = host.cores() * host.parameter(GROUPS_PER_CORE)
     fill = busy // maximum(segments, ONE)
     worth = ceil_div(length, group * ELEMENTS)
     chunks = host.let_size(maximum(ONE, minimum(fill, worth)), "chunks")
@@ -104,7 +106,7 @@ def _spread(
 ) -> Spread:
     lanes = minimum(as_size(group), 2 * maximum(chunk, ONE))
     needed = ceil_div(segments * chunks * lanes, group)
-    most = host.cores() * (GROUPS_PER_CORE * STRIDES)
+    most = host.cores() * host.parameter(GROUPS_PER_CORE) * STRIDES
     groups = host.let_size(minimum(needed, most) * wanted, "groups")
     return Spread(segments, length, chunks, chunk, groups, group)
 

@@ -86,3 +86,16 @@ def test_what_is_only_returned_is_made_where_it_belongs() -> None:
     kernel = text[text.index("__kernel") :]
     names = re.findall(r"__local float \*\s*(\w+)", kernel)
     assert "mirrored" not in names and "less" in names
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("threads", [32, 64])
+def test_groups_have_as_many_threads_as_the_parameter_allows(threads: int) -> None:
+    instance = load_ir((FOLDER / "normalise.ir").read_text(), "gpu")
+    instance.set_parameters({"gpu.group.group_size": threads})
+    assert instance.run.group_size(1000, threads) == threads
+    xs = np.arange(200, dtype=np.float32).reshape(2, 100)
+    sums, _, _ = instance.main(xs)
+    np.testing.assert_array_equal(sums, xs.sum(axis=1))
+    with pytest.raises(UsageError, match="from 32 to 4096"):
+        instance.set_parameters({"gpu.group.group_size": 7})
