@@ -1,0 +1,95 @@
+"""`minifut autotune`: files, summary, interrupts, mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from minifut.cli import main
+from minifut.cli.progress import plain_line
+from minifut.tuning.file import read_tuning
+from minifut.tuning.loaded_subject import LoadedSubject
+
+PROGRAM = """
+-- ==
+-- "small" random input { [20][30]f32 }
+-- "tall" random input { [3000][4]f32 }
+-- "stray" notune input { [[1f32]] }
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (\\xs -> let s = f32.sum xs in map (/ s) xs) xss
+
+-- ==
+-- entry: twice
+-- input { 4i64 }
+entry twice (x: i64) = 2 * x
+"""
+OUTER = "main.map_reduce_map.outer"
+
+
+def invoke(*args: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in args])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "norm.fut"
+    file.write_text(PROGRAM)
+    return file
+
+
+@pytest.mark.device
+def test_the_file_is_written_and_the_summary_told(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    result = invoke("autotune", path, "-e", "main", "--json", out, "--schedule", "cpu")
+    assert result.exit_code == 0, result.output
+    assert "small" in result.output and "stray" not in result.output
+    assert f"wrote {path}.tuning" in result.output
+    found = json.loads(out.read_text())[str(path)]
+    assert set(found["datasets"]) == {"small", "tall"}
+    assert found["runs"] == found["threshold_runs"] <= 12 * found["pairs"]
+    written = read_tuning(Path(f"{path}.tuning"))
+    assert written == found["changed"]
+
+
+@pytest.mark.device
+def test_what_is_not_searched_stays_in_the_file(path: Path) -> None:
+    file = Path(f"{path}.tuned")
+    file.write_text(f"{OUTER}=77\nlanes=4\nsuff_outer_par_0=3\n")
+    result = invoke("autotune", path, "-e", "twice", "--tuning", "tuned")
+    assert result.exit_code == 0, result.output
+    assert read_tuning(file)[OUTER] == 77
+
+
+@pytest.mark.device
+def test_an_interrupt_writes_the_best_so_far(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def run(self: LoadedSubject, settings: dict[str, int]) -> float:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise KeyboardInterrupt
+        return 1.0
+
+    monkeypatch.setattr(LoadedSubject, "run", run)
+    result = invoke("autotune", path)
+    assert result.exit_code == 130
+    assert Path(f"{path}.tuning").is_file()
+    assert "the best so far is kept" in result.output
+
+
+def test_a_program_without_data_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bare.fut"
+    file.write_text("entry main (x: i64) = x")
+    result = invoke("autotune", file)
+    assert result.exit_code == 2 and "no data set" in result.output
+    assert invoke("autotune", file, "--backend", "interpreter").exit_code == 2
+
+
+def test_the_plain_bar_is_as_long_as_what_is_done() -> None:
+    assert plain_line("x", 0.5) == f"[{'#' * 12}{'-' * 12}]  50% x"
