@@ -178,11 +178,12 @@ class _Tiler:
             return None
         self.taken[stem] = alike + 1
         tiled = self.derived(known, BLOCK_AND_REGISTER)
-        made = divide(tiled, *self.worth(target))
-        guards, both = tiled_guard(self.names, self.scope, nest, made)
         mark = mark_of(target, TILE)
+        assert mark is not None
+        made = divide(tiled, *self.worth(target), len(mark.dimensions))
+        guards, both = tiled_guard(self.names, self.scope, nest, made)
         body = made.body
-        if mark is not None and len(mark.dimensions) == 2 and made.shares:
+        if made.rank == 2 and made.shares:
             body = self.with_split(known, target, nest, made)
         return Version(guards, both, body)
 

@@ -44,19 +44,21 @@ SPLIT_GUARDS = "the common dimension split into parts that are reduced side by s
 class Tiled:
     """A derived version: host statements with the parameters, then the kernels, and the
     steps of all points of the kernel that it replaces. `shares` is false if something
-    is read only once: then reading dominates, and tiles do not pay."""
+    is read only once: then reading dominates, and tiles do not pay. Nor do they on a
+    CPU if only one dimension is tiled (`rank`): its caches share as well."""
 
     parameters: tuple[Stm, ...]
     body: Body
     work: Size
     shares: bool
+    rank: int
 
 
-def divide(body: Body, work: Size, shares: bool) -> Tiled:
+def divide(body: Body, work: Size, shares: bool, rank: int) -> Tiled:
     """A derived version from its statements."""
     parameters = [s for s in body.statements if isinstance(s.exp, GetParameter)]
     rest = [s for s in body.statements if not isinstance(s.exp, GetParameter)]
-    return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares)
+    return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares, rank)
 
 
 def tiled_guard(
@@ -65,7 +67,9 @@ def tiled_guard(
     """Host statements with the test whether to run the tiled version."""
     build = Builder(names, scope)
     build.extend(tiled.parameters)
-    work = (CPU_WORK, GPU_WORK) if tiled.shares else (NEVER, NEVER)
+    work = (CPU_WORK if tiled.rank > 1 else NEVER, GPU_WORK)
+    if not tiled.shares:
+        work = (NEVER, NEVER)
     threshold = _threshold(f"{nest}.tiled", work, GUARDS)
     enough = build.let(AtLeast(tiled.work, threshold), "tiled")
     limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
