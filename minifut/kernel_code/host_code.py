@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minifut.analysis.layouts import Order
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
@@ -124,7 +125,7 @@ def _update(host: HostBuilder, stm: Stm, exp: core.Update) -> None:
 def fresh(host: HostBuilder, bound: Param) -> Array:
     """New memory for an array of the pattern."""
     assert isinstance(bound.type, ArrayType)
-    return host.allocate(bound.type.element, host.shape(bound.type), bound.name.base)
+    return host.allocate_result(bound, bound.type.element, host.shape(bound.type))
 
 
 def _iota(host: HostBuilder, stm: Stm, exp: core.Iota) -> None:
@@ -204,26 +205,29 @@ def _concat(host: HostBuilder, stm: Stm, exp: core.Concat) -> None:
 
 
 def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
-    array = host.array(exp.array)
-    order = exp.permutation
-    inverse = tuple(order.index(d) for d in range(len(order)))
-    shape = tuple(array.shape[d] for d in order)
-    made = host.allocate(array.memory.element, shape, exp.array.base)
-    host.copy(made, array.rearrange(order))
-    host.bind(stm.pattern[0], made.rearrange(inverse))
+    array, order = host.array(exp.array), exp.permutation
+    if not (exp.array in host.layouts.made and array.lies_in(order)):
+        array = host.copied(array, order)
+    host.bind(stm.pattern[0], array)
 
 
 # --- control --------------------------------------------------------------------------
 
 
-def transfer(host: HostBuilder, value: Any) -> Atom:
-    """The variable (of a scalar or a memory) that hands a value over."""
+def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
+    """The variable (of a scalar or a memory) that hands a value over, to the target of
+    a branch or a loop in the order that it has there."""
     if isinstance(value, Array):
-        return host.whole(value).memory.name
+        return host.whole(value, order_of(host, target)).memory.name
     assert isinstance(value, Name | Constant)
     if isinstance(value, Name) and value in host.values:
         return host.atom(value)
     return value
+
+
+def order_of(host: HostBuilder, name: Name | None) -> Order | None:
+    """How what crosses a branch or a loop lies; None: row-major."""
+    return None if name is None else host.layouts.handed_over.get(name)
 
 
 def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
@@ -231,7 +235,8 @@ def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
     for bound in pattern:
         if isinstance(bound.type, ArrayType):
             memory = kc.Memory(bound.name, bound.type.element)
-            host.values[bound.name] = whole(memory, host.shape(bound.type))
+            shape, order = host.shape(bound.type), order_of(host, bound.name)
+            host.values[bound.name] = whole(memory, shape, order)
         else:
             host.own_scalar(bound.name, bound.type)
     return tuple(bound.name for bound in pattern)
@@ -245,8 +250,11 @@ def value_of(host: HostBuilder, atom: Atom) -> Any:
 def _branch(host: HostBuilder, body: Body, targets: tuple[Name, ...]) -> kc.HostBlock:
     with host.nested() as block:
         host.statements_of(body.statements)
-        sources = tuple(transfer(host, value_of(host, a)) for a in body.result)
         if targets:
+            sources = tuple(
+                transfer(host, value_of(host, atom), target)
+                for atom, target in zip(body.result, targets, strict=True)
+            )
             host.emit(kc.HostMove(targets, sources))
     return kc.HostBlock(tuple(block))
 
@@ -291,8 +299,8 @@ def _loop(host: HostBuilder, stm: Stm, exp: core.Loop) -> None:
     for bound, atom in zip(exp.parameters, exp.initial, strict=True):
         value = value_of(host, atom)
         if isinstance(value, Array) and bound.name in host.in_place.copied:
-            value = host.copied(value)
-        sources.append(transfer(host, value))
+            value = host.copied(value, order_of(host, bound.name))
+        sources.append(transfer(host, value, bound.name))
     targets = tuple(bound.name for bound in exp.parameters)
     if targets:
         host.emit(kc.HostMove(targets, tuple(sources)))

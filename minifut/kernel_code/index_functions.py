@@ -49,6 +49,11 @@ class Array:
         """Row-major from offset 0, as results and arguments of functions must be."""
         return self.offset == ZERO and self.is_row_major
 
+    def lies_in(self, order: tuple[int, ...]) -> bool:
+        """Whether the elements lie densely from offset 0, dimension `order[0]` slowest
+        and `order[-1]` fastest."""
+        return self.rearrange(order).is_whole
+
     def position(self, indices: tuple[Size, ...]) -> Size:
         """The offset of the row (or element) at the outermost indices."""
         position = self.offset
@@ -147,6 +152,12 @@ def row_major_strides(shape: tuple[Size, ...]) -> tuple[Size, ...]:
     return tuple(reversed(strides))
 
 
-def whole(memory: Memory, shape: tuple[Size, ...]) -> Array:
-    """A dense row-major array that starts where its memory does."""
-    return Array(memory, shape, ZERO, row_major_strides(shape))
+def whole(
+    memory: Memory, shape: tuple[Size, ...], order: tuple[int, ...] | None = None
+) -> Array:
+    """A dense array that starts where its memory does, row-major or with dimension
+    `order[0]` slowest and `order[-1]` fastest."""
+    if order is None:
+        return Array(memory, shape, ZERO, row_major_strides(shape))
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    return whole(memory, tuple(shape[d] for d in order)).rearrange(inverse)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from minifut.analysis.layouts import Order, innermost
 from minifut.errors import CompileError
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Param
@@ -59,6 +60,7 @@ class HostBuilder:
         self.schedule = program.schedule
         self.in_place = program.in_place
         self.residence = program.residence
+        self.layouts = program.layouts
         self.failure = program.failure
         self.statements: list[kc.HostStatement] = []
         self.values: dict[Name, HostValue] = dict(program.constants)
@@ -167,25 +169,40 @@ class HostBuilder:
     # --- memory -----------------------------------------------------------------------
 
     def allocate(
-        self, element: ScalarType, shape: tuple[Size, ...], base: str
+        self,
+        element: ScalarType,
+        shape: tuple[Size, ...],
+        base: str,
+        order: Order | None = None,
     ) -> Array:
-        """A new row-major array; sizes in variables of the host."""
+        """A new array, row-major or in that order; sizes in variables of the host."""
         memory = kc.Memory(self.names.fresh(base), element)
         self.emit(kc.Allocate(memory, product(shape)))
-        return whole(memory, shape)
+        return whole(memory, shape, order)
 
-    def whole(self, array: Array) -> Array:
-        """The array, or a copy of it, row-major from offset 0."""
-        return array if array.is_whole else self.copied(array)
+    def allocate_result(
+        self, bound: Param, element: ScalarType, shape: tuple[Size, ...]
+    ) -> Array:
+        """Memory for an array of a pattern, in the order that is wanted of it."""
+        order = self.layouts.made.get(bound.name)
+        return self.allocate(element, shape, bound.name.base, order)
 
-    def copied(self, array: Array) -> Array:
-        """A fresh row-major copy."""
-        made = self.allocate(array.memory.element, array.shape, array.memory.name.base)
+    def whole(self, array: Array, order: Order | None = None) -> Array:
+        """The array, or a copy of it, dense from offset 0: row-major or in an order."""
+        lies_so = array.is_whole if order is None else array.lies_in(order)
+        return array if lies_so else self.copied(array, order)
+
+    def copied(self, array: Array, order: Order | None = None) -> Array:
+        """A fresh copy, row-major or in that order."""
+        base = array.memory.name.base
+        made = self.allocate(array.memory.element, array.shape, base, order)
         self.copy(made, array)
         return made
 
     def copy(self, target: Array, source: Array) -> None:
         """Copy elements; the arrays do not overlap."""
+        if order := _order_of(target):
+            target, source = target.rearrange(order), source.rearrange(order)
         if target.rank == 0 or (target.is_row_major and source.is_row_major):
             self.emit(
                 kc.CopyMemory(
@@ -297,6 +314,16 @@ class HostBuilder:
             from minifut.kernel_code.on_host import run_on_host
 
             run_on_host(self, statement, str(reason))
+
+
+def _order_of(array: Array) -> Order | None:
+    """The order, not row-major, in which an array lies densely with one dimension
+    moved innermost, as layouts have it; None otherwise."""
+    for dimension in range(array.rank - 1):
+        order = innermost(dimension, array.rank)
+        if array.rearrange(order).is_row_major and not array.is_row_major:
+            return order
+    return None
 
 
 def as_index(value: HostValue) -> Size:

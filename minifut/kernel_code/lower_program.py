@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
+from minifut.analysis.layouts import Layouts, find_layouts
 from minifut.errors import Location
 from minifut.ir import core
 from minifut.ir.calls import call_graph, called_in_threads, recursive
@@ -70,6 +71,11 @@ class ProgramBuilder:
             self.in_place.updates |= found.updates
             self.in_place.copied |= found.copied
         self.residence = Residence(self.in_place)
+        self.layouts = Layouts()
+        for function in program.functions:
+            lie = find_layouts(function, self.in_place)
+            self.layouts.made |= lie.made
+            self.layouts.handed_over |= lie.handed_over
         self._failures: dict[kc.Failure, int] = {}
         self._places: dict[str, int] = {}
         self.device_functions: dict[object, Made | None] = {}

@@ -143,8 +143,8 @@ def mapped_array(
     """Memory for a result over the whole space; with its last two dimensions exchanged
     in memory if `turned`."""
     row = host.shape(type_)
-    if not turned:
-        return host.allocate(element_of(type_), (*sizes, *row), bound.name.base)
+    if not turned or bound.name in host.layouts.made:
+        return host.allocate_result(bound, element_of(type_), (*sizes, *row))
     last = len(sizes) - 1
     shape = (*sizes[: last - 1], sizes[last], sizes[last - 1], *row)
     order = [*range(last - 1), last, last - 1, *range(last + 1, last + 1 + len(row))]

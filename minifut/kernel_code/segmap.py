@@ -98,7 +98,7 @@ def output_of(
                 raise NotInKernel("rows of different sizes")
             element = bound.type
             assert isinstance(element, ArrayType)
-            return host.allocate(element.element, host.shape(element), bound.name.base)
+            return host.allocate_result(bound, element.element, host.shape(element))
         case kernels.WriteReturns(array, _, _):
             target = host.array(array)
             if bound.name in host.in_place.updates:

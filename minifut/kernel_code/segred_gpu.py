@@ -61,7 +61,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     cut = spread(host, segments, length, group)
     outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
     results = [
-        host.allocate(t, outer, p.name.base)
+        host.allocate_result(p, t, outer)
         for t, p in zip(types, pattern, strict=False)
     ]
     mapped = allocate_mapped(host, pattern, operation)
@@ -83,7 +83,7 @@ def allocate_mapped(
     """Memory for what the body returns besides the operands."""
     count = sum(len(op.neutral) for op in operation.operators)
     return [
-        host.allocate(element_of(p.type), host.shape(p.type), p.name.base)
+        host.allocate_result(p, element_of(p.type), host.shape(p.type))
         for p in pattern[count:]
     ]
 

@@ -58,7 +58,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     several = minimum(cut.chunks - 1, ONE)
     results, carries = [], []
     for type_, bound in zip(types, pattern, strict=False):
-        results.append(host.allocate(type_, shape, bound.name.base))
+        results.append(host.allocate_result(bound, type_, shape))
         base = f"{bound.name.base}_carry"
         carries.append(host.allocate(type_, (cut.pieces * several,), base))
     mapped = allocate_mapped(host, pattern, operation)
