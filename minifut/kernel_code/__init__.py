@@ -11,6 +11,10 @@
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
     nest_cpu, nest_gpu    nests of parallel loops: maps, copies, fills
     segmap, segred_cpu, segred_gpu, ...    one segmented operation, one schedule
+    group_gpu             a segmap of groups, GPU schedule: the code of groups and of
+                          their threads is in group_code, group_folds, group_hist;
+                          group_builder places barriers, group_registers finds what
+                          lies in registers (register_tiles)
 
 A segmented operation is lowered by a function
 
