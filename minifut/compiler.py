@@ -179,8 +179,13 @@ def load(
         for p in generated.parameters
         if p.kind != "limit"
     ]
+    schedule = getattr(generated, "schedule", "")
     tuning = Tuning(
-        tunables, device_.kind, instance.set_parameters, chosen, instance.watch
+        tunables,
+        schedule if schedule in SCHEDULES else device_.kind,
+        instance.set_parameters,
+        chosen,
+        instance.watch,
     )
     opaques = OpaqueValues(instance.session, generated.name)
     return Program(entries, str(device_), tuning, opaques)

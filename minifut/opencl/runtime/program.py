@@ -169,7 +169,10 @@ class Instance:
     def _values(self, wanted: Mapping[str, int]) -> list[int]:
         device = self.session.device
         limits = {LOCAL_MEMORY: device.local_memory}
-        return parameter_values(self.program.parameters, device.kind, wanted, limits)
+        # defaults suit the shape of the kernels, on whatever device they run
+        schedule = self.program.schedule
+        kind = schedule if schedule in ("cpu", "gpu") else device.kind
+        return parameter_values(self.program.parameters, kind, wanted, limits)
 
     def _launcher(self, number: int, kernel: Kernel, values: list[int]) -> Launcher:
         """The kernel for these values; one made for the same values before is kept."""
