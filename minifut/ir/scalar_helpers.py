@@ -96,14 +96,6 @@ _UNSIGNED = {
 _UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
 _UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
 
-_MODULO = """
-{own} mod_{type}({own} x, {own} y) {{
-  {own} rest = fmod(x, y);
-  if (rest == 0) return copysign(rest, y);
-  return (rest < 0) != (y < 0) ? rest + y : rest;
-}}
-"""
-
 # Bytes, because only those may be looked at through a pointer to another type: else a
 # compiler may take it that a store of a half leaves a ushort alone.
 _HALF = {
@@ -163,9 +155,6 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
 
 
 def _numeric(name: str, type_: ScalarType) -> str:
-    if type_.is_float:
-        own = "double" if type_.bits == 64 else "float"
-        return _MODULO.format(own=own, type=type_)
     word = _WORDS[type_.bits]
     templates = _SIGNED if type_.kind == "int" else _UNSIGNED
     return templates[name].format(

@@ -232,7 +232,7 @@ def _over_pi(function: Meaning) -> Meaning:
 
 _FLOATS: dict[str, Meaning] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-    "pow": np.power, "min": np.fmin, "max": np.fmax, "mod": np.remainder,
+    "pow": np.power, "min": np.fmin, "max": np.fmax, "mod": np.fmod,
     "rem": np.fmod, "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign,
     "nextafter": np.nextafter, "neg": np.negative, "abs": np.absolute, "sgn": np.sign,
     "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "exp2": np.exp2,
@@ -281,10 +281,19 @@ def _through_single(function: Meaning) -> Meaning:
 def _conversion(source: ScalarType, target: ScalarType) -> Meaning:
     dtype = dtype_of(target)
     if source.is_float and target.is_integer:
-        return lambda x: _saturated(x, dtype)
+        return lambda x: _truncated(x, dtype)
     if target.kind == "bool":
         return lambda x: np.not_equal(x, x.dtype.type(0))
     return lambda x: x.astype(dtype)
+
+
+def _truncated(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Truncate and saturate; a negative number becomes an unsigned one by way of the
+    signed type as wide."""
+    if dtype.kind != "u":
+        return _saturated(x, dtype)
+    negative = _saturated(np.fmin(x, 0), np.dtype(f"i{dtype.itemsize}")).astype(dtype)
+    return np.where(x < 0, negative, _saturated(x, dtype))[()]
 
 
 def _saturated(x: Any, dtype: np.dtype[Any]) -> Any:

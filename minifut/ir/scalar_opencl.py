@@ -215,9 +215,15 @@ def _wrapped(text: str, own: str, unsigned: str) -> str:
     return f"({own})({text})"
 
 
-_RENAMED = {"abs": "fabs", "rem": "fmod", "round": "rint", "gamma": "tgamma"}
+_RENAMED = {
+    "abs": "fabs",
+    "mod": "fmod",
+    "rem": "fmod",
+    "round": "rint",
+    "gamma": "tgamma",
+}
 _BINARY = {
-    "pow", "rem", "atan2", "atan2pi", "hypot", "copysign", "nextafter", "ldexp",
+    "pow", "mod", "rem", "atan2", "atan2pi", "hypot", "copysign", "nextafter", "ldexp",
 }  # fmt: skip
 
 
@@ -244,8 +250,6 @@ def _float(name: str, type_: ScalarType) -> Spelling:
             return Spelling(f"({name}({{0}}) != 0)")
         case "sgn":
             return Spelling("(isnan({0}) ? {0} : sign({0}))")
-        case "mod":
-            return Spelling(f"mod_{type_}({{0}}, {{1}})", None, (f"mod_{type_}",))
     call = _RENAMED.get(name, name)
     text = f"{call}({{0}}, {{1}})" if name in _BINARY else f"{call}({{0}})"
     return Spelling(text, text)
@@ -274,7 +278,12 @@ def _conversion(source: ScalarType, target: ScalarType) -> Spelling:
     if target.kind == "bool":
         return Spelling("({0} != 0)")
     if source.is_float and target.is_integer:
-        return Spelling(f"(isfinite({{0}}) ? convert_{c}_sat({{0}}) : ({c})0)")
+        taken = f"convert_{c}_sat({{0}})"
+        if target.kind == "uint":
+            # A negative number goes by way of the signed type as wide.
+            negative = f"as_{c}(convert_{c[1:]}_sat({{0}}))"
+            taken = f"({{0}} < 0 ? {negative} : {taken})"
+        return Spelling(f"(isfinite({{0}}) ? {taken} : ({c})0)")
     if target.bits == 16 and target.is_float:
         if source.bits == 64 and source.is_float:
             return Spelling("round_f16_f64({0})", None, ("round_f16_f64",))

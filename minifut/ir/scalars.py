@@ -8,11 +8,12 @@ and its algebraic identities beside it in `ir.scalar_meaning`, `ir.scalar_opencl
 All operators are total. Integer arithmetic wraps; dividing by zero gives 0 (also `mod`
 and `rem`); shifting by the width or more gives 0, or the sign for `shr` of a signed
 number; a negative integer exponent gives 0. A conversion of a float to an integer
-truncates and saturates; what is not finite becomes 0. f16 is computed in f32, rounded
-after each operator.
+truncates and saturates, a negative one to an unsigned type by way of the signed type as
+wide; what is not finite becomes 0. f16 is computed in f32, rounded after each operator.
 
     div     towards minus infinity        quot    towards zero
     mod     sign of the divisor           rem     sign of the dividend
+            (of floats as rem, as C's fmod)
     shr     arithmetic for signed, logical for unsigned integers
     round   halves to even
     min max of floats ignore NaN

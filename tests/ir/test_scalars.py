@@ -20,7 +20,19 @@ from minifut.ir.scalars import (
     operator,
     parse_operator,
 )
-from minifut.ir.types import F16, F32, F64, I8, I32, I64, INTEGERS, U8, ScalarType
+from minifut.ir.types import (
+    F16,
+    F32,
+    F64,
+    I8,
+    I32,
+    I64,
+    INTEGERS,
+    U8,
+    U32,
+    U64,
+    ScalarType,
+)
 
 
 def wrapped(number: int, type_: ScalarType) -> int:
@@ -192,12 +204,19 @@ def test_floats_are_computed_in_their_own_type() -> None:
     assert half == np.float16(2048)
 
 
+def test_the_rest_of_floats_has_the_sign_of_the_dividend() -> None:
+    for name in ("mod", "rem"):
+        found = apply(operator(name, F64), *np.array([[-7.5, 7.5], [2.0, -2.0]]))
+        assert found.tolist() == [-1.5, 1.5]
+
+
 @pytest.mark.parametrize(
     ("number", "target", "answer"),
     [
         (1e30, I32, 2**31 - 1), (-1e30, I32, -(2**31)), (-1.9, I32, -1),
         (math.nan, I32, 0), (math.inf, I64, 0), (1e19, I64, 2**63 - 1),
-        (-1.0, U8, 0), (300.0, U8, 255), (127.9, I8, 127),
+        (-1.0, U8, 255), (-1.9, U64, 2**64 - 1), (-200.0, U8, 128), (-0.5, U8, 0),
+        (300.0, U8, 255), (127.9, I8, 127), (3e9, U32, 3 * 10**9),
     ],
 )  # fmt: skip
 def test_floats_to_integers(number: float, target: ScalarType, answer: int) -> None:

@@ -224,8 +224,14 @@ class Lanes:
             return self.compare("!=", operand, self.spread(zero))
         if source.is_float and target.is_integer and source in (F32, F64):
             type_ = self.wide(target)
-            taken = kc.Call(f"convert_{_c_name(type_)}_sat", (operand,), type_)
             nought = self.spread(kc.Literal(0.0, kc.VectorType(source)))
+            taken: kc.Expression
+            taken = kc.Call(f"convert_{_c_name(type_)}_sat", (operand,), type_)
+            if target.kind == "uint":
+                signed = self.wide(ScalarType(f"i{target.bits}", "int", target.bits))
+                below = kc.Call(f"convert_{_c_name(signed)}_sat", (operand,), signed)
+                is_below = self.compare("<", operand, nought)
+                taken = self.choose(is_below, kc.Cast(below, type_), taken)
             product = kc.Binary("*", operand, nought, operand.type)
             finite = self.compare("==", product, nought)
             return self.choose(finite, taken, kc.Literal(0, kc.VectorType(target)))

@@ -63,12 +63,15 @@ def sign(a: int) -> int:
 
 
 def truncate(a: Any, bits: int, signed: bool) -> int:
-    """A float to an integer: towards zero, saturated; 0 for what is not finite."""
+    """A float to an integer: towards zero, saturated; 0 for what is not finite. A
+    negative number becomes an unsigned one by way of the signed type as wide."""
     if not np.isfinite(a):
         return 0
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (
-        0, (1 << bits) - 1)  # fmt: skip
-    return min(max(int(a), low), high)
+    number, low = int(a), -(1 << (bits - 1))
+    if signed:
+        return min(max(number, low), -1 - low)
+    number = max(number, low) + (1 << bits) if number < 0 else number
+    return min(number, (1 << bits) - 1)
 
 
 def ceil_div(a: int, b: int) -> int:
