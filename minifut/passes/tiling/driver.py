@@ -22,7 +22,7 @@ from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
 from minifut.ir.kernels import GRID, AtLeast, KernelBody, SegMap
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.sizes import Size, product
+from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_children, rename, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.composition import (
@@ -38,6 +38,7 @@ from minifut.passes.tiling.nest import (
     redomaps_of,
 )
 from minifut.passes.tiling.versions import (
+    STRETCH,
     Tiled,
     divide,
     share_parameters,
@@ -228,7 +229,8 @@ class _Tiler:
         return body
 
     def worth(self, target: Stm) -> tuple[Size, bool]:
-        """The steps of all points, and whether all that is read is read again."""
+        """The steps of the points that share tiles on one stretch of the common
+        dimension, and whether all that is read is read again."""
         kernel, mark = target.exp, mark_of(target, TILE)
         assert isinstance(kernel, SegMap) and mark is not None
         iotas = iotas_of(kernel, ())
@@ -240,8 +242,9 @@ class _Tiler:
         steps = Size.constant(0)
         for _, redomap in redomaps_of(kernel):
             if bound.isdisjoint(redomap.width.names()):
-                steps = steps + redomap.width
-        return product(kernel.space.sizes) * steps, shares
+                steps = steps + minimum(redomap.width, Size.constant(STRETCH))
+        sharing = product(tuple(kernel.space.sizes[d] for d in mark.dimensions))
+        return sharing * steps, shares
 
     def with_sequences(self, statement: Stm) -> Stm:
         """The kernel with the sequences of numbers that it reads made in its threads,
