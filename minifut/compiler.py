@@ -11,6 +11,7 @@ end only.
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ SCHEDULES = ("cpu", "gpu")
 BACKENDS = ("opencl", "interpreter", "sequential")
 DEEPEST = 100_000
 """Python frames of a stage"""
+RARELY = (100_000, 20, 100)
+"""thresholds of Python's collector of cycles while compiling"""
 LARGEST_SOURCE = 16 << 20
 """bytes; a longer program is not read"""
 
@@ -111,16 +114,33 @@ def to_kernels(
         return run_pipeline(program, names_after(program), options=options)
 
 
+def to_schedule(
+    program: CoreProgram, schedule: str, options: PipelineOptions | None = None
+) -> CoreProgram:
+    """Run the passes that differ between schedules."""
+    from minifut.ir.parser import names_after
+    from minifut.passes.pipeline import run_steps
+    from minifut.passes.pipelines import FOR_SCHEDULE
+
+    with deep_recursion():
+        return run_steps(FOR_SCHEDULE[schedule], program, names_after(program), options)
+
+
 def to_host_module(
     program: CoreProgram, schedule: str | None, name: str = "program"
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
     one schedule or (None) for both."""
-    from minifut.opencl.module import module_text
+    from minifut.kernel_code.lower_program import lower_program
+    from minifut.opencl.module import text_of
 
-    return stage(
-        "code generation", lambda: module_text(program, schedule=schedule, name=name)
-    )
+    wanted = SCHEDULES if schedule is None else (schedule,)
+
+    def text() -> str:
+        lowered = [lower_program(to_schedule(program, each), each) for each in wanted]
+        return text_of(lowered, name)
+
+    return stage("code generation", text)
 
 
 def host_code(module: str) -> CodeType:
@@ -242,12 +262,17 @@ def device_kind(device: str | None) -> str:
 
 @contextlib.contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Passes recurse as deep as programs nest, which is deeper than Python's limit."""
+    """Passes recurse as deep as programs nest, which is deeper than Python's limit;
+    and make many small objects, hardly ever in cycles, so that Python's collector,
+    which takes an eighth of the time otherwise, is to look for those rarely."""
     limit = sys.getrecursionlimit()
+    collecting = gc.get_threshold()
     sys.setrecursionlimit(max(limit, DEEPEST))
+    gc.set_threshold(*RARELY)
     try:
         yield
     finally:
+        gc.set_threshold(*collecting)
         sys.setrecursionlimit(limit)
 
 

@@ -43,7 +43,7 @@ ENTRIES = ("scalars", "checked", "rows", "columns", "varying")
 def all_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every function stays one, however small."""
     monkeypatch.setattr(functions, "SMALL", -1)
-    monkeypatch.setattr(functions, "FIRST_CALLS", 0)
+    monkeypatch.setattr(functions, "COPIES", 0)
     monkeypatch.setattr(inline, "SMALL", 0)
     monkeypatch.setattr(inline, "GROWTH", -(10**9))
 

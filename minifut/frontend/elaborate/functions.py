@@ -1,8 +1,8 @@
 """Shared functions: specialised once, called with `Apply`.
 
-Calls are inlined as a rule. A definition whose interpretation makes many statements and
-that is called again and again is made into a function of the core instead, once per way
-of using it, so that a program grows no faster than its text:
+Calls are inlined as a rule. A definition whose copies have made many statements is made
+into a function of the core instead, once per way of using it, so that a program grows
+no faster than its text:
 
     def f [n] (k: i64) (xs: [n]f32) = ...       f 3 as + f 4 bs + ... + f 9 gs
     ->
@@ -48,10 +48,11 @@ if TYPE_CHECKING:
     from minifut.frontend.elaborate.environment import Environment
     from minifut.frontend.elaborate.work import Work
 
-SMALL = 2000
-"""names made by inlining below which a call is always inlined"""
-FIRST_CALLS = 4
-"""calls that are inlined before a definition is shared"""
+SMALL = 400
+"""names made by a call, in the mean, below which it is always inlined; about six names
+make a statement of the finished program"""
+COPIES = 5000
+"""names that the calls of one definition may make before it is shared"""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,9 +74,14 @@ class History:
     """What inlining a definition has cost so far."""
 
     calls: int = 0
-    cost: int = 0
+    names: int = 0
     is_sharable: bool = True
     is_recursive: bool = False
+
+    @property
+    def is_expensive(self) -> bool:
+        """Whether one more copy is too many."""
+        return self.names >= max(COPIES, SMALL * self.calls)
 
 
 class Specialisations:
@@ -105,10 +111,8 @@ class Specialisations:
         if history is None:
             history = History(is_recursive=calls_itself(closure.definition))
             self.histories[closure.definition] = history
-        history.calls += 1
         recursive = history.is_recursive and closure.definition in self.active
-        expensive = history.cost >= SMALL and history.calls > FIRST_CALLS
-        if not recursive and not (expensive and history.is_sharable):
+        if not recursive and not (history.is_expensive and history.is_sharable):
             return None
         sizes = Sizes()
         known = None if recursive else work.globals
@@ -137,7 +141,8 @@ class Specialisations:
     def note_cost(self, definition: syntax.ValueDeclaration, cost: int) -> None:
         """How many names an inlined call has made."""
         history = self.histories[definition]
-        history.cost = max(history.cost, cost)
+        history.calls += 1
+        history.names += cost
 
 
 def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
