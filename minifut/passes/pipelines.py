@@ -20,6 +20,7 @@ from minifut.passes.flatten.driver import (
 )
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
+from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.sequentialise import sequentialise
@@ -80,6 +81,22 @@ TILE = Pass(
 SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
 )
+LAYOUT_CPU = Pass(
+    "layout-cpu",
+    lay_out_for_cpu,
+    KERNELS,
+    KERNELS,
+    "lay arrays out as kernels of a CPU want them",
+    traced=True,
+)
+LAYOUT_GPU = Pass(
+    "layout-gpu",
+    lay_out_for_gpu,
+    KERNELS,
+    KERNELS,
+    "lay arrays out so that neighbouring threads of a GPU access neighbours in memory",
+    traced=True,
+)
 
 ALL_PASSES: tuple[Pass, ...] = (
     LOOP_OVER_RECURSION,
@@ -94,6 +111,8 @@ ALL_PASSES: tuple[Pass, ...] = (
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
+    LAYOUT_CPU,
+    LAYOUT_GPU,
 )
 
 DEFAULT: tuple[Pass, ...] = (
@@ -123,6 +142,13 @@ MODERATE: tuple[Pass, ...] = tuple(
 FULL: tuple[Pass, ...] = tuple(
     FLATTEN_FULLY if step is FLATTEN else step for step in DEFAULT
 )
+
+FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
+    # last, since what is good for one schedule is bad for the other
+    "cpu": (LAYOUT_CPU,),
+    "gpu": (LAYOUT_GPU,),
+}
+"""what follows the pipeline, for each schedule apart"""
 
 
 def run_pipeline(

@@ -1,0 +1,3 @@
+"""In which order arrays lie in memory, and which dimension of a kernel runs fastest:
+`strategies` and `accesses` of one kernel, `costs` of a schedule, `plan` for the whole
+host program, `rules` that carry it out, `driver` the pass."""

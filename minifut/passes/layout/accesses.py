@@ -1,0 +1,275 @@
+"""Where a kernel of the grid reads and writes arrays, in terms of its variables.
+
+    segmap grid (i < n) {.. loop for k < m { a[k + 1, i] } .. returns row}
+
+    reads  a at (k, i), n * m times, k innermost        writes  y at (i, e), n * m times
+
+Variables are the indices of the space and those of sequential loops (which may also be
+the unnamed positions of a row taken as a whole). Sizes that nobody knows before the
+program runs count as `TYPICAL`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, DimSlice, ForLoop, Stm
+from minifut.ir.node import value
+from minifut.ir.scope import Scope
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import children, own_names
+from minifut.ir.types import ArrayType, element_of, shape_of
+from minifut.names import Name
+
+TYPICAL = 1024
+"""of a size that is known only when the program runs"""
+
+Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
+KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
+
+
+@value
+class Place:
+    """An index: the variables that it grows with one by one, and others that it depends
+    on in any way."""
+
+    along: frozenset[Name] = frozenset()
+    across: frozenset[Name] = frozenset()
+
+
+@value
+class Access:
+    """`elements` are read or written at `places` of an array; `loops` are the
+    sequential variables around it, innermost last."""
+
+    array: Name
+    places: tuple[Place, ...]
+    elements: int
+    nbytes: int
+    loops: tuple[Name, ...] = ()
+    writes: bool = False
+
+    def varies_with(self, name: Name) -> bool:
+        return any(name in p.along | p.across for p in self.places)
+
+    def places_along(self, name: Name) -> list[int]:
+        """The dimension which, innermost in memory, makes neighbours in `name`
+        neighbours in memory: as a list of one, or none."""
+        varying = [d for d, p in enumerate(self.places) if name in p.along | p.across]
+        if len(varying) == 1 and name in self.places[varying[0]].along:
+            return varying
+        return []
+
+
+def count(sizes: tuple[Size, ...]) -> int:
+    """The number of elements, with typical numbers for what is not known."""
+    total = 1
+    for size in sizes:
+        total *= max(1, size.evaluate(dict.fromkeys(size.names(), TYPICAL)))
+    return total
+
+
+def accesses_of(statement: Stm, scope: Scope) -> list[Access]:
+    """All accesses to arrays of the host that have more than one dimension."""
+    kernel = statement.exp
+    assert isinstance(kernel, KERNELS)
+    reader = _Reader(scope, count(kernel.space.sizes))
+    for index in kernel.space.indices:
+        reader.known[index] = Place(frozenset({index}))
+    reader.statements(kernel.body.statements, ())
+    reader.results(statement, kernel)
+    return reader.found
+
+
+View: TypeAlias = tuple[Name, tuple[Place | None, ...]]
+"""the array, and its places; None for a dimension that the view keeps"""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """`points` of the space; `known` scalars in terms of variables; `inner` is what the
+    kernel binds itself; `trips` of each sequential variable."""
+
+    scope: Scope
+    points: int
+    known: dict[Name, Place] = field(default_factory=dict)
+    views: dict[Name, View] = field(default_factory=dict)
+    inner: set[Name] = field(default_factory=set)
+    trips: dict[Name, int] = field(default_factory=dict)
+    found: list[Access] = field(default_factory=list)
+
+    # --- scalars ----------------------------------------------------------------------
+
+    def place(self, atom: Atom) -> Place:
+        return self.known.get(atom, Place()) if isinstance(atom, Name) else Place()
+
+    def computed(self, name: str, operands: tuple[Atom, ...]) -> Place:
+        """What an operator makes of its operands."""
+        places = [self.place(operand) for operand in operands]
+        along: frozenset[Name] = frozenset()
+        if name == "add":
+            along = places[0].along ^ places[1].along
+        elif name in ("sub", "sext", "zext"):
+            along = places[0].along
+            along -= frozenset().union(*[p.along for p in places[1:]])
+        across = frozenset().union(*[p.along | p.across for p in places])
+        return Place(along, across - along)
+
+    def sum_of(self, size: Size) -> Place:
+        """What a size computes."""
+        along: set[Name] = set()
+        across: set[Name] = set()
+        for monomial, coefficient in size.terms:
+            term = Size(((monomial, coefficient),))
+            name = term.as_name
+            for used in term.names():
+                own = self.place(used)
+                across |= own.across | (frozenset() if name else own.along)
+                if name:
+                    across |= along & own.along
+                    along ^= own.along
+        return Place(frozenset(along), frozenset(across))
+
+    # --- statements -------------------------------------------------------------------
+
+    def statements(self, statements: tuple[Stm, ...], loops: tuple[Name, ...]) -> None:
+        for statement in statements:
+            self.statement(statement, loops)
+
+    def statement(self, statement: Stm, loops: tuple[Name, ...]) -> None:
+        exp, bound = statement.exp, statement.pattern
+        self.inner.update(p.name for p in bound)
+        match exp:
+            case core.Index(array, slice_):
+                self.index(bound[0].name, array, slice_, loops)
+            case core.ScalarOp(operator, operands):
+                self.known[bound[0].name] = self.computed(operator.name, operands)
+            case core.SizeExp(size):
+                self.known[bound[0].name] = self.sum_of(size)
+            case _:
+                used: set[Name] = set()
+                own_names(exp, used)
+                for name in used:
+                    if name in self.views:
+                        self.row(*self.views[name], loops)
+                self.nested(exp, loops)
+
+    def nested(self, exp: object, loops: tuple[Name, ...]) -> None:
+        """The bodies within an expression."""
+        match exp:
+            case core.Loop(parameters, _, form, body):
+                self.inner.update(p.name for p in parameters)
+                if isinstance(form, ForLoop):
+                    variable = form.index
+                    self.trips[variable] = _trips(form)
+                    self.known[variable] = Place(frozenset({variable}))
+                else:
+                    variable = form.condition
+                for parameter in parameters:
+                    own = frozenset({parameter.name})
+                    self.known[parameter.name] = Place(across=own)
+                self.statements(body.statements, (*loops, variable))
+            case core.Body(statements, _):
+                self.statements(statements, loops)
+            case core.Lambda(parameters, body):
+                self.inner.update(p.name for p in parameters)
+                self.statements(body.statements, loops)
+            case _:
+                for child in children(exp):
+                    self.nested(child, loops)
+
+    # --- arrays -----------------------------------------------------------------------
+
+    def view(self, name: Name) -> View | None:
+        """An array as it is seen in the kernel; None if a thread makes it."""
+        if name in self.views:
+            return self.views[name]
+        type_ = self.scope.get(name)
+        if name in self.inner or not isinstance(type_, ArrayType):
+            return None
+        return name, (None,) * type_.rank
+
+    def index(
+        self,
+        bound: Name,
+        array: Name,
+        slice_: tuple[Atom | DimSlice, ...],
+        loops: tuple[Name, ...],
+    ) -> None:
+        fixed = [self.place(part) for part in slice_ if not isinstance(part, DimSlice)]
+        used = frozenset[Name]().union(*[p.along | p.across for p in fixed])
+        self.known[bound] = Place(across=used)
+        view = self.view(array)
+        if view is None:
+            return
+        root, places = view
+        entries = iter(slice_)
+        after: list[Place | None] = []
+        for place in places:
+            entry = next(entries, None) if place is None else None
+            if entry is None or isinstance(entry, DimSlice):
+                after.append(place)
+            else:
+                after.append(self.place(entry))
+        if any(place is None for place in after):
+            self.views[bound] = root, tuple(after)
+        else:
+            self.access(root, tuple(p for p in after if p is not None), loops)
+
+    def access(
+        self,
+        array: Name,
+        places: tuple[Place, ...],
+        loops: tuple[Name, ...],
+        writes: bool = False,
+    ) -> None:
+        if len(places) < 2:
+            return
+        elements = self.points
+        for name in loops:
+            elements *= self.trips.get(name, TYPICAL)
+        nbytes = element_of(self.scope[array]).bytes
+        self.found.append(Access(array, places, elements, nbytes, loops, writes))
+
+    def row(
+        self,
+        array: Name,
+        places: tuple[Place | None, ...],
+        loops: tuple[Name, ...],
+        writes: bool = False,
+    ) -> None:
+        """All elements of a view, one after the other."""
+        filled: list[Place] = []
+        for dimension, place in enumerate(places):
+            if place is None:
+                position = Name(f"{array}.{dimension}", -1 - dimension)
+                self.trips[position] = count((shape_of(self.scope[array])[dimension],))
+                loops = (*loops, position)
+                place = Place(frozenset({position}))
+            filled.append(place)
+        self.access(array, tuple(filled), loops, writes)
+
+    def results(self, statement: Stm, kernel: Kernel) -> None:
+        """What each point writes at its place in the results."""
+        indices = kernel.space.indices
+        segments = 0
+        if isinstance(kernel, kernels.SegRed):
+            segments = sum(len(op.neutral) for op in kernel.operators)
+        elif isinstance(kernel, kernels.SegHist):
+            return
+        at = [Place(frozenset({index})) for index in indices]
+        for position, (bound, result) in enumerate(
+            zip(statement.pattern, kernel.body.result, strict=True)
+        ):
+            if position >= segments and isinstance(result, kernels.Returns):
+                rank = len(shape_of(bound.type))
+                open_ = (None,) * (rank - len(at))
+                self.row(bound.name, (*at, *open_), (), writes=True)
+
+
+def _trips(form: ForLoop) -> int:
+    if isinstance(form.bound, core.Constant):
+        return max(1, int(form.bound.value))
+    return TYPICAL

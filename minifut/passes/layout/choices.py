@@ -1,0 +1,160 @@
+"""What may be chosen at one kernel, and what was chosen at each statement.
+
+An `Offer` is a variable that runs fastest and, for arrays, the dimension that is to lie
+innermost then. Under the GPU schedule the offers are the strategies of the kernel; on a
+CPU they are, for each variable, what each array costs least in. What an offer leaves
+open, or what would have to be turned dearly, is read as it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from minifut.ir import kernels
+from minifut.ir.core import Stm
+from minifut.ir.scope import Scope
+from minifut.names import Name
+from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
+from minifut.passes.layout.costs import Machine, fastest_variables, is_lifted
+from minifut.passes.layout.strategies import kernel_strategies
+
+Dimension: TypeAlias = tuple[Name, int]
+"""an array with one of its dimensions"""
+
+WORTH = 0.8
+"""an offer is interesting if it moves at most this part of the bytes"""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelChoice:
+    """`fastest` is the variable to run fastest if it is another than as written,
+    `reads` are operands taken in another order than they lie in; `results` those
+    results that are not made row-major."""
+
+    fastest: Name | None
+    reads: tuple[Dimension, ...]
+    results: tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchChoice:
+    """The innermost dimension of each result (None: a scalar or a single row)."""
+
+    results: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChoice:
+    """`before` are orders in which arrays are made ahead of the loop; `parameters` the
+    innermost dimensions of the loop's parameters."""
+
+    before: tuple[Dimension, ...]
+    parameters: tuple[int | None, ...]
+
+
+Choice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A variable and wanted innermost dimensions, of operands and of results."""
+
+    fastest: Name
+    wanted: Mapping[Name, int]
+
+
+@dataclass(slots=True)
+class KernelFacts:
+    """A kernel of the grid as the plan sees it; `fixed` are operands that it updates,
+    which must stay as they are."""
+
+    machine: Machine
+    reads: dict[Name, list[Access]] = field(default_factory=dict)
+    writes: dict[Name, list[Access]] = field(default_factory=dict)
+    lifted: bool = False
+    offers: list[Offer] = field(default_factory=list)
+
+    @staticmethod
+    def of(statement: Stm, scope: Scope, machine: Machine) -> KernelFacts:
+        kernel = statement.exp
+        assert isinstance(kernel, KERNELS)
+        fixed = _updated(kernel)
+        facts = KernelFacts(machine, lifted=is_lifted(kernel))
+        accesses = [a for a in accesses_of(statement, scope) if a.array not in fixed]
+        for access in accesses:
+            group = facts.writes if access.writes else facts.reads
+            group.setdefault(access.array, []).append(access)
+        variables = fastest_variables(kernel, machine)
+        facts.offers.append(Offer(variables[0], {}))
+        if machine.schedule == "gpu":
+            facts.offers += _from_strategies(kernel, accesses, variables)
+        else:
+            facts.offers += [facts.best(variable) for variable in variables]
+        return facts
+
+    @property
+    def arrays(self) -> dict[Name, list[Access]]:
+        return self.reads | self.writes
+
+    def cost(self, array: Name, fastest: Name, innermost: int) -> float:
+        """Bytes moved for the accesses to one array."""
+        return sum(
+            self.machine.cost(access, fastest, innermost, self.lifted)
+            for access in self.arrays[array]
+        )
+
+    def best(self, fastest: Name) -> Offer:
+        """What each array costs least in."""
+        wanted = {}
+        for array, accesses in self.arrays.items():
+            last = len(accesses[0].places) - 1
+            costs = [self.cost(array, fastest, d) for d in range(last + 1)]
+            if min(costs) < costs[last]:
+                wanted[array] = costs.index(min(costs))
+        return Offer(fastest, wanted)
+
+    @property
+    def interesting(self) -> bool:
+        """Whether some offer moves clearly less than the kernel as it is written."""
+
+        def total(offer: Offer) -> float:
+            return sum(
+                self.cost(
+                    array,
+                    offer.fastest,
+                    offer.wanted.get(array, len(accesses[0].places) - 1),
+                )
+                for array, accesses in self.arrays.items()
+            )
+
+        written, *others = map(total, self.offers)
+        return any(other <= written * WORTH for other in others)
+
+
+def _updated(kernel: object) -> set[Name]:
+    """The arrays that a kernel updates."""
+    match kernel:
+        case kernels.SegMap(body=body):
+            return {r.array for r in body.result if isinstance(r, kernels.WriteReturns)}
+        case kernels.SegHist(operators=operators):
+            return {array for op in operators for array in op.destinations}
+    return set()
+
+
+def _from_strategies(
+    kernel: kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist,
+    accesses: list[Access],
+    variables: list[Name],
+) -> list[Offer]:
+    """Each strategy with each variable that it allows, the one as written first."""
+    found: list[Offer] = []
+    for strategy in kernel_strategies(accesses, kernel.space.indices):
+        for variable in variables:
+            allowed = variable not in strategy.outside
+            if allowed and strategy.inside in (None, variable):
+                offer = Offer(variable, dict(strategy.innermost))
+                if offer not in found:
+                    found.append(offer)
+    return sorted(found, key=lambda offer: variables.index(offer.fastest))

@@ -1,0 +1,253 @@
+"""The pass `layout`: lays arrays out and turns kernels as a schedule wants them.
+
+    let s = segmap grid (i < n) {.. a[i, j] ..}
+  →
+    let b = manifest((1, 0), a)
+    let s = segmap grid (i < n) {.. b[i, j] ..}
+
+Copies serve all later kernels of the same body, those inside its branches and loops
+included. It runs once for each schedule, since what is good for one is bad for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from minifut.analysis.layouts import innermost
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Manifest, Param, Program, Rearrange, Stm
+from minifut.ir.kernels import SegMap
+from minifut.ir.node import replace
+from minifut.ir.scope import Scope, add_parameters, scope_of
+from minifut.ir.traverse import substitute
+from minifut.names import Name, NameSource
+from minifut.passes.layout.choices import (
+    BranchChoice,
+    Choice,
+    Dimension,
+    KernelChoice,
+    LoopChoice,
+)
+from minifut.passes.layout.costs import MACHINES
+from minifut.passes.layout.plan import plan
+from minifut.passes.layout.rules import (
+    coalesce_by_transposition,
+    exchange_dimensions,
+    exchange_kernel_dimensions,
+    make_result_in_layout,
+    make_results,
+    turn_operands,
+)
+from minifut.rewrite.rule import Site
+from minifut.rewrite.trace import Trace
+
+
+def lay_out(
+    schedule: str, program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program with arrays laid out for a schedule."""
+    scope = scope_of(program)
+    functions = []
+    for function in program.functions:
+        choices = plan(function, scope, MACHINES[schedule])
+        if any(map(_changes, choices.values())):
+            maker = _Maker(choices, names, scope, trace or Trace())
+            body = maker.body(function.body, {}, ())
+            functions.append(replace(function, body=body))
+        else:
+            functions.append(function)
+    pairs = zip(functions, program.functions, strict=True)
+    if all(one is other for one, other in pairs):
+        return program
+    return replace(program, functions=tuple(functions))
+
+
+lay_out_for_cpu = partial(lay_out, "cpu")
+lay_out_for_gpu = partial(lay_out, "gpu")
+
+
+def _changes(choice: Choice) -> bool:
+    """Whether a choice asks for anything that is not so by itself."""
+    match choice:
+        case KernelChoice(fastest, reads, results):
+            return bool(fastest or reads or results)
+        case LoopChoice(before, _):
+            return bool(before)
+    return False
+
+
+NOTHING_GAINED = "no other order of its arrays and dimensions moves fewer bytes"
+
+Copies = dict[Dimension, Name]
+"""by array and innermost dimension"""
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Carries choices out. `lies` are the innermost dimensions of arrays that are not
+    row-major."""
+
+    choices: Mapping[int, Choice]
+    names: NameSource
+    scope: Scope
+    trace: Trace
+    lies: dict[Name, int] = field(default_factory=dict)
+    made: list[Stm] = field(default_factory=list)
+
+    def site(self) -> Site:
+        return Site(self.names, self.scope, {})
+
+    def body(self, body: Body, copies: Copies, wanted: tuple[int | None, ...]) -> Body:
+        """The body, with results as wanted (or as they come)."""
+        saved, self.made = self.made, []
+        copies = dict(copies)
+        for statement in body.statements:
+            self.statement(statement, copies)
+        result = self.conform(body.result, wanted) if wanted else body.result
+        made, self.made = tuple(self.made), saved
+        return Body(made, result)
+
+    def emit(self, *statements: Stm) -> None:
+        for statement in statements:
+            add_parameters(self.scope, statement.pattern)
+            self.made.append(statement)
+
+    def innermost_of(self, name: Name) -> int:
+        rank = self.rank(name)
+        return self.lies.get(name, rank - 1)
+
+    def rank(self, name: Name) -> int:
+        return getattr(self.scope[name], "rank", 0)
+
+    def conform(
+        self, atoms: tuple[Atom, ...], wanted: tuple[int | None, ...]
+    ) -> tuple[Atom, ...]:
+        """The atoms, turned where they lie otherwise."""
+        found: list[Atom] = []
+        for atom, dimension in zip(atoms, wanted, strict=True):
+            if (
+                dimension is None
+                or not isinstance(atom, Name)
+                or self.innermost_of(atom) == dimension
+            ):
+                found.append(atom)
+            else:
+                found.append(self.manifest(atom, dimension))
+        return tuple(found)
+
+    def manifest(self, array: Name, dimension: int) -> Name:
+        """A copy with that dimension innermost."""
+        order = innermost(dimension, self.rank(array))
+        name = self.names.like(array)
+        bound = Param(name, self.scope[array])
+        self.emit(Stm((bound,), Manifest(array, order)))
+        self.lies[name] = dimension
+        return name
+
+    # --- statements -------------------------------------------------------------------
+
+    def statement(self, statement: Stm, copies: Copies) -> None:
+        choice = self.choices.get(id(statement))
+        exp = statement.exp
+        match choice, exp:
+            case KernelChoice(), _:
+                self.kernel(statement, choice, copies)
+            case BranchChoice(wanted), core.If(condition, then, otherwise):
+                bodies = (self.body(b, copies, wanted) for b in (then, otherwise))
+                self.emit(replace(statement, exp=core.If(condition, *bodies)))
+                self.note(statement, wanted)
+            case BranchChoice(wanted), core.Match(scrutinees, cases, default):
+                made = tuple(
+                    replace(case, body=self.body(case.body, copies, wanted))
+                    for case in cases
+                )
+                last = self.body(default, copies, wanted)
+                self.emit(replace(statement, exp=core.Match(scrutinees, made, last)))
+                self.note(statement, wanted)
+            case LoopChoice(before, wanted), core.Loop():
+                for array, dimension in before:
+                    copies[array, dimension] = self.manifest(array, dimension)
+                initial = self.conform(exp.initial, wanted)
+                for parameter, lies in zip(exp.parameters, wanted, strict=True):
+                    if lies is not None:
+                        self.lies[parameter.name] = lies
+                body = self.body(exp.body, copies, wanted)
+                loop = replace(exp, initial=initial, body=body)
+                self.emit(replace(statement, exp=loop))
+                self.note(statement, wanted)
+            case _:
+                self.emit(statement)
+                self.plain(statement, copies)
+
+    def note(self, statement: Stm, wanted: tuple[int | None, ...]) -> None:
+        for bound, dimension in zip(statement.pattern, wanted, strict=True):
+            if dimension is not None:
+                self.lies[bound.name] = dimension
+
+    def plain(self, statement: Stm, copies: Copies) -> None:
+        """Views of arrays are views of their copies too."""
+        exp = statement.exp
+        if not isinstance(exp, Rearrange):
+            return
+        (bound,) = statement.pattern
+        inverse = [exp.permutation.index(d) for d in range(len(exp.permutation))]
+        self.lies[bound.name] = inverse[self.innermost_of(exp.array)]
+        for (array, innermost_of), copy in list(copies.items()):
+            if array == exp.array:
+                view = replace(bound, name=self.names.like(bound.name))
+                self.emit(Stm((view,), Rearrange(exp.permutation, copy)))
+                copies[bound.name, inverse[innermost_of]] = view.name
+                self.lies[view.name] = inverse[innermost_of]
+
+    def kernel(self, statement: Stm, choice: KernelChoice, copies: Copies) -> None:
+        """Operands, then the space, then the results."""
+        there = {a: copies[a, d] for a, d in choice.reads if (a, d) in copies}
+        if there:
+            exp = substitute(statement.exp, there)
+            statement = replace(statement, exp=exp)
+        missing = [(a, d) for a, d in choice.reads if (a, d) not in copies]
+        after: tuple[Stm, ...] = (statement,)
+        if missing:
+            after = turn_operands(statement, missing, self.site())
+            self.trace.fire(coalesce_by_transposition, statement, after)
+            for (array, dimension), copy in zip(missing, after, strict=False):
+                copies[array, dimension] = copy.pattern[0].name
+                self.lies[copy.pattern[0].name] = dimension
+        *before, kernel = after
+        self.emit(*before)
+        if not _changes(choice):
+            self.trace.refuse(coalesce_by_transposition, statement, NOTHING_GAINED)
+        self.results(kernel, choice)
+
+    def results(self, statement: Stm, choice: KernelChoice) -> None:
+        """The kernel with its variable fastest and its results as they are to lie."""
+        kernel = statement.exp
+        wanted = dict(choice.results)
+        views: tuple[Stm, ...] = ()
+        made = statement
+        if isinstance(kernel, SegMap) and choice.fastest is not None:
+            made, *rest = exchange_dimensions(statement, choice.fastest, self.site())
+            views = tuple(rest)
+            self.trace.fire(exchange_kernel_dimensions, statement, (made, *views))
+        orders = {}
+        for position, bound in enumerate(statement.pattern):
+            rank = self.rank(bound.name)
+            if rank < 2:
+                continue
+            dimension = own = wanted.get(bound.name, rank - 1)
+            if views:
+                view = views[position].exp
+                assert isinstance(view, Rearrange)
+                own = view.permutation[dimension]
+            if own != rank - 1:
+                orders[made.pattern[position].name] = innermost(own, rank)
+            self.lies[bound.name] = dimension
+        if orders:
+            after = make_results(made, orders, self.site())
+            self.trace.fire(make_result_in_layout, made, after)
+            self.emit(*after)
+        else:
+            self.emit(made)
+        self.emit(*views)

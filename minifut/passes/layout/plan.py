@@ -1,0 +1,421 @@
+"""The cheapest layouts for a whole function: dynamic programming over its statements.
+
+    a, 512 MiB        kernel 1 wants a[.., i, ..] innermost, kernel 2 in a loop wants so
+                      too: a is turned once, ahead of the loop, and both read that
+
+A state tells for each array that is still needed in which orders it is there: the one
+in which it lies itself, and those of copies. A statement leads from each state to
+others, at the cost of the bytes that it moves: a kernel by each of its offers, with
+operands turned or read as they lie and results made in any order; a branch by what its
+bodies do, whose results must lie alike; a loop by orders for its parameters, and by
+copies made ahead of it. Of the ways to a state the cheapest is kept, and of the states
+the `MOST` cheapest. A body is solved once for each state of what it uses.
+
+Branches count half; loops of unknown length `ROUNDS` times. What a function takes and
+gives is row-major.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product as combinations
+from typing import Any, TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Body, Function, Stm
+from minifut.ir.scope import Scope
+from minifut.ir.traverse import free_names
+from minifut.ir.types import ArrayType
+from minifut.names import Name
+from minifut.passes.layout.accesses import KERNELS
+from minifut.passes.layout.choices import (
+    BranchChoice,
+    Choice,
+    Dimension,
+    KernelChoice,
+    KernelFacts,
+    LoopChoice,
+    Offer,
+)
+from minifut.passes.layout.costs import Machine
+
+MOST = 24
+"""states kept after a statement"""
+WAYS = 64
+"""ways from a state that are looked at, at one statement"""
+ROUNDS = 8
+
+State: TypeAlias = dict[Name, tuple[int, ...]]
+"""innermost dimensions: where the array itself lies, then its copies"""
+Trail: TypeAlias = Any
+"""None, or (the trail before, a statement's id and choice or a trail of its body)"""
+Way: TypeAlias = tuple[float, State, Trail]
+Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Trail]]
+"""by the innermost dimensions of the results"""
+
+
+def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Choice]:
+    """Choices by the ids of statements; none if nothing is worth moving."""
+    planner = _Planner(scope, machine)
+    if not planner.look_at(function.body):
+        return {}
+    planner.note_wanted(function.body)
+    start: State = {}
+    for parameter in function.parameters:
+        planner.enter(start, parameter.name)
+    ends = planner.solve(function.body, start)
+    results = function.body.result
+
+    def total(item: tuple[tuple[int | None, ...], tuple[float, Trail]]) -> float:
+        order, (cost, _) = item
+        return cost + planner.conform(results, order, planner.row_major(results))
+
+    _, (_, trail) = min(ends.items(), key=total)
+    return _choices(trail)
+
+
+def _choices(trail: Trail) -> dict[int, Choice]:
+    found: dict[int, Choice] = {}
+    waiting = [trail]
+    while waiting:
+        at = waiting.pop()
+        if at is None:
+            continue
+        before, (key, choice, inner) = at
+        if choice is not None:
+            found[key] = choice
+        waiting += [before, *inner]
+    return found
+
+
+@dataclass(slots=True)
+class _Planner:
+    scope: Scope
+    machine: Machine
+    facts: dict[int, KernelFacts] = field(default_factory=dict)
+    wanted: dict[int, set[Dimension]] = field(default_factory=dict)
+    later: dict[int, list[set[Name]]] = field(default_factory=dict)
+    solved: dict[Any, Ends] = field(default_factory=dict)
+
+    # --- facts ------------------------------------------------------------------------
+
+    def rank(self, name: Name) -> int:
+        type_ = self.scope.get(name)
+        return type_.rank if isinstance(type_, ArrayType) else 0
+
+    def look_at(self, body: Body) -> bool:
+        """Find the facts of all kernels; whether any would gain from a layout."""
+        found = False
+        for statement in body.statements:
+            exp = statement.exp
+            for inner in bodies_of(exp):
+                found |= self.look_at(inner)
+            if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
+                facts = KernelFacts.of(statement, self.scope, self.machine)
+                self.facts[id(statement)] = facts
+                found |= facts.interesting
+        return found
+
+    def note_wanted(self, body: Body) -> set[Dimension]:
+        """The orders of operands that kernels in a body ask for, and what its
+        statements need later."""
+        found: set[Dimension] = set()
+        for statement in body.statements:
+            for inner in bodies_of(statement.exp):
+                found |= self.note_wanted(inner)
+            facts = self.facts.get(id(statement))
+            for offer in facts.offers if facts else ():
+                found |= set(offer.wanted.items())
+        needed = {a for a in body.result if isinstance(a, Name)}
+        later = [set(needed)]
+        for statement in reversed(body.statements):
+            needed |= free_names(statement)
+            later.append(set(needed))
+        self.later[id(body)] = later[::-1]
+        self.wanted[id(body)] = found
+        return found
+
+    def enter(self, state: State, name: Name, *innermost: int) -> None:
+        """An array of several dimensions; row-major if nothing else is said."""
+        rank = self.rank(name)
+        if rank > 1:
+            state[name] = innermost or (rank - 1,)
+
+    def turn(self, name: Name) -> float:
+        return self.machine.turn(self.scope[name])
+
+    def row_major(self, atoms: Iterable[core.Atom]) -> tuple[int | None, ...]:
+        ranks = [self.rank(a) if isinstance(a, Name) else 0 for a in atoms]
+        return tuple(rank - 1 if rank > 1 else None for rank in ranks)
+
+    def conform(
+        self,
+        atoms: tuple[core.Atom, ...],
+        lie: tuple[int | None, ...],
+        wanted: tuple[int | None, ...],
+    ) -> float:
+        """The cost of making arrays lie as wanted."""
+        return sum(
+            self.turn(atom)
+            for atom, one, other in zip(atoms, lie, wanted, strict=True)
+            if one != other and isinstance(atom, Name)
+        )
+
+    # --- bodies -----------------------------------------------------------------------
+
+    def solve(self, body: Body, state: State) -> Ends:
+        """The cheapest way through a body for each order of its results."""
+        later = self.later[id(body)]
+        state = {n: lie for n, lie in state.items() if n in later[0]}
+        key = id(body), frozenset(state.items())
+        if key not in self.solved:
+            self.solved[key] = self.through(body, state, later)
+        return self.solved[key]
+
+    def through(self, body: Body, state: State, later: list[set[Name]]) -> Ends:
+        ways: list[Way] = [(0.0, state, None)]
+        for statement, needed in zip(body.statements, later[1:], strict=True):
+            best: dict[frozenset[tuple[Name, tuple[int, ...]]], Way] = {}
+            for cost, before, trail in ways:
+                for more, after, item in self.step(statement, before):
+                    kept = {n: lie for n, lie in after.items() if n in needed}
+                    key = frozenset(kept.items())
+                    total = cost + more
+                    if key not in best or total < best[key][0]:
+                        best[key] = total, kept, trail if not item else (trail, item)
+            ways = heapq.nsmallest(MOST, best.values(), key=lambda way: way[0])
+        ends: Ends = {}
+        for cost, after, trail in ways:
+            order = tuple(
+                after[a][0] if isinstance(a, Name) and a in after else None
+                for a in body.result
+            )
+            if order not in ends or cost < ends[order][0]:
+                ends[order] = cost, trail
+        return ends
+
+    def step(self, statement: Stm, state: State) -> Iterator[Way]:
+        """All ways on from a state; the last part is for the trail."""
+        exp = statement.exp
+        if id(statement) in self.facts:
+            yield from self.kernel(statement, self.facts[id(statement)], state)
+        elif isinstance(exp, core.If | core.Match):
+            yield from self.branches(statement, bodies_of(exp), state)
+        elif isinstance(exp, core.Loop):
+            yield from self.loop(statement, exp, state)
+        else:
+            yield self.plain(statement, state)
+
+    def plain(self, statement: Stm, state: State) -> Way:
+        exp, cost = statement.exp, 0.0
+        after = dict(state)
+        for bound in statement.pattern:
+            self.enter(after, bound.name)
+        name = statement.pattern[0].name if statement.pattern else None
+        match exp:
+            case core.Copy(source) | core.Opaque(source) if source in state:
+                assert name is not None
+                after[name] = state[source]
+            case core.Rearrange(permutation, array) if array in state and name:
+                after[name] = tuple(permutation.index(d) for d in state[array])
+            case core.Index(array, slice_) if array in state and name in after:
+                after[name] = _kept(slice_, state[array]) or after[name]
+            case core.Update(array, _, _) if array in state and name:
+                after[name] = state[array][:1]
+            case core.Apply(_, arguments):
+                lie = tuple(state[a][0] if a in state else None for a in arguments)
+                cost = self.conform(arguments, lie, self.row_major(arguments))
+            case core.Reshape(_, array) if array in state:
+                if state[array][0] != self.rank(array) - 1:
+                    cost = self.turn(array)
+        return cost, after, None
+
+    # --- kernels ----------------------------------------------------------------------
+
+    def kernel(self, statement: Stm, facts: KernelFacts, state: State) -> Iterator[Way]:
+        for offer in facts.offers:
+            reads = [
+                list(self.reads(facts, offer, array, state)) for array in facts.reads
+            ]
+            results = [
+                list(self.results(facts, offer, array)) for array in facts.writes
+            ]
+            for number, way in enumerate(combinations(*reads, *results)):
+                if number == WAYS:
+                    break
+                yield self.chosen(statement, facts, offer, way, state)
+
+    def reads(
+        self, facts: KernelFacts, offer: Offer, array: Name, state: State
+    ) -> Iterator[tuple[float, Name, int | None]]:
+        """Read an operand as it lies, from a copy, or from a copy made for it."""
+        lies = state.get(array, (self.rank(array) - 1,))
+        own = facts.cost(array, offer.fastest, lies[0])
+        wanted = offer.wanted.get(array)
+        if wanted is None or wanted == lies[0]:
+            yield own, array, None
+            return
+        there = facts.cost(array, offer.fastest, wanted)
+        if wanted in lies:
+            yield min((there, array, wanted), (own, array, None), key=lambda w: w[0])
+            return
+        yield own, array, None
+        if there < own:
+            yield there + self.turn(array), array, wanted
+
+    def results(
+        self, facts: KernelFacts, offer: Offer, array: Name
+    ) -> Iterator[tuple[float, Name, int | None]]:
+        for dimension in reversed(range(self.rank(array))):
+            yield facts.cost(array, offer.fastest, dimension), array, dimension
+
+    def chosen(
+        self,
+        statement: Stm,
+        facts: KernelFacts,
+        offer: Offer,
+        way: tuple[tuple[float, Name, int | None], ...],
+        state: State,
+    ) -> Way:
+        after = dict(state)
+        for bound in statement.pattern:
+            self.enter(after, bound.name)
+        exp = statement.exp
+        if isinstance(exp, kernels.SegMap):
+            for bound, result in zip(statement.pattern, exp.body.result, strict=True):
+                if isinstance(result, kernels.WriteReturns) and result.array in state:
+                    after[bound.name] = state[result.array][:1]
+        reads: list[Dimension] = []
+        results: list[Dimension] = []
+        cost = 0.0
+        for own, array, innermost in way:
+            cost += own
+            if innermost is None:
+                continue
+            if array in facts.writes:
+                after[array] = (innermost,)
+                if innermost != self.rank(array) - 1:
+                    results.append((array, innermost))
+                continue
+            reads.append((array, innermost))
+            if array in after and innermost not in after[array]:
+                after[array] = (*after[array], innermost)
+        other = offer.fastest != facts.offers[0].fastest
+        choice = KernelChoice(
+            offer.fastest if other else None, tuple(reads), tuple(results)
+        )
+        return cost, after, (id(statement), choice, ())
+
+    # --- control ----------------------------------------------------------------------
+
+    def branches(
+        self, statement: Stm, bodies: tuple[Body, ...], state: State
+    ) -> Iterator[Way]:
+        ends = [self.solve(body, state) for body in bodies]
+        names = tuple(bound.name for bound in statement.pattern)
+        for order in {order for end in ends for order in end}:
+            cost, trails = 0.0, []
+            for body, end in zip(bodies, ends, strict=True):
+                least = min(
+                    (own + self.conform(body.result, lie, order), number, trail)
+                    for number, (lie, (own, trail)) in enumerate(end.items())
+                )
+                cost += least[0] / len(bodies)
+                trails.append(least[2])
+            after = dict(state)
+            for name, innermost in zip(names, order, strict=True):
+                if innermost is not None:
+                    self.enter(after, name, innermost)
+            yield cost, after, (id(statement), BranchChoice(order), tuple(trails))
+
+    def loop(self, statement: Stm, exp: core.Loop, state: State) -> Iterator[Way]:
+        rounds = float(ROUNDS)
+        if isinstance(exp.form, core.ForLoop) and isinstance(
+            exp.form.bound, core.Constant
+        ):
+            rounds = max(1.0, float(exp.form.bound.value))
+        names = tuple(p.name for p in exp.parameters)
+        starts = tuple(
+            state[a][0] if isinstance(a, Name) and a in state else row
+            for a, row in zip(exp.initial, self.row_major(names), strict=True)
+        )
+        for order in self.orders(names, starts):
+            for ahead in self.ahead(exp.body, state, names):
+                inside = dict(state)
+                for array, one in ahead:
+                    inside[array] = (*inside[array], one)
+                after = dict(inside)
+                for name, bound, lies in zip(
+                    names, statement.pattern, order, strict=True
+                ):
+                    if lies is not None:
+                        self.enter(inside, name, lies)
+                        self.enter(after, bound.name, lies)
+                own, _, trail = min(
+                    (own + self.conform(exp.body.result, lie, order), number, trail)
+                    for number, (lie, (own, trail)) in enumerate(
+                        self.solve(exp.body, inside).items()
+                    )
+                )
+                cost = rounds * own + self.conform(exp.initial, starts, order)
+                cost += sum(self.turn(array) for array, _ in ahead)
+                choice = LoopChoice(ahead, order)
+                yield cost, after, (id(statement), choice, (trail,))
+
+    def orders(
+        self, names: tuple[Name, ...], starts: tuple[int | None, ...]
+    ) -> list[tuple[int | None, ...]]:
+        """Orders for the parameters of a loop: how they start, then all others."""
+        every = [range(self.rank(n)) if self.rank(n) > 1 else (None,) for n in names]
+        number = 1
+        for each in every:
+            number *= len(each)
+        if number > WAYS // 4:
+            return list(dict.fromkeys((starts, self.row_major(names))))
+        return list(dict.fromkeys((starts, *combinations(*every))))
+
+    def ahead(
+        self, body: Body, state: State, parameters: tuple[Name, ...]
+    ) -> list[tuple[Dimension, ...]]:
+        """Copies to make ahead of a loop: none, each wanted one, or all."""
+        wanted = sorted(
+            (
+                (array, innermost)
+                for array, innermost in self.wanted[id(body)]
+                if array in state
+                and array not in parameters
+                and innermost not in state[array]
+            ),
+            key=str,
+        )
+        found: list[tuple[Dimension, ...]] = [(), *((one,) for one in wanted[:4])]
+        if len(wanted) > 1:
+            found.append(tuple(wanted))
+        return found
+
+
+def _kept(
+    slice_: tuple[core.Atom | core.DimSlice, ...], lies: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The orders of a slice: those whose innermost dimension it keeps."""
+    kept: dict[int, int] = {}
+    rank = max((*lies, len(slice_) - 1)) + 1
+    for dimension in range(rank):
+        entry = slice_[dimension] if dimension < len(slice_) else None
+        if entry is None or isinstance(entry, core.DimSlice):
+            kept[dimension] = len(kept)
+    return tuple(kept[d] for d in lies if d in kept)
+
+
+def bodies_of(exp: object) -> tuple[Body, ...]:
+    """The bodies of the host within an expression."""
+    match exp:
+        case core.If(_, then, otherwise):
+            return then, otherwise
+        case core.Match(_, cases, default):
+            return (*[case.body for case in cases], default)
+        case core.Loop(body=body):
+            return (body,)
+    return ()

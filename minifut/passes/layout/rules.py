@@ -1,0 +1,224 @@
+r"""The rewrites by which layouts come about: operands turned ahead of a kernel, the
+dimensions of its space exchanged, results made in another order.
+
+Each looks at one kernel alone, as a GPU would run it best; the pass uses the same
+rewrites with what the plan of the whole program says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minifut.analysis.layouts import Order, innermost
+from minifut.ir.core import Manifest, Param, Rearrange, Stm
+from minifut.ir.kernels import GRID, Returns, SegMap, SegSpace
+from minifut.ir.node import replace
+from minifut.ir.traverse import substitute
+from minifut.ir.types import ArrayType, array_of, shape_of
+from minifut.names import Name
+from minifut.passes.layout.accesses import KERNELS
+from minifut.passes.layout.choices import Dimension, KernelFacts
+from minifut.passes.layout.costs import GPU
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+REPORT = "Optimising locality of reference in Futhark"
+LECTURE = "Locality of reference"
+
+
+def turn_operands(
+    statement: Stm, reads: Iterable[Dimension], site: Site
+) -> tuple[Stm, ...]:
+    """Copies of operands with a dimension innermost, and the kernel that reads them."""
+    build = site.builder(statement)
+    build.attributes = ()
+    copies: dict[Name, Name] = {}
+    for array, dimension in reads:
+        type_ = site.scope[array]
+        assert isinstance(type_, ArrayType)
+        order = innermost(dimension, type_.rank)
+        copies[array] = build.let(Manifest(array, order), array.base)
+    return (
+        *build.statements,
+        replace(statement, exp=substitute(statement.exp, copies)),
+    )
+
+
+@rule("coalesce_by_transposition", paper=LECTURE)
+def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
+    """Turn an operand so that neighbouring threads read neighbours in memory.
+
+    before:
+        given (n: i64, m: i64, a: [n][m]f32)
+        let y: [n]f32 = segmap grid (i < n) -> (f32) {
+          let s: f32 = loop (t: f32 = 0f32) for j: i64 < m do {
+            let x: f32 = a[i, j]
+            let u: f32 = add_f32(t, x)
+            return u
+          }
+          return returns s
+        }
+    after:
+        let b: [n][m]f32 = manifest((1, 0), a)
+        let y: [n]f32 = segmap grid (i < n) -> (f32) {
+          let s: f32 = loop (t: f32 = 0f32) for j: i64 < m do {
+            let x: f32 = b[i, j]
+            let u: f32 = add_f32(t, x)
+            return u
+          }
+          return returns s
+        }
+    declines: is not worth the bytes
+        given (n: i64, m: i64, a: [n][m]f32)
+        let y: [m]f32 = segmap grid (i < m) -> (f32) {
+          let s: f32 = loop (t: f32 = 0f32) for j: i64 < n do {
+            let x: f32 = a[j, i]
+            let u: f32 = add_f32(t, x)
+            return u
+          }
+          return returns s
+        }
+    """
+    facts = _facts(statement, site)
+    if facts is None:
+        return None
+    fastest = facts.offers[0].fastest
+    reads = []
+    for array, dimension in facts.best(fastest).wanted.items():
+        last = len(facts.arrays[array][0].places) - 1
+        turned = facts.cost(array, fastest, dimension) + GPU.turn(site.scope[array])
+        if array in facts.reads and turned < facts.cost(array, fastest, last):
+            reads.append((array, dimension))
+    if not reads:
+        return Declined("turning an operand is not worth the bytes")
+    return turn_operands(statement, reads, site)
+
+
+def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm, ...]:
+    """The kernel with one variable innermost, and its results seen as they were."""
+    kernel = statement.exp
+    assert isinstance(kernel, SegMap)
+    space = kernel.space
+    order = innermost(space.indices.index(fastest), len(space.indices))
+    sizes = tuple(space.sizes[d] for d in order)
+    moved = replace(
+        kernel, space=SegSpace(tuple(space.indices[d] for d in order), sizes)
+    )
+    pattern = tuple(
+        Param(site.names.like(p.name), array_of(type_, sizes))
+        for p, type_ in zip(statement.pattern, kernel.types, strict=True)
+    )
+    build = site.builder(statement)
+    build.append(replace(statement, pattern=pattern, exp=moved))
+    for bound, made in zip(statement.pattern, pattern, strict=True):
+        rank = len(shape_of(bound.type))
+        back = (*map(order.index, range(len(order))), *range(len(order), rank))
+        view = Stm((bound,), Rearrange(back, made.name), (), statement.location)
+        build.append(view)
+    return tuple(build.statements)
+
+
+@rule("exchange_kernel_dimensions", paper=REPORT)
+def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
+    """Let the variable run fastest along which most bytes are coalesced.
+
+    before:
+        given (n: i64, m: i64, a: [m][n]f32, b: [m][n]f32)
+        let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {
+          let u: f32 = a[j, i]
+          let v: f32 = b[j, i]
+          let x: f32 = add_f32(u, v)
+          return returns x
+        }
+    after:
+        let z: [m][n]f32 = segmap grid (j < m, i < n) -> (f32) {
+          let u: f32 = a[j, i]
+          let v: f32 = b[j, i]
+          let x: f32 = add_f32(u, v)
+          return returns x
+        }
+        let y: [n][m]f32 = rearrange((1, 0), z)
+    declines: runs fastest as it is
+        given (n: i64, m: i64, a: [n][m]f32)
+        let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {
+          let u: f32 = a[i, j]
+          return returns u
+        }
+    """
+    facts = _facts(statement, site)
+    if facts is None or not isinstance(statement.exp, SegMap):
+        return None
+
+    def read(variable: Name) -> float:
+        return sum(
+            facts.cost(array, variable, len(accesses[0].places) - 1)
+            for array, accesses in facts.reads.items()
+        )
+
+    variables = list(dict.fromkeys(offer.fastest for offer in facts.offers))
+    best = min(variables, key=read)
+    if best == variables[0]:
+        return Declined("the best variable runs fastest as it is")
+    return exchange_dimensions(statement, best, site)
+
+
+def make_results(
+    statement: Stm, orders: dict[Name, Order], site: Site
+) -> tuple[Stm, ...]:
+    """The kernel, with manifests of results, which it then writes in these orders."""
+    made = {name: site.names.like(name) for name in orders}
+    pattern = tuple(
+        replace(bound, name=made.get(bound.name, bound.name))
+        for bound in statement.pattern
+    )
+    build = site.builder(statement)
+    build.append(replace(statement, pattern=pattern))
+    for bound in statement.pattern:
+        if bound.name in orders:
+            manifest = Manifest(made[bound.name], orders[bound.name])
+            build.append(Stm((bound,), manifest, (), statement.location))
+    return tuple(build.statements)
+
+
+@rule("make_result_in_layout", paper=LECTURE)
+def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
+    """Let neighbouring threads, each of which makes a row, write neighbours.
+
+    before:
+        given (n: i64, m: i64)
+        let y: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          let row: [m]i64 = replicate([m], i)
+          return returns row
+        }
+    after:
+        let z: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          let row: [m]i64 = replicate([m], i)
+          return returns row
+        }
+        let y: [n][m]i64 = manifest((1, 0), z)
+    declines: neighbouring threads write neighbours
+        given (n: i64, m: i64)
+        let y: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {
+          return returns j
+        }
+    """
+    facts = _facts(statement, site)
+    if facts is None or not facts.writes:
+        return None
+    wanted = facts.best(facts.offers[0].fastest).wanted
+    orders = {
+        name: innermost(dimension, len(facts.writes[name][0].places))
+        for name, dimension in wanted.items()
+        if name in facts.writes
+    }
+    if not orders:
+        return Declined("neighbouring threads write neighbours as it is")
+    return make_results(statement, orders, site)
+
+
+def _facts(statement: Stm, site: Site) -> KernelFacts | None:
+    kernel = statement.exp
+    if not isinstance(kernel, KERNELS) or kernel.level != GRID:
+        return None
+    if not all(isinstance(r, Returns) for r in kernel.body.result):
+        return None
+    return KernelFacts.of(statement, dict(site.scope), GPU)
