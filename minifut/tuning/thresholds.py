@@ -6,6 +6,10 @@ it is compared with; find the best cut of each data set; take the value with whi
 of them together lose least. Thresholds tuned before have their new values then, those
 still to come their defaults.
 
+In the end thresholds settle: where the values of others by now lead a data set past a
+threshold, it has no more say about its value. That takes no runs, but for ways that no
+run went so far.
+
 The number of runs is bounded by the budget of the trials: what is left of it is shared
 by the pairs of threshold and data set to come, and the fewer runs there are for a pair,
 the fewer cuts are told apart and the fewer times each is run.
@@ -25,6 +29,9 @@ from minifut.tuning.trials import Trials
 
 PER_PAIR = 12
 """runs for a threshold and a data set at most, on average"""
+
+SETTLING = 3
+"""rounds at most"""
 
 MOST_AMOUNTS = (7, 3, 1)
 """that are told apart, as far as runs suffice"""
@@ -52,13 +59,15 @@ class ThresholdSearch:
     values: dict[str, int]
     reserve: int = 0
     step: Step | None = None
-    tuned: list[str] = field(default_factory=list)
+    found: dict[str, list[tuple[Subject, Finding]]] = field(default_factory=dict)
+    """what data sets said"""
 
     def run(self, tasks: Sequence[Task]) -> None:
         """Tune them in this order."""
         pairs = sum(len(task.places) for task in tasks)
+        defaults = dict(self.values)
         for task in tasks:
-            findings: list[Finding] = []
+            findings = self.found.setdefault(task.name, [])
             for subject, contexts in task.places:
                 if self.step is not None:
                     self.step(task.name, subject)
@@ -66,10 +75,34 @@ class ThresholdSearch:
                 found = self.finding(task.name, subject, contexts, share)
                 pairs -= 1
                 if found is not None:
-                    findings.append(found)
-            if findings:
-                self.values[task.name] = combine(findings, self.values[task.name])
-            self.tuned.append(task.name)
+                    findings.append((subject, found))
+            self._decide(task.name, findings, defaults)
+        for _ in range(SETTLING):
+            before = dict(self.values)
+            for task in tasks:
+                findings = self.found[task.name]
+                heard = [f for f in findings if self._reaches(f[0], task.name)]
+                self._decide(task.name, heard, defaults)
+            if self.values == before:
+                return
+
+    def _decide(
+        self,
+        name: str,
+        findings: Sequence[tuple[Subject, Finding]],
+        defaults: Settings,
+    ) -> None:
+        if findings:
+            said = [finding for _, finding in findings]
+            self.values[name] = combine(said, defaults[name])
+
+    def _reaches(self, subject: Subject, name: str) -> bool:
+        """Whether the data set comes across the threshold with the present values."""
+        spare = self.trials.left - self.reserve
+        if spare < 1 and not self.trials.is_sampled(subject, self.values):
+            return True
+        sample = self.trials.sample(subject, self.values)
+        return any(compared == name for compared, _ in sample.comparisons)
 
     def finding(
         self, name: str, subject: Subject, contexts: Sequence[Settings], share: float

@@ -90,6 +90,32 @@ def test_deeper_thresholds_come_first_with_ancestors_forced() -> None:
     assert tuner.rows()[0].gain == pytest.approx(3)
 
 
+def test_data_sets_that_go_elsewhere_have_no_say() -> None:
+    """Like tiles over what is otherwise done: small data are best flattened or not,
+    large ones tiled, whatever they would do without tiles."""
+    choices = (choice("tiled", not_taken=[choice("outer")], cpu=64),)
+
+    def subject(amount: int, outer: float, full: float, tiled: float) -> Simulated:
+        def cost(taken: Mapping[str, bool], settings: Settings) -> float:
+            if taken["tiled"]:
+                return tiled
+            return outer if taken["outer"] else full
+
+        amounts = {"tiled": [amount], "outer": [amount]}
+        return Simulated(f"n={amount}", choices, amounts, cost)
+
+    subjects = [
+        subject(4, outer=3.0, full=1.0, tiled=9.0),
+        subject(16, outer=1.0, full=2.0, tiled=9.0),
+        subject(64, outer=9.0, full=3.0, tiled=1.0),
+        subject(256, outer=9.0, full=3.0, tiled=1.0),
+    ]
+    tuner = tuner_for(subjects)
+    tuner.run()
+    assert 16 < tuner.values["tiled"] <= 64 and 4 < tuner.values["outer"] <= 16
+    assert [row.gain for row in tuner.rows()] == [1, 2, 1, 1]
+
+
 def test_equal_versions_keep_the_defaults() -> None:
     subject = Simulated("d", NESTED, {}, lambda taken, s: 1.0 + 0.01 * taken["outer"])
     tuner = tuner_for([subject])
