@@ -49,7 +49,7 @@ T = TypeVar("T")
     type=click.Choice(["cpu", "gpu"]),
     default="cpu",
     show_default=True,
-    help="The schedule of the generated module.",
+    help="The schedule of the last passes and of the generated module.",
 )
 @click.option(
     "--pass",
@@ -96,7 +96,7 @@ def command(
         show_program(run_alone(only, program))
     else:
         from minifut.passes.pipeline import PipelineOptions
-        from minifut.passes.pipelines import find_pass
+        from minifut.passes.pipelines import FOR_SCHEDULE, find_pass
         from minifut.rewrite.trace import Trace
 
         for name in {*dump_after} - {"all"}:
@@ -109,6 +109,12 @@ def command(
             trace=Trace(refusals=True) if explain else None,
         )
         program = clock.measure("passes", lambda: compiler.to_kernels(program, options))
+        own = {step.name for step in FOR_SCHEDULE[schedule]}
+        if (explain or not module) and (stop_after is None or stop_after in own):
+            program = clock.measure(
+                f"passes for {schedule}",
+                lambda: compiler.to_schedule(program, schedule, options),
+            )
         show_timings(options)
         if options.trace is not None:
             show_derivation(options.trace)
@@ -141,13 +147,15 @@ class Clock:
 
 
 def show_passes() -> None:
-    """Every pass with its line, then the pipeline."""
-    from minifut.passes.pipelines import ALL_PASSES, DEFAULT
+    """Every pass with its line, then the pipeline and what follows it."""
+    from minifut.passes.pipelines import ALL_PASSES, DEFAULT, FOR_SCHEDULE
 
     width = max(len(p.name) for p in ALL_PASSES)
     for step in dict.fromkeys(ALL_PASSES):
         click.echo(f"{step.name:{width}}  {step.summary}")
     click.echo("\npipeline: " + ", ".join(step.name for step in DEFAULT))
+    for schedule, steps in FOR_SCHEDULE.items():
+        click.echo(f"then for {schedule}: " + ", ".join(step.name for step in steps))
 
 
 def show_rules() -> None:

@@ -23,6 +23,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
+from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (
     BranchChoice,
     Choice,
@@ -152,6 +153,11 @@ class _Maker:
         choice = self.choices.get(id(statement))
         exp = statement.exp
         match choice, exp:
+            case KernelChoice(), Manifest(array, order):
+                for name, dimension in choice.results:
+                    order = innermost(dimension, self.rank(name))
+                self.emit(replace(statement, exp=Manifest(array, order)))
+                self.lies[statement.pattern[0].name] = order[-1]
             case KernelChoice(), _:
                 self.kernel(statement, choice, copies)
             case BranchChoice(wanted), core.If(condition, then, otherwise):
@@ -167,8 +173,7 @@ class _Maker:
                 self.emit(replace(statement, exp=core.Match(scrutinees, made, last)))
                 self.note(statement, wanted)
             case LoopChoice(before, wanted), core.Loop():
-                for array, dimension in before:
-                    copies[array, dimension] = self.manifest(array, dimension)
+                self.ahead(statement, before, copies)
                 initial = self.conform(exp.initial, wanted)
                 for parameter, lies in zip(exp.parameters, wanted, strict=True):
                     if lies is not None:
@@ -180,6 +185,17 @@ class _Maker:
             case _:
                 self.emit(statement)
                 self.plain(statement, copies)
+
+    def ahead(
+        self, statement: Stm, before: tuple[Dimension, ...], copies: Copies
+    ) -> None:
+        """Copies ahead of a loop, for the kernels in it."""
+        mark = len(self.made)
+        for array, dimension in before:
+            copies[array, dimension] = self.manifest(array, dimension)
+        if before:
+            after = (*self.made[mark:], statement)
+            self.trace.fire(coalesce_by_transposition, statement, after)
 
     def note(self, statement: Stm, wanted: tuple[int | None, ...]) -> None:
         for bound, dimension in zip(statement.pattern, wanted, strict=True):
@@ -217,7 +233,7 @@ class _Maker:
                 self.lies[copy.pattern[0].name] = dimension
         *before, kernel = after
         self.emit(*before)
-        if not _changes(choice):
+        if not _changes(choice) and isinstance(statement.exp, KERNELS):
             self.trace.refuse(coalesce_by_transposition, statement, NOTHING_GAINED)
         self.results(kernel, choice)
 

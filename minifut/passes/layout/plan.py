@@ -41,6 +41,7 @@ from minifut.passes.layout.choices import (
 )
 from minifut.passes.layout.costs import Machine
 
+FRESH = (core.Manifest, core.Replicate, core.Scratch)
 MOST = 24
 """states kept after a statement"""
 WAYS = 64
@@ -205,8 +206,22 @@ class _Planner:
             yield from self.branches(statement, bodies_of(exp), state)
         elif isinstance(exp, core.Loop):
             yield from self.loop(statement, exp, state)
+        elif isinstance(exp, FRESH) and self.rank(statement.pattern[0].name) > 1:
+            yield from self.fresh(statement, state)
         else:
             yield self.plain(statement, state)
+
+    def fresh(self, statement: Stm, state: State) -> Iterator[Way]:
+        """An array that is made in any order at the same cost."""
+        name = statement.pattern[0].name
+        own = self.rank(name) - 1
+        if isinstance(statement.exp, core.Manifest):
+            own = statement.exp.permutation[-1]
+        for dimension in (own, *(d for d in range(self.rank(name)) if d != own)):
+            results = ((name, dimension),) if dimension != own else ()
+            choice = KernelChoice(None, (), results)
+            item = id(statement), choice, ()
+            yield 0.0, {**state, name: (dimension,)}, item
 
     def plain(self, statement: Stm, state: State) -> Way:
         exp, cost = statement.exp, 0.0
@@ -227,9 +242,11 @@ class _Planner:
             case core.Apply(_, arguments):
                 lie = tuple(state[a][0] if a in state else None for a in arguments)
                 cost = self.conform(arguments, lie, self.row_major(arguments))
-            case core.Reshape(_, array) if array in state:
-                if state[array][0] != self.rank(array) - 1:
-                    cost = self.turn(array)
+            case _:
+                # what is written row by row, or copied by groups
+                arrays = tuple(a for a in free_names(exp) if a in state)
+                lie = tuple(state[a][0] for a in arrays)
+                cost = self.conform(arrays, lie, self.row_major(arrays))
         return cost, after, None
 
     # --- kernels ----------------------------------------------------------------------
