@@ -80,3 +80,23 @@ entry columns [n] [m] [k] (xsss: [n][m][k]i64) =
   map (\xss -> let sums = map (reduce (+) 0) (transpose xss)
                in map (map2 (+) sums) xss)
       xsss
+
+-- ==
+-- entry: growing
+-- random input { [4][40]i32 } auto output
+
+entry growing [n] [m] (xss: [n][m]i32) =
+  map (\xs -> loop ys = scan (+) 0 xs for i < m do
+                let s = reduce (+) 0 ys[m - i:m]
+                in map (+ s) ys with [i] = s)
+      xss
+
+-- ==
+-- entry: up_to_least
+-- random input { [4][40]i64 } auto output
+
+entry up_to_least [n] [m] (xss: [n][m]i64) =
+  map (\xs -> let k = (reduce i64.min i64.highest xs % m + m) % m
+              let s = reduce (+) 0 xs[k:]
+              in map (+ s) (scan (+) 0 xs))
+      xss

@@ -25,6 +25,7 @@ from minifut.ir.core import (
     Concat,
     Copy,
     Exp,
+    ForLoop,
     If,
     Index,
     Iota,
@@ -182,18 +183,20 @@ class Needs:
 
 
 def needs_of(kernel: SegMap) -> Needs | None:
-    """What a kernel of groups needs; None if it differs between groups."""
-    bound = set(kernel.space.indices)
+    """What a kernel of groups needs; None if the host does not know it."""
     statements = kernel.body.statements
-    used = _local_bytes(statements, frozenset(bound))
+    bound = frozenset(kernel.space.indices)
+    used = _local_bytes(statements, bound)
+    inner = _bound_inside(statements) | bound
     points = [
         product(exp.space.sizes)
         for statement in _group_code(statements)
         if isinstance(exp := statement.exp, SEGMENTED)
     ]
-    if used is None or not points:
+    known = [size for size in points if inner.isdisjoint(size.names())]
+    if used is None or not known:
         return None
-    return Needs(maximum(*points), used)
+    return Needs(maximum(*known), used)
 
 
 def fits(build: Builder, needs: Needs) -> Name:
@@ -229,13 +232,22 @@ def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | 
     """The bytes of all arrays that the statements make, each counted once, and of the
     partial results of reductions and scans; None if the host does not know them."""
     total = Size.constant(0)
-    inner = set(bound)
     for statement in _group_code(statements):
-        inner.update(p.name for p in statement.pattern)
-        if isinstance(statement.exp, Loop):
-            inner.update(p.name for p in statement.exp.parameters)
         total = total + _made(statement)
+    inner = _bound_inside(statements) | bound
     return total if inner.isdisjoint(total.names()) else None
+
+
+def _bound_inside(statements: tuple[Stm, ...]) -> frozenset[Name]:
+    """The names of group code: the host knows none of them."""
+    found: set[Name] = set()
+    for statement in _group_code(statements):
+        found.update(p.name for p in statement.pattern)
+        if isinstance(statement.exp, Loop):
+            found.update(p.name for p in statement.exp.parameters)
+            if isinstance(statement.exp.form, ForLoop):
+                found.add(statement.exp.form.index)
+    return frozenset(found)
 
 
 def _made(statement: Stm) -> Size:
