@@ -35,8 +35,9 @@ from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.nest_cpu import unravel
 from minifut.kernel_code.register_tiles import Tile
-from minifut.kernel_code.register_tiles_cpu import Held, store_tile, tile_for
+from minifut.kernel_code.register_tiles_cpu import Held, tile_for
 from minifut.kernel_code.tile_layouts import PADDING, PanelArray, Panels, layouts
+from minifut.kernel_code.tile_memory_cpu import store_tile
 from minifut.names import Name
 
 WORKERS_PER_CORE = 16
@@ -110,7 +111,8 @@ class WorkerBuilder(KernelBuilder):
 
     `lanes`: how wide the vectors of register tiles are, 0 where there are none.
     `registers`: the index of copies for each index of a register nest. `in_reduction`:
-    in a loop that carries tiles, where floats may be contracted. `sizes`: the names
+    in a loop that carries tiles, where floats may be contracted. `in_nest`: in the
+    scalar body of a register nest, which `lift` takes to lanes. `sizes`: the names
     bound to sizes, in indices and constants, as far as panels must know them.
     `numbers`: the tiles that never hold a NaN. `loaded`: a thread's own tiles of arrays
     whose elements its nests read.
@@ -126,6 +128,7 @@ class WorkerBuilder(KernelBuilder):
         self.repeatable = True
         self.lanes = 0
         self.in_reduction = False
+        self.in_nest = False
         self.sizes: dict[Name, Size] = {}
         self.numbers: set[Name] = set()
         self.loaded: dict[Name, Tile] = {}

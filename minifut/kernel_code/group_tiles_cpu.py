@@ -11,14 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels
-from minifut.ir.core import Stm
+from minifut.ir.core import Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
+from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import thread_code
 from minifut.kernel_code import thread_control as control
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes_cpu import NotInLanes
+from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.least_and_greatest import running_extremes
 from minifut.kernel_code.lower_kernel import NotInKernel
 from minifut.kernel_code.register_tiles import Tile
@@ -26,16 +27,14 @@ from minifut.kernel_code.register_tiles_cpu import (
     Held,
     held_tile,
     innermost,
-    load_held,
-    load_tile,
     read_in_nests,
-    store_held,
     threads_inside,
     tile_for,
     wanted_tiles,
     widths,
 )
 from minifut.kernel_code.tile_layouts import PanelArray
+from minifut.kernel_code.tile_memory_cpu import load_held, load_tile, store_held
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def lower_tiled_threads(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None
         try:
             with k.nested() as body:
                 _threads(k, exp, outputs)
-        except NotInLanes as reason:
+        except NotLifted as reason:
             if lanes == 1:
                 raise NotInKernel(str(reason)) from None
             continue
@@ -135,10 +134,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     bound = stm.pattern[0]
     loaded = k.loaded.get(exp.array)
     if loaded is not None:
-        own = [k.registers[n] for n in exp.slice[len(k.point) :] if n in k.registers]
-        if len(own) != len(loaded.counts):
-            raise NotInKernel("a part of a register tile")
-        k.bind(bound.name, loaded.at(tuple(own)))
+        bind_register(k, bound, loaded, exp.slice[len(k.point) :])
         return
     held = k.held.get(exp.array)
     if held is not None:
@@ -148,10 +144,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
         return
     value = k.atom(exp.array)
     if isinstance(value, Tile):
-        names = [k.registers[n] for n in exp.slice if n in k.registers]
-        if len(names) != len(value.counts) or len(names) != len(exp.slice):
-            raise NotInKernel("a part of a register tile")
-        k.bind(bound.name, value.at(tuple(names)))
+        bind_register(k, bound, value, exp.slice)
     elif isinstance(value, PanelArray):
         indices = tuple(
             k.full_size(Size.of(part)) if isinstance(part, Name) else k.index(part)
@@ -168,9 +161,25 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
         thread_code.RULES[core.Index](k, stm, exp)
 
 
+def bind_register(
+    k: WorkerBuilder, bound: Param, tile: Tile, slice_: tuple[Any, ...]
+) -> None:
+    """The register of a tile at the point of the nest around."""
+    at = tuple(k.registers[part] for part in slice_ if part in k.registers)
+    whole = len(at) == len(tile.counts) == len(slice_)
+    if not whole or not isinstance(bound.type, ScalarType):
+        raise NotInKernel("a part of a register tile")
+    k.bind(bound.name, kc.Register(tile.family, at, kc.VectorType(bound.type)))
+
+
 def lower_size(k: WorkerBuilder, stm: Stm, exp: core.SizeExp) -> None:
-    """A variable, whose meaning is kept for indices into panels."""
-    k.sizes[stm.pattern[0].name] = k.full_size(exp.size)
+    """A variable, whose meaning is kept for indices into panels; in nests only the
+    latter."""
+    name = stm.pattern[0].name
+    k.sizes[name] = k.full_size(exp.size)
+    if k.in_nest:
+        k.bind(name, k.size_value(k.sizes[name]))
+        return
     thread_code.RULES[core.SizeExp](k, stm, exp)
 
 

@@ -9,9 +9,9 @@ Steps are numbers or uniform expressions. What is not affine gives None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import Extreme, Size
 from minifut.ir.types import I64
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.varying import varies
@@ -105,6 +105,43 @@ def _of_size(
 
 def _number(exp: kc.Expression) -> kc.Operand:
     return int(exp.value) if isinstance(exp, kc.Literal) else exp
+
+
+def steady_ends(
+    size: Size, known: Mapping[Name, Affine], varying: frozenset[Name], width: int
+) -> tuple[kc.Expression, kc.Expression] | None:
+    """A size in the first and the last lane, if it grows by one or nothing from each
+    lane to the next: a clamped index."""
+    starts: dict[Name, Size] = {}
+    for name in size.names() & varying:
+        match known.get(name):
+            case (kc.SizeValue(start, _), 1):
+                starts[name] = start
+            case (kc.Variable(first, _), 1):
+                starts[name] = Size.of(first)
+            case _:
+                return None
+    if not starts or not is_steady(size, starts.keys()):
+        return None
+    last = {name: start + (width - 1) for name, start in starts.items()}
+    return kc.SizeValue(size.substitute(starts)), kc.SizeValue(size.substitute(last))
+
+
+def is_steady(size: Size, varying: Collection[Name]) -> bool:
+    """Whether a size grows by nothing or one where the names grow by one."""
+    moving = [
+        (monomial, coefficient)
+        for monomial, coefficient in size.terms
+        if not Size(((monomial, coefficient),)).names().isdisjoint(varying)
+    ]
+    if not moving:
+        return True
+    (monomial, coefficient), *others = moving
+    if others or coefficient != 1 or len(monomial) != 1:
+        return False
+    if isinstance(monomial[0], Extreme):
+        return all(is_steady(operand, varying) for operand in monomial[0].operands)
+    return monomial[0] in varying
 
 
 def is_zero(step: kc.Operand) -> bool:

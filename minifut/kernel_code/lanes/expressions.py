@@ -1,73 +1,44 @@
 """Expressions lifted to lanes; see the package.
 
-A truth value that varies is a mask: an i32 in each lane, -1 or 0, whatever was compared
-(`select` wants it as wide as what it chooses, so it is converted where it is used). An
-operator that has no vector spelling is applied lane by lane.
+A truth value that varies is a mask (see `vectors`). An operator that has no vector
+spelling is applied lane by lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, Operator
-from minifut.ir.types import BOOL, F32, F64, I8, I16, I32, I64, U8, ScalarType
+from minifut.ir.types import BOOL, F32, F64, I32, I64, ScalarType
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes.affine import Affine, affine, is_zero
+from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, steady_ends
 from minifut.kernel_code.lanes.varying import varies
+from minifut.kernel_code.lanes.vectors import Vectors, stored_type
 from minifut.names import Name
 
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-INTEGER = {8: I8, 16: I16, 32: I32, 64: I64}
 
 
 class NotLifted(Exception):
     """The body needs something that lanes do not have; the message says what."""
 
 
-class Lanes:
+class Lanes(Vectors):
     """Lifts expressions; knows which variables vary and which are affine."""
 
     def __init__(self, width: int, varying: frozenset[Name]) -> None:
-        self.width = width
+        super().__init__(width)
         self.varying = varying
         self.affine: dict[Name, Affine] = {}
+        self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
         self.loops = 0
-
-    # --- types ------------------------------------------------------------------------
-
-    def wide(self, scalar: ScalarType) -> kc.VectorType:
-        """The type of a varying value; masks for truth values."""
-        return kc.VectorType(I32 if scalar == BOOL else scalar, self.width)
 
     def varies(self, exp: kc.Expression) -> bool:
         """Whether an expression differs between lanes."""
         return varies(exp, self.varying)
-
-    def spread(self, exp: kc.Expression) -> kc.Expression:
-        """The value as a vector, whether it varies or not."""
-        if exp.type.lanes > 1:
-            return exp
-        if exp.type.scalar == BOOL:
-            chosen = kc.Select(
-                exp, kc.Literal(-1, kc.INT), kc.Literal(0, kc.INT), kc.INT
-            )
-            return kc.Vector((chosen,), self.wide(BOOL))
-        return kc.Vector((exp,), self.wide(exp.type.scalar))
-
-    def lane(self, exp: kc.Expression, number: int) -> kc.Expression:
-        """One lane of a lifted value."""
-        if exp.type.lanes == 1:
-            return exp
-        return kc.Component(exp, number, kc.VectorType(exp.type.scalar))
-
-    def each(
-        self, make: Callable[[int], kc.Expression], scalar: ScalarType
-    ) -> kc.Expression:
-        """A vector from an expression for each lane."""
-        parts = tuple(make(number) for number in range(self.width))
-        return kc.Vector(parts, kc.VectorType(scalar, self.width))
 
     def integers(self, first: kc.Expression, step: kc.Operand) -> kc.Expression:
         """The vector of an affine value."""
@@ -75,28 +46,6 @@ class Lanes:
             return first
         numbers = self.each(lambda n: kc.Literal(n, kc.LONG), I64)
         return self.spread(first) + numbers * self.spread(kc.as_expression(step))
-
-    # --- masks ------------------------------------------------------------------------
-
-    def as_mask(self, compared: kc.Expression, bits: int) -> kc.Expression:
-        """What a comparison of operands of so many bits gives, as a mask."""
-        return compared if bits == 32 else kc.Cast(compared, self.wide(BOOL))
-
-    def both(self, a: kc.Expression | None, b: kc.Expression) -> kc.Expression:
-        """Lanes in both masks."""
-        if a is None:
-            return b
-        return kc.Binary("&", a, b, self.wide(BOOL))
-
-    def choose(
-        self, mask: kc.Expression, then: kc.Expression, otherwise: kc.Expression
-    ) -> kc.Expression:
-        """`then` in the lanes of the mask, `otherwise` in the others."""
-        then, otherwise = self.spread(then), self.spread(otherwise)
-        bits = _register_bits(then.type.scalar)
-        if bits != 32:
-            mask = kc.Cast(mask, kc.VectorType(INTEGER[bits], self.width))
-        return kc.Select(mask, then, otherwise, then.type)
 
     # --- expressions ------------------------------------------------------------------
 
@@ -108,8 +57,8 @@ class Lanes:
         if found is not None:
             return self.integers(*found)
         match exp:
-            case kc.Variable(name, type_):
-                return kc.Variable(name, self.wide(type_.scalar))
+            case kc.Variable() | kc.Register():
+                return replace(exp, type=self.wide(exp.type.scalar))
             case kc.Binary():
                 return self.binary(exp)
             case kc.Operation(operator, operands, _):
@@ -131,11 +80,6 @@ class Lanes:
                 return self.load(memory, index)
         raise NotLifted(f"{type(exp).__name__} in lanes")
 
-    def complement(self, mask: kc.Expression) -> kc.Expression:
-        """The lanes not in the mask."""
-        minus = self.spread(kc.Literal(-1, kc.INT))
-        return kc.Binary("^", mask, minus, self.wide(BOOL))
-
     def binary(self, exp: kc.Binary) -> kc.Expression:
         symbol = exp.symbol
         left, right = (self.spread(self.lift(e)) for e in (exp.left, exp.right))
@@ -144,13 +88,6 @@ class Lanes:
         if symbol in COMPARED.values():
             return self.compare(symbol, left, right)
         return kc.Binary(symbol, left, right, left.type)
-
-    def compare(
-        self, symbol: str, left: kc.Expression, right: kc.Expression
-    ) -> kc.Expression:
-        """The mask of a comparison of vectors."""
-        bits = _register_bits(left.type.scalar)
-        return self.as_mask(kc.Binary(symbol, left, right, self.wide(BOOL)), bits)
 
     def operation(
         self, operator: Operator, operands: Sequence[kc.Expression]
@@ -206,6 +143,10 @@ class Lanes:
         self, name: str, left: kc.Expression, right: kc.Expression
     ) -> kc.Expression:
         """min and max, by comparison as in the scalar spelling: NaN loses."""
+        for number, other in ((left, right), (right, left)):
+            if isinstance(number, kc.Register) and number.family in self.numbers:
+                pair = (other, number) if name == "min" else (number, other)
+                return self.choose(self.compare("<", *pair), other, number)
         ordered = (right, left) if name == "min" else (left, right)
         mask = self.compare("<", *ordered)
         if left.type.scalar.is_float:
@@ -261,12 +202,11 @@ class Lanes:
         if memory.space == "private":
             raise NotLifted("an array of the thread")
         found = affine(index, self.affine, self.varying)
-        stored = U8 if memory.element == BOOL else memory.element
+        stored = stored_type(memory)
+        side_by_side = kc.VectorType(stored, self.width)
         one = kc.VectorType(memory.element)
         if found is not None and is_step_one(found[1]) and self.mask is None:
-            loaded: kc.Expression = kc.Load(
-                memory, found[0], kc.VectorType(stored, self.width)
-            )
+            loaded: kc.Expression = kc.Load(memory, found[0], side_by_side)
         else:
             if found is not None and self.loops and self.mask is None:
                 # Each lane would walk along a row of its own.
@@ -275,10 +215,19 @@ class Lanes:
                 lambda n: self.guarded(kc.Load(memory, self.place(index, n), one), n),
                 stored,
             )
-        if memory.element != BOOL:
-            return loaded
-        zero = self.spread(kc.Literal(0, kc.VectorType(U8)))
-        return self.compare("!=", loaded, zero)
+            ends = self.ends(index)
+            if ends is not None:
+                spread = (ends[1] - ends[0]).equals(self.width - 1)
+                whole = kc.Load(memory, ends[0], side_by_side)
+                loaded = kc.Select(spread, whole, loaded, side_by_side)
+        return self.from_memory(memory, loaded)
+
+    def ends(self, index: kc.Expression) -> tuple[kc.Expression, kc.Expression] | None:
+        """The indices of the first and the last lane where those between are side by
+        side, except at an edge."""
+        if self.mask is not None or not isinstance(index, kc.SizeValue):
+            return None
+        return steady_ends(index.size, self.affine, self.varying, self.width)
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:
         """The index of one lane."""
@@ -301,10 +250,6 @@ class Lanes:
 def is_step_one(step: kc.Operand) -> bool:
     """Whether lanes lie side by side."""
     return isinstance(step, int) and step == 1
-
-
-def _register_bits(scalar: ScalarType) -> int:
-    return 32 if scalar.name in ("f16", "bool") else scalar.bits
 
 
 def _c_name(type_: kc.VectorType) -> str:

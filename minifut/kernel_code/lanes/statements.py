@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from minifut.ir.node import replace
 from minifut.ir.traverse import walk
-from minifut.ir.types import BOOL, U8
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.affine import Affine, affine
@@ -21,17 +21,20 @@ def lift(
     at: Affine,
     width: int,
     running: Iterable[kc.Variable] = (),
+    numbers: frozenset[Name] = frozenset(),
 ) -> list[kc.Statement]:
     """The statements for `width` points at once.
 
     `index` is the variable that counts the points, `at` its value in the first lane and
     the step to the next; `running` are variables from outside with a value per lane:
-    they are vectors of the same names. Raises `NotLifted` with the reason.
+    they are vectors of the same names. Families of registers in `numbers` never hold a
+    NaN. Raises `NotLifted` with the reason.
     """
     _refuse_shared_memory(statements)
     given = [index.name, *(variable.name for variable in running)]
     lanes = Lanes(width, find_varying(statements, given))
     lanes.affine[index.name] = at
+    lanes.numbers = numbers
     return _Lifter(k, lanes, assigned(statements)).block(statements)
 
 
@@ -69,15 +72,8 @@ class _Lifter:
         match statement:
             case kc.Declare(kc.Variable() as variable, init):
                 self.declare(variable, init)
-            case kc.Assign(kc.Variable(name, type_), exp):
-                if name in lanes.varying:
-                    target = kc.Variable(name, lanes.wide(type_.scalar))
-                    value = lanes.spread(lanes.lift(exp))
-                    if lanes.mask is not None:
-                        value = lanes.choose(lanes.mask, value, target)
-                    self.out.append(kc.Assign(target, value))
-                else:
-                    self.out.append(statement)
+            case kc.Assign(kc.Variable() | kc.Register() as variable, exp):
+                self.assign(variable, exp)
             case kc.Store(memory, index, exp, False):
                 self.store(memory, index, exp)
             case kc.For() | kc.While():
@@ -116,6 +112,17 @@ class _Lifter:
         value = None if init is None else lanes.spread(lanes.lift(init))
         self.out.append(kc.Declare(wide, value))
 
+    def assign(self, variable: kc.Variable | kc.Register, exp: kc.Expression) -> None:
+        lanes = self.lanes
+        if not lanes.varies(variable):
+            self.out.append(kc.Assign(variable, exp))
+            return
+        target = replace(variable, type=lanes.wide(variable.type.scalar))
+        value = lanes.spread(lanes.lift(exp))
+        if lanes.mask is not None:
+            value = lanes.choose(lanes.mask, value, target)
+        self.out.append(kc.Assign(target, value))
+
     def store(
         self, memory: kc.Memory, index: kc.Expression, exp: kc.Expression
     ) -> None:
@@ -123,11 +130,7 @@ class _Lifter:
         lanes = self.lanes
         if memory.space == "private":
             raise NotLifted("an array of the thread")
-        value = lanes.spread(lanes.lift(exp))
-        if memory.element == BOOL:
-            one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)
-            byte = kc.VectorType(U8, lanes.width)
-            value = kc.Cast(lanes.choose(value, one, zero), byte)
+        value = lanes.to_memory(memory, lanes.spread(lanes.lift(exp)))
         found = affine(index, lanes.affine, lanes.varying)
         if found is not None and is_step_one(found[1]) and lanes.mask is None:
             self.out.append(kc.Store(memory, found[0], value))

@@ -2,7 +2,8 @@
 
 A variable varies if what it gets varies, or if it is assigned where only some points
 come by: in a branch or loop whose condition varies. Assignments may stand below uses
-(loops go round), so the set grows until it stays.
+(loops go round), so the set grows until it stays. Registers of tiles always vary: they
+hold the values of neighbouring points.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def find_varying(
 def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
     """Whether the value of an expression differs between points."""
     for node in walk(exp):
+        if isinstance(node, kc.Register):
+            return True
         if isinstance(node, kc.Variable) and node.name in varying:
             return True
         if isinstance(node, kc.SizeValue) and not node.size.names().isdisjoint(varying):

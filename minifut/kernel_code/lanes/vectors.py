@@ -1,0 +1,111 @@
+"""Vectors of a width: how values are spread over lanes, compared, chosen and stored.
+
+A truth value is a mask: an i32 in each lane, -1 or 0, whatever was compared (`select`
+wants it as wide as what it chooses, so it is converted where it is used); in memory it
+is a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minifut.ir.types import BOOL, I8, I16, I32, I64, U8, ScalarType
+from minifut.kernel_code import nodes as kc
+
+INTEGER = {8: I8, 16: I16, 32: I32, 64: I64}
+
+
+class Vectors:
+    """Makes vectors of `width` lanes."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    # --- types ------------------------------------------------------------------------
+
+    def wide(self, scalar: ScalarType) -> kc.VectorType:
+        """The type of a varying value; masks for truth values."""
+        return kc.VectorType(I32 if scalar == BOOL else scalar, self.width)
+
+    def spread(self, exp: kc.Expression) -> kc.Expression:
+        """The value as a vector, whether it varies or not."""
+        if exp.type.lanes > 1:
+            return exp
+        if exp.type.scalar == BOOL:
+            chosen = kc.Select(
+                exp, kc.Literal(-1, kc.INT), kc.Literal(0, kc.INT), kc.INT
+            )
+            return kc.Vector((chosen,), self.wide(BOOL))
+        return kc.Vector((exp,), self.wide(exp.type.scalar))
+
+    def lane(self, exp: kc.Expression, number: int) -> kc.Expression:
+        """One lane of a lifted value."""
+        if exp.type.lanes == 1:
+            return exp
+        return kc.Component(exp, number, kc.VectorType(exp.type.scalar))
+
+    def each(
+        self, make: Callable[[int], kc.Expression], scalar: ScalarType
+    ) -> kc.Expression:
+        """A vector from an expression for each lane."""
+        parts = tuple(make(number) for number in range(self.width))
+        return kc.Vector(parts, kc.VectorType(scalar, self.width))
+
+    # --- masks ------------------------------------------------------------------------
+
+    def as_mask(self, compared: kc.Expression, bits: int) -> kc.Expression:
+        """What a comparison of operands of so many bits gives, as a mask."""
+        return compared if bits == 32 else kc.Cast(compared, self.wide(BOOL))
+
+    def both(self, a: kc.Expression | None, b: kc.Expression) -> kc.Expression:
+        """Lanes in both masks."""
+        if a is None:
+            return b
+        return kc.Binary("&", a, b, self.wide(BOOL))
+
+    def choose(
+        self, mask: kc.Expression, then: kc.Expression, otherwise: kc.Expression
+    ) -> kc.Expression:
+        """`then` in the lanes of the mask, `otherwise` in the others."""
+        then, otherwise = self.spread(then), self.spread(otherwise)
+        bits = register_bits(then.type.scalar)
+        if bits != 32:
+            mask = kc.Cast(mask, kc.VectorType(INTEGER[bits], self.width))
+        return kc.Select(mask, then, otherwise, then.type)
+
+    def complement(self, mask: kc.Expression) -> kc.Expression:
+        """The lanes not in the mask."""
+        minus = self.spread(kc.Literal(-1, kc.INT))
+        return kc.Binary("^", mask, minus, self.wide(BOOL))
+
+    def compare(
+        self, symbol: str, left: kc.Expression, right: kc.Expression
+    ) -> kc.Expression:
+        """The mask of a comparison of vectors."""
+        bits = register_bits(left.type.scalar)
+        return self.as_mask(kc.Binary(symbol, left, right, self.wide(BOOL)), bits)
+
+    # --- memory -----------------------------------------------------------------------
+
+    def from_memory(self, memory: kc.Memory, loaded: kc.Expression) -> kc.Expression:
+        """What lanes hold of loaded elements: truth values are bytes in memory."""
+        if memory.element != BOOL:
+            return loaded
+        zero = self.spread(kc.Literal(0, kc.VectorType(U8)))
+        return self.compare("!=", loaded, zero)
+
+    def to_memory(self, memory: kc.Memory, value: kc.Expression) -> kc.Expression:
+        """A vector as it is stored."""
+        if memory.element != BOOL:
+            return value
+        one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)
+        return kc.Cast(self.choose(value, one, zero), kc.VectorType(U8, self.width))
+
+
+def stored_type(memory: kc.Memory) -> ScalarType:
+    """The elements of a vector that is loaded or stored."""
+    return U8 if memory.element == BOOL else memory.element
+
+
+def register_bits(scalar: ScalarType) -> int:
+    return 32 if scalar.name in ("f16", "bool") else scalar.bits
