@@ -57,7 +57,7 @@ class Cells:
         if self.kind == "native":
             return list(values)
         if self.kind == "lock":
-            bits = [_to_word(v, t) for v, t in zip(values, self.types, strict=True)]
+            bits = [to_word(v, t) for v, t in zip(values, self.types, strict=True)]
             return [kc.Literal(0, kc.VectorType(U32)), *bits]
         return [k.named(_pack(values, self.types, self.words[0]), "word")]
 
@@ -67,7 +67,7 @@ class Cells:
             return list(words)
         if self.kind == "lock":
             pairs = zip(words[1:], self.types, strict=True)
-            return [k.declare("value", _from_word(w, t)) for w, t in pairs]
+            return [k.declare("value", from_word(w, t)) for w, t in pairs]
         parts = _unpack(words[0], self.types)
         return [k.declare("value", part) for part in parts]
 
@@ -139,7 +139,7 @@ def cells_of(operator: Lambda) -> Cells:
     width = sum(_width(t) for t in types)
     if width <= 64:
         return Cells("swap", operator, types, (U32 if width <= 32 else U64,))
-    words = tuple(_word(t) for t in types)
+    words = tuple(word_of(t) for t in types)
     return Cells("lock", operator, types, (U32, *words))
 
 
@@ -151,20 +151,22 @@ def _width(type_: ScalarType) -> int:
     return 32 if type_.name == "f16" else max(8, type_.bits)
 
 
-def _word(type_: ScalarType) -> ScalarType:
+def word_of(type_: ScalarType) -> ScalarType:
+    """The type of words that hold values of a type."""
     return U64 if type_.bits == 64 else U32
 
 
-def _to_word(exp: kc.Expression, type_: ScalarType) -> kc.Expression:
+def to_word(exp: kc.Expression, type_: ScalarType) -> kc.Expression:
     """The bits of a value, without sign extension."""
-    word = kc.VectorType(_word(type_))
+    word = kc.VectorType(word_of(type_))
     if type_.is_float:
         return kc.Call("as_ulong" if type_.bits == 64 else "as_uint", (exp,), word)
     bits = kc.Cast(exp, word)
     return bits & ((1 << type_.bits) - 1) if type_.bits < 32 else bits
 
 
-def _from_word(word: kc.Expression, type_: ScalarType) -> kc.Expression:
+def from_word(word: kc.Expression, type_: ScalarType) -> kc.Expression:
+    """The value whose bits a word holds."""
     wanted = kc.VectorType(type_)
     if type_.is_float:
         function = "as_double" if type_.bits == 64 else "as_float"
@@ -179,7 +181,7 @@ def _pack(
 ) -> kc.Expression:
     shift, packed = 0, None
     for value, type_ in zip(values, types, strict=True):
-        part = _to_word(value, type_)
+        part = to_word(value, type_)
         if part.type.scalar != word:
             part = kc.Cast(part, kc.VectorType(word))
         if shift:
@@ -194,11 +196,11 @@ def _unpack(word: kc.Expression, types: Sequence[ScalarType]) -> list[kc.Express
     shift, parts = 0, []
     for type_ in types:
         part = word >> shift if shift else word
-        if _word(type_) != word.type.scalar:
-            part = kc.Cast(part, kc.VectorType(_word(type_)))
+        if word_of(type_) != word.type.scalar:
+            part = kc.Cast(part, kc.VectorType(word_of(type_)))
         if type_.bits < 32:
             part = part & ((1 << type_.bits) - 1) if not type_.is_float else part
-        parts.append(_from_word(part, type_))
+        parts.append(from_word(part, type_))
         shift += _width(type_)
     return parts
 

@@ -2,18 +2,19 @@
 
     segscan grid (i < n, j < m) {add, 0f32} { return xs[i, j] }
 
-Three kernels, of which the first two run only where segments have several chunks:
+Light bodies (scalar code without checks) are scanned in one pass over memory, vector by
+vector (`stretch_scan_cpu`): where segments are short or many, each by one group; else
+in chunks by all cores (`chained_scan_cpu`). Of these two kernels only the one that runs
+is ever built.
 
-    reduce   partial[unit]  = sum of the chunk                  (as in segred_cpu)
-    prefix   partial[unit]  = sum of the segment up to and with the chunk
+Heavy bodies (loops, checks, arrays) take three kernels, so that the body runs once:
+
+    reduce   result[i, j] = xs[i, j]; partial[unit] = sum of the chunk
+    prefix   partial[unit] = sum of the segment up to and with the chunk
     scan     running = partial[unit - 1], or neutral;
-             for j in chunk: running = running + xs[i, j]; result[i, j] = running
+             for j in chunk: running = running + result[i, j]; result[i, j] = running
 
-One running value at a time is bound by the latency of the operator, so a group goes
-through four units at once, each in its order: that reaches the bandwidth of memory for
-any operator. The body runs twice; where it is heavy (loops, checks) the first kernel
-stores its operands in the result instead, and the third reads them back. Where segments
-lie side by side in memory, lanes are segments, as in segred_cpu.
+Where segments lie side by side in memory, lanes are segments, as in segred_cpu.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dataclasses import replace
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
-from minifut.ir.sizes import ONE, Size, product
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.chained_scan_cpu import chained
 from minifut.kernel_code.columns_cpu import (
     Columns,
     block_width,
@@ -37,23 +39,26 @@ from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import (
     Reduction,
     combine_lane,
-    lane_memories,
     mapped_array,
     runs_over_columns,
     store_neutral,
 )
 from minifut.kernel_code.segred_cpu import per_chunk, reduce_units
+from minifut.kernel_code.stretch_scan_cpu import scan_stretch
 from minifut.kernel_code.units_cpu import (
+    ALIGNMENT,
+    GROUPS_PER_CORE,
     Odometer,
     Units,
     bounds,
     cut,
     each_unit,
-    smaller,
 )
 
-INTERLEAVED = 4
-"""units at once; more do not help, as their streams get into each other's way"""
+IN_CACHE = 32768
+"""elements of a chunk, which must stay in the second-level cache"""
+SEGMENTS_PER_CORE = 4
+"""so many segments are enough to keep all cores busy with whole ones"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> None:
@@ -84,39 +89,66 @@ def by_row(
     rows: Size,
 ) -> None:
     """Each unit is a chunk of one row."""
-    together = INTERLEAVED if reduction.light else 1
-    light = reduction.smallest != ONE
-    units = cut(host, sizes[:-1], sizes[-1], reduction.smallest, together)
-    if light:
-        first = replace(reduction, outs=[])
-        second = reduction
-    else:
-        first = replace(reduction, operands_out=scanned)
-        second = replace(reduction, outs=[])
-    partials = reduce_units(host, first, units, always=not light)
-    prefixes(
-        host, reduction, units, [per_chunk(p, rows, units) for p in partials], rows
-    )
+    totals = replace(reduction, outs=[])
+    if reduction.light:
+        units = cut_for_caches(host, sizes[:-1], sizes[-1], rows)
+        scan_segments(host, reduction, units, scanned, rows)
+        chained(host, (reduction, totals), units, scanned, rows * sizes[-1])
+        return
+    units = cut(host, sizes[:-1], sizes[-1], ONE)
+    first = replace(reduction, operands_out=scanned)
+    partials = reduce_units(host, first, units, always=True)
+    chunked = [per_chunk(p, rows, units) for p in partials]
+    prefixes(host, reduction, units, chunked, rows)
     k = host.kernel("scan")
-    space = (*units.segments, units.chunks)
-    with each_unit(k, units, space, together) as (unit, at, end):
-        if together == 1:
-            scan_unit(k, second, units, (unit, at), partials, scanned, reread=not light)
-        else:
-            scan_units(k, second, units, (unit, at, end), partials, scanned)
+    with each_unit(k, units, (*units.segments, units.chunks)) as (unit, at, _):
+        rescan_unit(k, totals, units, (unit, at), partials, scanned)
     host.launch(k, units.groups, 1)
 
 
-def scan_unit(
+def cut_for_caches(
+    host: HostBuilder, segments: tuple[Size, ...], length: Size, rows: Size
+) -> Units:
+    """Units that stay in the caches; whole segments if there are enough of them."""
+    cores = host.cores()
+    few = minimum(ONE, cores * SEGMENTS_PER_CORE // maximum(ONE, rows))
+    chunks = host.let_size(maximum(ONE, length // IN_CACHE * few), "chunks")
+    part = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
+    part = host.let_size(part, "part")
+    count = host.let_size(rows * chunks, "units")
+    each = ceil_div(rows, cores * GROUPS_PER_CORE)
+    each = host.let_size(maximum(ONE, each), "each")
+    groups = host.let_size(ceil_div(rows, each), "groups")
+    return Units(segments, length, chunks, part, count, groups, each)
+
+
+def scan_segments(
+    host: HostBuilder,
+    reduction: Reduction,
+    units: Units,
+    scanned: list[Array],
+    rows: Size,
+) -> None:
+    """Scan whole segments, when each is a single chunk."""
+    k = host.kernel("scan_segments")
+    length = k.size_value(units.length)
+    with each_unit(k, units, units.segments) as (_, at, _):
+        state = State(k, reduction.operators)
+        state.reset()
+        segment = (at.indices, kc.Literal(0, kc.LONG), length)
+        scan_stretch(k, reduction, state, segment, scanned, rows * units.length)
+    host.launch(k, units.groups * (ONE - units.several), 1)
+
+
+def rescan_unit(
     k: KernelBuilder,
     reduction: Reduction,
     units: Units,
     place: tuple[kc.Variable, Odometer],
     partials: list[Array],
     scanned: list[Array],
-    reread: bool,
 ) -> None:
-    """Scan one unit; its operands are in `scanned` already if `reread`."""
+    """Scan one unit, whose operands are in `scanned`."""
     unit, odometer = place
     segment, chunk = odometer.indices[:-1], odometer.indices[-1]
     state = State(k, reduction.operators)
@@ -126,81 +158,14 @@ def scan_unit(
     first, last = bounds(k, units, chunk)
     with k.loop("i", last, first) as index:
         position = (*segment, index)
-        if reread:
-            at = tuple(Size.of(i.name) for i in position)
-            views = [array.row(at) for array in scanned]
-            values: list[Value] = [element_or_row(k, view) for view in views]
-        else:
-            values = reduction.visit(k, segment, index)
-        state.combine(values)
+        at = tuple(Size.of(i.name) for i in position)
+        state.combine([element_or_row(k, array.row(at)) for array in scanned])
         state.save(scanned, position)
 
 
 def element_or_row(k: KernelBuilder, view: Array) -> Value:
     """The element of an array of rank 0, in a variable; else the array."""
     return view if view.rank else k.declare("value", k.read(view, ()))
-
-
-def scan_units(
-    k: KernelBuilder,
-    reduction: Reduction,
-    units: Units,
-    place: tuple[kc.Variable, Odometer, kc.Expression],
-    partials: list[Array],
-    scanned: list[Array],
-) -> None:
-    """Scan several units, a step of each in turn; then what is left of each."""
-    unit, odometer, end = place
-    firsts, lasts, segments = [
-        [k.private_memory(kc.LONG.scalar, INTERLEAVED, base) for _ in range(number)]
-        for base, number in (
-            ("first", 1), ("last", 1), ("segment", len(odometer.indices) - 1),
-        )
-    ]  # fmt: skip
-    running = lane_memories(k, reduction.types, INTERLEAVED)
-    common = k.declare("common", k.size_value(units.length))
-    with k.loop("q", INTERLEAVED) as lane:
-        chunk = odometer.indices[-1]
-        for memory, index in zip(segments, odometer.indices, strict=False):
-            k.store(memory, lane, index)
-        first, last = bounds(k, units, chunk)
-        last = k.named(kc.Select(unit + lane < end, last, first, kc.LONG), "last")
-        k.store(firsts[0], lane, first)
-        k.store(lasts[0], lane, last)
-        k.assign(common, smaller(common, k.named(last - first, "count")))
-        store_neutral(k, reduction.operators, running, lane)
-        with k.branch(kc.Binary("&&", chunk > 0, unit + lane < end, kc.TRUTH)):
-            before = k.named(unit + lane - 1, "before")
-            for memory, partial in zip(running, partials, strict=True):
-                k.store(memory, lane, k.read(partial, (before,)))
-        odometer.advance()
-
-    def resume(lane: kc.Operand) -> tuple[list[kc.Variable], State, kc.Variable]:
-        """The indices, the running values and the first element of a unit."""
-        segment = [k.declare("segment", k.load(m, lane)) for m in segments]
-        state = State(k, reduction.operators)
-        for variable, memory in zip(state.all_places, running, strict=True):
-            assert isinstance(variable, kc.Variable)
-            k.assign(variable, k.load(memory, lane))
-        return segment, state, k.declare("first", k.load(firsts[0], lane))
-
-    def step(segment: list[kc.Variable], state: State, index: kc.Expression) -> None:
-        state.combine(reduction.visit(k, segment, index))
-        state.save(scanned, (*segment, index))
-
-    lanes = [resume(number) for number in range(INTERLEAVED)]
-    with k.loop("i", common) as i:
-        for segment, state, first in lanes:
-            step(segment, state, k.named(first + i, "index"))
-    for number, (_, state, _) in enumerate(lanes):
-        for variable, memory in zip(state.all_places, running, strict=True):
-            assert isinstance(variable, kc.Variable)
-            k.store(memory, number, variable)
-    with k.loop("q", INTERLEAVED) as lane:
-        segment, state, first = resume(lane)
-        last = k.declare("last", k.load(lasts[0], lane))
-        with k.loop("i", last, first + common) as index:
-            step(segment, state, index)
 
 
 def prefixes(

@@ -1,4 +1,5 @@
-"""Vectors interleaved: `INTERLEAVE_LOW_16X32(a, b)` is a0, b0, a1, b1, .. a7, b7.
+"""Vectors interleaved: `INTERLEAVE_LOW_16X32(a, b)` is a0, b0, a1, b1, .. a7, b7; and
+moved up by some lanes: `MOVE_UP_2_16X32(a, b)` is a14, a15, b0, b1, .. b13.
 
 Clang's own shuffle becomes one or two instructions; the `shuffle2` of OpenCL, which is
 for masks known only at run time too, often a call. Named by lanes and bits of a lane.
@@ -14,11 +15,13 @@ def interleave(part: str, lanes: int, bits: int) -> str:
     return f"INTERLEAVE_{part}_{lanes}X{bits}"
 
 
-def _definition(part: str, lanes: int, bits: int) -> str:
-    first = 0 if part == "LOW" else lanes // 2
-    places = [i for n in range(lanes // 2) for i in (first + n, lanes + first + n)]
+def move_up(distance: int, lanes: int, bits: int) -> str:
+    """The name of the macro that moves lanes up by a distance."""
+    return f"MOVE_UP_{distance}_{lanes}X{bits}"
+
+
+def _definition(name: str, lanes: int, bits: int, places: list[int]) -> str:
     numbers = ", ".join(map(str, places))
-    name = interleave(part, lanes, bits)
     return (
         "#if defined(__clang__)\n"
         f"#define {name}(a, b) __builtin_shufflevector(a, b, {numbers})\n"
@@ -28,8 +31,26 @@ def _definition(part: str, lanes: int, bits: int) -> str:
     )
 
 
+def _interleaved(part: str, lanes: int) -> list[int]:
+    first = 0 if part == "LOW" else lanes // 2
+    return [i for n in range(lanes // 2) for i in (first + n, lanes + first + n)]
+
+
 SHUFFLES: dict[str, str] = {
-    interleave(part, lanes, bits): _definition(part, lanes, bits)
+    interleave(part, lanes, bits): _definition(
+        interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)
+    )
     for part in ("LOW", "HIGH")
     for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 64))
+} | {
+    move_up(distance, lanes, bits): _definition(
+        move_up(distance, lanes, bits),
+        lanes,
+        bits,
+        list(range(lanes - distance, 2 * lanes - distance)),
+    )
+    for lanes in (4, 8, 16)
+    for bits in _MASKS
+    for distance in (1, 2, 4, 8)
+    if distance < lanes
 }
