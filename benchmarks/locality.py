@@ -1,0 +1,182 @@
+"""Programs whose threads go through rows or columns: as written, turned by hand, and
+with layouts chosen by the compiler.
+
+    python benchmarks/locality.py [--side 2048] [--rounds 9] [--schedule cpu]
+                                  [--device NAME] [--only REGEX] [--json FILE]
+
+The cases are those of the report "Optimising locality of reference in Futhark" and of
+the lecture on locality of reference (rows by threads, coalescing by transposition), and
+programs in which a layout serves several kernels. `written` is compiled without the
+pass, `by hand` is another program that turns operands itself (`manifest`), compiled
+without it too, `pass` is the program as written with it. The three run in turns in one
+process; times are medians over all rounds, and a ratio is that of the program as
+written to the other: 2 is twice as fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minifut import compiler
+from minifut.opencl.module import module_text
+from minifut.program import Program
+
+
+@dataclass(frozen=True)
+class Case:
+    """The program, and what stands for `plain` if a person turns arrays."""
+
+    name: str
+    text: str
+    plain: str
+    turned: str
+    arguments: Callable[[np.random.Generator, int], tuple[Any, ...]]
+
+
+def square(random: np.random.Generator, side: int) -> np.ndarray:
+    return random.random((side, side), np.float32)
+
+
+CASES = (
+    Case(
+        "report",
+        """
+entry main [n][m][k] (xs: [m][n]f32) (muls: [k]f32) (bias: [k][n][m]f32) =
+  let turned = manifest (transpose (map flatten bias))
+  in tabulate_3d n m k (\\i j q -> xs[j,i] * muls[q] + BIAS)
+""",
+        "bias[q,i,j]",
+        "turned[i * m + j, q]",
+        lambda random, side: (
+            square(random, side // 8),
+            random.random(side // 8, np.float32),
+            random.random((side // 8,) * 3, np.float32),
+        ),
+    ),
+    Case(
+        "lecture, rows in and out",
+        """
+entry main [n][m] (a: [n][m]f32): [n][m]f32 =
+  let step row = #[sequential] scan (\\acc x -> f32.sqrt acc + x * x) 0 row
+  in ROWS
+""",
+        "map step a",
+        "map step (transpose (manifest (transpose a)))",
+        lambda random, side: (square(random, side),),
+    ),
+    Case(
+        "rows folded",
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  map (\\row -> loop acc = 0 for x in row do f32.sqrt acc + x * x) (ROWS)
+""",
+        "a",
+        "transpose (manifest (transpose a))",
+        lambda random, side: (square(random, side),),
+    ),
+    Case(
+        "columns folded",
+        """
+entry main [n][m] (a: [n][m]f32): [m]f32 =
+  map (\\row -> loop acc = 0 for x in row do f32.sqrt acc + x * x) (COLUMNS)
+""",
+        "transpose a",
+        "manifest (transpose a)",
+        lambda random, side: (square(random, side),),
+    ),
+    Case(
+        "sum with a transpose",
+        """
+entry main [n][m] (a: [m][n]f32) (b: [n][m]f32): [n][m]f32 =
+  map2 (map2 (+)) (TURNED) b
+""",
+        "transpose a",
+        "manifest (transpose a)",
+        lambda random, side: (square(random, side), square(random, side)),
+    ),
+    Case(
+        "rows folded in a loop",
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  let given = ROWS
+  in loop s = replicate n 0 for _i < 8i32 do
+    map2 (\\row z -> loop acc = z for x in row do f32.sqrt acc + x * x) given s
+""",
+        "a",
+        "transpose (manifest (transpose a))",
+        lambda random, side: (square(random, side),),
+    ),
+)
+
+
+def program(text: str, options: Any, laid_out: bool) -> Program:
+    """The program, with the pass or without."""
+    core = compiler.to_core(compiler.check(compiler.Source("case.fut", text)))
+    kernels = compiler.to_kernels(core)
+    if laid_out:
+        kernels = compiler.to_schedule(kernels, options.schedule)
+    module = module_text(kernels, schedule=options.schedule)
+    return compiler.load(module, options.device)
+
+
+def measure(case: Case, options: Any) -> dict[str, float]:
+    """Median seconds of each version, after a check that they agree."""
+    hole = re.search(r"\b(BIAS|ROWS|COLUMNS|TURNED)\b", case.text)
+    assert hole is not None
+    written = case.text.replace(hole[0], case.plain)
+    by_hand = case.text.replace(hole[0], case.turned)
+    programs = {
+        "written": program(written, options, False),
+        "by hand": program(by_hand, options, False),
+        "pass": program(written, options, True),
+    }
+    arguments = case.arguments(np.random.default_rng(1), options.side)
+    expected = programs["written"].main(*arguments)
+    for each in programs.values():
+        np.testing.assert_allclose(each.main(*arguments), expected, rtol=1e-4)
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    names = list(programs)
+    for round_ in range(options.rounds):
+        # in turns, so that none always finds what the same one left in the caches
+        for name in names[round_ % 3 :] + names[: round_ % 3]:
+            start = time.perf_counter()
+            programs[name].main(*arguments)
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--schedule", choices=compiler.SCHEDULES, default="cpu")
+    parser.add_argument("--device")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results = {}
+    print(f"{'':28}{'written':>10}{'by hand':>10}{'pass':>10}   gain by hand, by pass")
+    for case in CASES:
+        if not re.search(options.only, case.name):
+            continue
+        times = results[case.name] = measure(case, options)
+        row = "".join(f"{seconds * 1e3:8.2f}ms" for seconds in times.values())
+        by_hand = times["written"] / times["by hand"]
+        by_pass = times["written"] / times["pass"]
+        print(f"{case.name:28}{row}   {by_hand:8.2f}  {by_pass:8.2f}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

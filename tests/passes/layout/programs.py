@@ -1,0 +1,135 @@
+"""Programs of the report and of the lecture, and programs in which layouts meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minifut import compiler
+from minifut.ir.core import Program
+from minifut.rewrite.trace import Trace
+
+ROWS = "map (\\row -> #[sequential] scan (\\acc x -> f32.sqrt acc + x * x) 0 row)"
+FOLD = "map (\\row -> loop acc = 0 for x in row do f32.sqrt acc + x * x)"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program and what makes arguments for it."""
+
+    text: str
+    arguments: Callable[[np.random.Generator], tuple[Any, ...]]
+
+
+def matrix(random: np.random.Generator, *shape: int) -> np.ndarray:
+    return random.random(shape or (35, 19), np.float32)
+
+
+EXAMPLES = {
+    "report": Example(
+        """
+entry main [n][m][k] (xs: [m][n]f32) (muls: [k]f32) (bias: [k][n][m]f32) =
+  tabulate_3d n m k (\\i j q -> xs[j,i] * muls[q] + bias[q,i,j])
+""",
+        lambda r: (matrix(r, 5, 7), matrix(r, 3), matrix(r, 3, 7, 5)),
+    ),
+    "rows_in_and_out": Example(
+        f"entry main [n][m] (a: [n][m]f32): [n][m]f32 = {ROWS} a",
+        lambda r: (matrix(r),),
+    ),
+    "rows_folded": Example(
+        f"entry main [n][m] (a: [n][m]f32): [n]f32 = {FOLD} a",
+        lambda r: (matrix(r),),
+    ),
+    "columns_folded": Example(
+        f"entry main [n][m] (a: [n][m]f32): [m]f32 = {FOLD} (transpose a)",
+        lambda r: (matrix(r),),
+    ),
+    "sum_with_transpose": Example(
+        """
+entry main [n][m] (a: [m][n]f32) (b: [n][m]f32): [n][m]f32 =
+  map2 (map2 (+)) (transpose a) b
+""",
+        lambda r: (matrix(r, 35, 19), matrix(r, 19, 35)),
+    ),
+    "both_transposed": Example(
+        """
+entry main [n][m] (a: [m][n]f32) (b: [m][n]f32): [n][m]f32 =
+  map2 (map2 (+)) (transpose a) (transpose b)
+""",
+        lambda r: (matrix(r), matrix(r)),
+    ),
+    "producer_and_consumer": Example(
+        f"entry main [n][m] (a: [n][m]f32): [n]f32 = {FOLD} (opaque ({ROWS} a))",
+        lambda r: (matrix(r),),
+    ),
+    "loop": Example(
+        f"""
+entry main [n][m] (k: i32) (a: *[n][m]f32) (w: [n][m]f32): [n]f32 =
+  let b = loop b = a for _i < k do
+    map2 (\\row own -> #[sequential] scan (\\acc x -> f32.sqrt acc + x) 0
+                        (#[sequential] map2 (*) row own)) b w
+  in {FOLD} b
+""",
+        lambda r: (3, matrix(r), matrix(r)),
+    ),
+    "branch": Example(
+        f"""
+entry main [n][m] (c: bool) (a: [n][m]f32): [n]f32 =
+  let b = if c then {ROWS} a else map (map (+1)) a
+  in {FOLD} (opaque b)
+""",
+        lambda r: (bool(r.integers(2)), matrix(r)),
+    ),
+    "updated": Example(
+        f"""
+entry main [n][m] (k: i64) (a: [n][m]f32): ([n][m]f32, [n]f32) =
+  let b = loop b = {ROWS} a for i < k do b with [i % n] = map (+1) b[(i + 1) % n]
+  in (b, {FOLD} b)
+""",
+        lambda r: (5, matrix(r)),
+    ),
+    "sums": Example(
+        """
+entry main [n][m] (a: [n][m]f32): ([m]f32, [n]f32) =
+  (map f32.sum (transpose a), map f32.sum a)
+""",
+        lambda r: (matrix(r),),
+    ),
+    "three_dimensions": Example(
+        """
+entry main [p][n][m] (k: i32) (a: [p][n][m]f32): [p][n]f32 =
+  loop s = replicate p (replicate n 0) for _i < k do
+    map2 (map2 (\\xs z -> loop acc = z for x in xs do f32.sqrt acc + x)) a s
+""",
+        lambda r: (3, matrix(r, 7, 11, 19)),
+    ),
+    "gathered": Example(
+        """
+entry main [n][m] (a: [n][m]f32) (at: [n]i64): [n]f32 =
+  map (\\i -> loop acc = 0 for j < m do f32.sqrt acc + a[i % n, j]) at
+""",
+        lambda r: (matrix(r), r.integers(0, 35, 35)),
+    ),
+}
+
+
+@cache
+def kernels_of(name: str) -> Program:
+    """The program as the pass finds it."""
+    source = compiler.Source("test.fut", EXAMPLES[name].text)
+    return compiler.to_kernels(compiler.to_core(compiler.check(source)))
+
+
+def laid_out(name: str, schedule: str) -> tuple[Program, list[str]]:
+    """The program after the pass, and the rules that fired."""
+    from minifut.passes.pipeline import PipelineOptions
+
+    options = PipelineOptions(trace=Trace())
+    program = compiler.to_schedule(kernels_of(name), schedule, options)
+    assert options.trace is not None
+    return program, options.trace.fired()

@@ -1,0 +1,150 @@
+"""What is turned where, for each schedule, and that the results stay the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import compiler
+from minifut.ir import core, kernels
+from minifut.ir.core import Loop, Manifest, Program, Stm
+from minifut.ir.interpret import run
+from minifut.ir.traverse import walk
+from minifut.kernel_code.lower_program import lower_program
+from minifut.opencl.kernel_texts import kernel_text
+from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
+
+TURN = "coalesce_by_transposition"
+EXCHANGE = "exchange_kernel_dimensions"
+RESULT = "make_result_in_layout"
+
+
+def manifests(program: Program) -> list[tuple[str, tuple[int, ...]]]:
+    """Each by the name of its operand."""
+    return [
+        (node.array.base, node.permutation)
+        for node in walk(program)
+        if isinstance(node, Manifest)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("report", [TURN]),
+        ("rows_in_and_out", [TURN, RESULT]),
+        ("rows_folded", [TURN]),
+        ("columns_folded", []),
+        ("sum_with_transpose", [TURN]),
+        ("producer_and_consumer", [TURN, RESULT]),
+        ("branch", [TURN, RESULT]),
+        ("gathered", []),
+        ("three_dimensions", [TURN]),
+        ("sums", [TURN, TURN]),
+        ("both_transposed", [EXCHANGE]),
+    ],
+)
+def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
+    assert laid_out(name, "gpu")[1] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("rows_in_and_out", []),
+        ("rows_folded", [TURN]),
+        ("columns_folded", []),
+        ("sum_with_transpose", [TURN]),
+        ("producer_and_consumer", [RESULT]),
+        ("gathered", []),
+    ],
+)
+def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
+    """Rows are fine where threads make them; lanes want neighbours side by side."""
+    assert laid_out(name, "cpu")[1] == wanted
+
+
+def test_nothing_to_gain_leaves_the_very_program() -> None:
+    for schedule in compiler.SCHEDULES:
+        program = kernels_of("columns_folded")
+        assert compiler.to_schedule(program, schedule) is program
+
+
+def test_the_smaller_array_is_turned() -> None:
+    """Turning xs and letting j run fastest would move less than turning bias: but then
+    the result would have to be turned too."""
+    assert manifests(laid_out("report", "gpu")[0]) == [("bias", (1, 2, 0))]
+
+
+def test_a_result_that_nobody_needs_in_rows_stays_turned() -> None:
+    program, _ = laid_out("producer_and_consumer", "gpu")
+    assert manifests(program) == [("a", (1, 0)), ("mapped", (1, 0))]
+
+
+def test_a_loop_keeps_its_parameter_turned_and_turns_operands_ahead() -> None:
+    program, fired = laid_out("loop", "gpu")
+    (loop,) = [
+        node
+        for node in walk(program)
+        if isinstance(node, Stm)
+        and isinstance(node.exp, Loop)
+        and any(isinstance(n, kernels.SegMap) for n in walk(node.exp))
+    ]
+    assert isinstance(loop.exp, Loop)
+    inside = [n for n in walk(loop.exp) if isinstance(n, Manifest)]
+    assert [m.permutation for m in inside] == [(1, 0)]
+    assert len(manifests(program)) == 3
+    assert fired.count(TURN) == 1
+
+
+def test_branches_agree_on_an_order() -> None:
+    program, _ = laid_out("branch", "gpu")
+    (branch,) = [n for n in walk(program) if isinstance(n, core.If)]
+    for body in (branch.then, branch.otherwise):
+        last = body.statements[-1].exp
+        assert isinstance(last, Manifest) and last.permutation == (1, 0)
+
+
+def reads(name: str, laid: bool, array: str) -> list[str]:
+    """Where the GPU's kernel of a program reads an array."""
+    program = laid_out(name, "gpu")[0] if laid else kernels_of(name)
+    *_, kernel = lower_program(program, "gpu").kernels
+    return re.findall(rf"= {array}\w*\[(.+)\];", kernel_text(kernel))
+
+
+def test_neighbouring_threads_read_neighbours() -> None:
+    """`i` is the thread, `i_1` runs inside it."""
+    assert reads("rows_folded", False, "a") == ["i * m + i_1"]
+    assert reads("rows_folded", True, "a") == ["i_1 * n + i"]
+    assert reads("columns_folded", True, "a") == ["i_1 * m + i"]
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@pytest.mark.parametrize("schedule", compiler.SCHEDULES)
+def test_the_interpreter_sees_no_difference(name: str, schedule: str) -> None:
+    arguments = EXAMPLES[name].arguments(np.random.default_rng(3))
+    before = run(kernels_of(name), "main", _copied(arguments))
+    after = run(laid_out(name, schedule)[0], "main", _copied(arguments))
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def _copied(arguments: tuple[Any, ...]) -> list[Any]:
+    return [np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@pytest.mark.parametrize("schedule", compiler.SCHEDULES)
+def test_the_device_agrees(name: str, schedule: str) -> None:
+    arguments = EXAMPLES[name].arguments(np.random.default_rng(3))
+    expected = run(kernels_of(name), "main", _copied(arguments))
+    program = minifut.compile(EXAMPLES[name].text, schedule=schedule)
+    found = program.main(*_copied(arguments))
+    found = found if isinstance(found, tuple) else (found,)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
