@@ -44,6 +44,14 @@ def random_values(given: RandomValues) -> list[Value]:
     return found
 
 
+def announced_bytes(given: Input) -> int:
+    """The size of random values, which is known before they are made; else 0."""
+    if not isinstance(given, RandomValues):
+        return 0
+    types = [read_scalar_or_type(word) for word in given.text.split()]
+    return sum(t.bytes for t in types if isinstance(t, ShapedType))
+
+
 def case_arguments(
     program: Program, entry: EntryPoint, given: Input, folder: Path
 ) -> list[Any]:

@@ -25,6 +25,7 @@ from minifut.cache import cache_folder, load_bytes, store_bytes
 from minifut.errors import UsageError
 from minifut.ir.interpret.operations import TooManySteps
 from minifut.testing.blocks import Case, ScriptValues, ValuesFile
+from minifut.testing.judge import announced_bytes
 
 if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
@@ -78,17 +79,21 @@ class Oracle:
 
             return read_values(kept, "a kept result")
         start = time.perf_counter()
-        results = self._computed(name, arguments)
+        results = self._computed(name, arguments, announced_bytes(case.input))
         took_long = time.perf_counter() - start > LONG
         if results is not None and key is not None and took_long:
             _keep(key, results)
         return results
 
-    def _computed(self, name: str, arguments: Arguments) -> list[Any] | None:
+    def _computed(
+        self, name: str, arguments: Arguments, announced: int
+    ) -> list[Any] | None:
         if self._limited is None:
             self._limited = self._interpreted(STEPS)
         entry = self._limited.entry(name)
         with contextlib.suppress(TooManySteps):
+            if announced > LARGEST_INTERPRETED and self._sequential is not None:
+                raise TooManySteps
             given = arguments(self._limited, entry)
             nbytes = sum(getattr(value, "nbytes", 0) for value in given)
             if nbytes <= LARGEST_INTERPRETED or self._sequential is None:

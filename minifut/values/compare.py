@@ -16,6 +16,8 @@ from minifut.values.text import format_value
 from minifut.values.types import Value, shaped_type, value_type
 
 TOLERANCE = 0.002
+PART = 1 << 16
+"""floats compared at once: what stays in a cache"""
 
 
 def compare_values(got: Sequence[Value], expected: Sequence[Value]) -> str | None:
@@ -55,11 +57,25 @@ def compare_value(got: Value, expected: Value) -> str | None:
 def _floats_differ(
     got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    wide_got, wide = got.astype(np.float64), expected.astype(np.float64)
-    finite = np.isfinite(wide)
-    largest = float(wide.max(initial=0.0, where=finite))
+    one, other = got.reshape(-1), expected.reshape(-1)
+    parts = [slice(i, i + PART) for i in range(0, max(one.size, 1), PART)]
+    largest = max(_largest_finite(other[part].astype(np.float64)) for part in parts)
     tolerance = max(TOLERANCE, TOLERANCE * largest)
+    wrong = np.empty(one.shape, bool)
+    for part in parts:
+        wrong[part] = _part_differs(one[part], other[part], tolerance)
+    return wrong.reshape(got.shape)
+
+
+def _largest_finite(wide: np.ndarray[Any, Any]) -> float:
+    return float(wide.max(initial=0.0, where=np.isfinite(wide)))
+
+
+def _part_differs(
+    got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], tolerance: float
+) -> np.ndarray[Any, Any]:
+    wide_got, wide = got.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(wide_got - wide) <= tolerance
     same = (wide_got == wide) | (np.isnan(wide_got) & np.isnan(wide))
-    return np.asarray(~(np.where(finite, close, False) | same))
+    return np.asarray(~(np.where(np.isfinite(wide), close, False) | same))

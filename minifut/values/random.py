@@ -34,9 +34,13 @@ def _array(
     if type_.element == "bool":
         return np.asarray(generator.integers(0, 2, type_.shape)).astype(bool)
     if type_.element[0] == "f":
+        if given is None and dtype != np.float64:
+            return np.asarray(generator.random(type_.shape, np.float32)).astype(
+                dtype, copy=False
+            )
         low, high = given or (0.0, 1.0)
         uniform = np.asarray(generator.random(type_.shape))
-        return (low + uniform * (high - low)).astype(dtype)
+        return (low + uniform * (high - low)).astype(dtype, copy=False)
     limits = np.iinfo(dtype)
     low, high = given or (limits.min, limits.max)
     drawn = generator.integers(low, high, type_.shape, dtype, endpoint=True)

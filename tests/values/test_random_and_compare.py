@@ -74,3 +74,15 @@ def test_types_shapes_and_counts_are_exact() -> None:
     assert compare_value(np.empty((0, 3)), np.empty((0, 4))) is not None
     assert compare_values([], [np.int32(1)]) == "1 result expected, the program gave 0"
     assert compare_value(np.uint64(2**64 - 1), np.uint64(2**64 - 2)) is not None
+
+
+def test_large_arrays_are_compared_to_their_end() -> None:
+    expected = np.linspace(0, 10, 200_000, dtype=np.float32).reshape(1000, 200)
+    assert compare_values([expected.copy()], [expected]) is None
+    got = expected.copy()
+    got[999, 199] += np.float32(0.03)
+    assert "[999][199]" in (compare_values([got], [expected]) or "")
+    # The tolerance follows from the largest number, wherever it stands.
+    got = expected.copy()
+    got[0, 0] += np.float32(0.015)
+    assert compare_values([got], [expected]) is None
