@@ -8,7 +8,7 @@ are what those of other settings are judged by, if the data does not say what th
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,9 @@ class LoadedSubject:
         self._tuning.update(settings)
         return self._shelf.call(self.data)()
 
-    def sample(self, settings: Settings) -> Sample:
+    def sample(
+        self, settings: Settings, allowed: Collection[int] | None = None
+    ) -> Sample:
         """See `Subject`."""
         failure = None
         with self._tuning.watch() as seen:
@@ -78,6 +80,7 @@ class LoadedSubject:
                 self._tuning.update(settings)
                 call = self._shelf.call(self.data)
                 seen.clear()
+                seen.allowed = allowed
                 call()
                 failure = self._judge(call)
             except InternalError:

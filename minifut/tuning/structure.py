@@ -32,7 +32,7 @@ MOST_SUBJECTS = 3
 """data sets on which a point is measured"""
 MOST_STRUCTURES = 12
 HOPELESS = math.log(3)
-"""cost beyond which a structure is not refined, if another one has the same data"""
+"""cost beyond that of the best, from which on a structure is not refined"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class StructureSearch:
     def run(self, subjects: Sequence[Subject]) -> None:
         """Search, and take the sizes that gain."""
         self.start = dict(self.values)
-        structures = self.structures(subjects)
+        structures = self._promising(self.structures(subjects))
         best: dict[Structure, tuple[Point, float]] = {}
         points = self._first(structures)
         while points:
@@ -92,6 +92,13 @@ class StructureSearch:
             points = self._around(better, best)
         for point, _ in sorted(best.values(), key=lambda found: found[1]):
             self.adopt(point)
+
+    def _promising(self, structures: Sequence[Structure]) -> list[Structure]:
+        """Without those that are far slower than others with their default sizes."""
+        points = [_point(structure, self.start) for structure in structures]
+        costs = self.costs(points, 1)
+        most = min(costs, default=0.0) + HOPELESS
+        return [s for s, c in zip(structures, costs, strict=True) if c <= most]
 
     def structures(self, subjects: Sequence[Subject]) -> list[Structure]:
         """The versions of all entry points that parameters shape, each once, with the
@@ -135,8 +142,9 @@ class StructureSearch:
     def is_legal(self, point: Point, subject: Subject) -> bool:
         """Whether the point runs here, with the kernels of its structure."""
         self._tell()
-        sample = self.trials.sample(subject, {**self.values, **point.settings})
         expected = point.structure.places[subject]
+        settings = {**self.values, **point.settings}
+        sample = self.trials.sample(subject, settings, expected)
         return sample.failure is None and frozenset(sample.launches) == expected
 
     def adopt(self, point: Point) -> None:

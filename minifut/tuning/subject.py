@@ -42,5 +42,8 @@ class Subject(Protocol):
     def run(self, settings: Settings) -> float:
         """One run; its seconds. Raises what the program raises."""
 
-    def sample(self, settings: Settings) -> Sample:
-        """One run that is watched, and its results judged. Raises `TimeLimit` only."""
+    def sample(
+        self, settings: Settings, allowed: Collection[int] | None = None
+    ) -> Sample:
+        """One run that is watched, and its results judged; it fails before it starts a
+        kernel that is not `allowed`. Raises `TimeLimit` only."""

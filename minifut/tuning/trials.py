@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from minifut.benchmarking.measure import (
@@ -85,8 +85,14 @@ class Trials:
         known = self.of(subject)
         return way_of(subject.choices, known.seen, settings) in known.ways
 
-    def sample(self, subject: Subject, settings: Settings) -> Sample:
-        """What is to be seen on the way of these settings."""
+    def sample(
+        self,
+        subject: Subject,
+        settings: Settings,
+        allowed: Collection[int] | None = None,
+    ) -> Sample:
+        """What is to be seen on the way of these settings; a failure, as soon as a
+        kernel is to start that is not `allowed`."""
         known = self.of(subject)
         way = way_of(subject.choices, known.seen, settings)
         if way in known.ways:
@@ -97,7 +103,7 @@ class Trials:
         self._count()
         try:
             with time_limit(limit):
-                sample = subject.sample(settings)
+                sample = subject.sample(settings, allowed)
         except TimeLimit:
             sample = Sample(failure=f"took more than {limit:g} s")
         known.samples.append((dict(settings), sample))

@@ -11,10 +11,11 @@ is different at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import Parameter
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Seen:
     """kernels by number"""
     uses: set[str] = field(default_factory=set)
     """parameters that these kernels are built with"""
+    allowed: Collection[int] | None = None
+    """a run that is about to start another kernel ends with a `UsageError`"""
 
     def clear(self) -> None:
         """As if nothing had run yet."""
@@ -72,6 +75,9 @@ class WatchedLauncher:
         self._launcher.sized(*arguments)
 
     def _note(self) -> None:
+        allowed = self._seen.allowed
+        if allowed is not None and self._number not in allowed:
+            raise UsageError("the run goes another way")
         self._seen.launches.append(self._number)
         self._seen.uses.update(self._uses)
 
