@@ -20,6 +20,7 @@ from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.operators import (
     commutes,
+    component_operators,
     is_light,
     light_operator,
     returned,
@@ -65,6 +66,12 @@ class Reduction:
         if self.light and all(map(commutes, self.operators)):
             return LANES
         return 0
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the operators are plain ones on each component: of these the compiler
+        of the device makes good vectors itself."""
+        return all(component_operators(o.operator) for o in self.operators)
 
     def visit(
         self, k: KernelBuilder, segment: Sequence[kc.Expression], index: kc.Expression

@@ -36,6 +36,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
 from minifut.kernel_code.heavy_reduction_cpu import reduce_heavy
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
@@ -49,6 +50,7 @@ from minifut.kernel_code.reduction_cpu import (
     store_neutral,
 )
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
+from minifut.kernel_code.vector_fold_cpu import fold_vectors
 
 PARTS = 4
 """of a chunk, reduced side by side where the order must be kept"""
@@ -155,13 +157,31 @@ def reduce_range(
         start = reduce_heavy(k, reduction, state, segment, ends)
     else:
         start = k.declare("start", first)
-        by = reduce_lanes if reduction.lanes else reduce_parts
         with k.branch(last - first >= LANES):
-            by(k, reduction, state, segment, ends, start)
+            reduce_light(k, reduction, state, segment, ends, start)
     with k.loop("i", last, start) as index:
         values = reduction.visit(k, segment, index)
         state.combine(values, reassociate=True)
     return state
+
+
+def reduce_light(
+    k: KernelBuilder,
+    reduction: Reduction,
+    state: State,
+    segment: list[kc.Variable],
+    ends: tuple[kc.Expression, kc.Expression],
+    start: kc.Variable,
+) -> None:
+    """Reduce most of 64 elements or more; `start` becomes the first left over."""
+    if reduction.lanes and not reduction.is_simple:
+        try:
+            fold_vectors(k, reduction, state, segment, ends, start)
+            return
+        except NotLifted as reason:
+            k.emit(kc.Comment(f"not in explicit vectors: {reason}"))
+    by = reduce_lanes if reduction.lanes else reduce_parts
+    by(k, reduction, state, segment, ends, start)
 
 
 def reduce_lanes(

@@ -23,6 +23,7 @@ from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State, replace_all
 from minifut.kernel_code.reduction_cpu import Reduction
 from minifut.kernel_code.shuffles import move_up
+from minifut.kernel_code.speculation import speculate
 from minifut.kernel_code.widths_cpu import by_width
 
 
@@ -45,13 +46,14 @@ class ScalarCode:
         self.right = [k.variable("right", t) for t in types]
         operators = reduction.operators
         self.neutral = [atom for o in operators for atom in o.neutral]
-        with k.nested() as self.body:
+        with k.nested() as body:
             for place, value in zip(
                 self.right, reduction.visit(k, segment, self.index), strict=True
             ):
                 assert isinstance(value, kc.Expression)
                 k.assign(place, value)
-        with k.nested() as self.operator:
+        self.body = speculate(k, body)
+        with k.nested() as operator_code:
             at = 0
             for operator in operators:
                 end = at + len(operator.neutral)
@@ -59,6 +61,7 @@ class ScalarCode:
                 results = list(k.apply(operator.operator, values))
                 replace_all(k, list(self.right[at:end]), results)
                 at = end
+        self.operator = speculate(k, operator_code)
         with k.nested() as self.saved:
             if save is not None:
                 save(self.index, self.right)
@@ -110,7 +113,8 @@ class Vectors:
 
     def visit(self, at: kc.Expression) -> None:
         """`right` becomes the operands of the points from `at` on."""
-        self._lifted(self.code.body, at)
+        with self.k.scope():
+            self._lifted(self.code.body, at)
 
     def save(
         self, at: kc.Expression, change: Callable[[kc.Statement], kc.Statement]
