@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -23,37 +24,32 @@ from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
 
 class Waiter:
-    """A thread that waits for a queue, so that the main thread stays interruptible."""
+    """A thread that waits for a queue, so that the main thread stays interruptible.
+
+    Every call brings its own place for the answer. So an exception may end a call at
+    any point (Ctrl-C, a time limit) and the next one finds nothing half done.
+    """
 
     def __init__(self, queue: Any) -> None:
         self._queue = queue
-        self._begin = threading.Lock()
-        self._done = threading.Lock()
-        self._begin.acquire()
-        self._done.acquire()
-        self._pending = False
-        self._error: Exception | None = None
+        self._asked: SimpleQueue[SimpleQueue[Exception | None]] = SimpleQueue()
         threading.Thread(target=self._serve, name="minifut", daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            self._begin.acquire()
+            answer = self._asked.get()
             try:
                 self._queue.finish()
             except Exception as error:
-                self._error = error
-            self._done.release()
+                answer.put(error)
+            else:
+                answer.put(None)
 
     def wait(self) -> None:
         """Return when the queue has finished. May be interrupted, and asked again."""
-        if self._pending:
-            # What an interrupted call asked for; it may be about fewer commands.
-            self._done.acquire()
-        self._pending = True
-        self._begin.release()
-        self._done.acquire()
-        self._pending = False
-        error, self._error = self._error, None
+        answer: SimpleQueue[Exception | None] = SimpleQueue()
+        self._asked.put(answer)
+        error = answer.get()
         if error is not None:
             raise ProgramError(f"the device reports an error: {error}")
 
