@@ -5,9 +5,10 @@ A group's tile has block * register elements per dimension: `block_rows` and
 each; `block_depth` is how far the common dimension is gone through at a time.
 
 On a GPU 16 x 16 threads have 4 x 4 elements each. On a CPU one core works on the whole
-tile: 14 rows of 128 bytes are the accumulators that fit its registers (6 of 256 are as
-fast inside but waste more at edges), and the packed parts of both operands fill its
-second-level cache; wider elements and more accumulators make blocks smaller, so that
+tile: 8 rows of 128 bytes are enough accumulators to hide what an addition takes (14, as
+many as fit its registers, or 6 of 256 are no faster and waste more at edges and where
+there are only 8 rows), and the packed parts of both operands fill its second-level
+cache; wider elements and more accumulators make blocks smaller, so that
 all of them stay in `CPU_LOCAL_BYTES`.
 """
 
@@ -18,11 +19,11 @@ from dataclasses import dataclass
 from minifut.ir.kernels import Parameter
 
 CPU_LOCAL_BYTES = 7 << 17
-CPU_REGISTER_ROWS = 14
+CPU_REGISTER_ROWS = 8
 CPU_REGISTER_BYTES = 128
 CPU_LINE_BYTES = 256
 """of accumulators where only one dimension is tiled"""
-CPU_ROWS = 252
+CPU_ROWS = 256
 CPU_COLUMNS = 512
 CPU_DEPTH = 256
 PAD = 16
