@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from minifut.ir.core import Apply, Program
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import children, walk
 from minifut.names import Name
 
 Graph = Mapping[Name, Counter[Name]]
@@ -107,9 +107,11 @@ def called_in_threads(program: Program) -> set[Name]:
     """The functions called, directly or not, from inside SOACs and segmented
     operations."""
     found: set[Name] = set()
-    if not any(isinstance(node, Apply) for node in walk(program)):
-        return found
-    for node in walk(program):
+    waiting: list[object] = [program]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, IN_THREADS):
             found.update(calls_in(node))
-    return reachable(call_graph(program), found)
+        else:
+            waiting += children(node)
+    return reachable(call_graph(program), found) if found else found

@@ -43,6 +43,10 @@ class Operator:
     operands: tuple[ScalarType, ...]
     result: ScalarType
 
+    def __hash__(self) -> int:
+        # Python remembers the hashes of strings
+        return hash(self.name) ^ hash(self.result.name)
+
     @property
     def type(self) -> ScalarType:
         """The type that the operator is named after."""

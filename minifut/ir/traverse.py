@@ -14,18 +14,19 @@ renaming are one sweep. What does not change is returned as the same object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir import fields
 from minifut.ir.core import Atom, Constant
-from minifut.ir.fields import ATOM, ATOMS, NODE, NODES, SIZE, TYPE
+from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")
+NO_NAMES: frozenset[Name] = frozenset()
 
 
 # --- nodes -----------------------------------------------------------------------
@@ -33,22 +34,26 @@ T = TypeVar("T")
 
 @fields.per_class
 def _child_fields(cls: type) -> tuple[tuple[str, int], ...]:
-    wanted = (fields.NODE, fields.NODES, fields.MIXED)
+    wanted = (NODE, NODES, MIXED)
     return tuple((n, k) for n, k in fields.parts(cls) if k in wanted)
+
+
+@fields.per_class
+def _children_of(cls: type) -> Callable[[Any], list[Any]] | None:
+    """What lists the child nodes of an instance, as one display of its fields, since
+    walking is much of what passes do; None if there never are any."""
+    display = {NODE: "node.{}", NODES: "*node.{}", MIXED: "*within(node.{})"}
+    shown = [display[kind].format(name) for name, kind in _child_fields(cls)]
+    if not shown:
+        return None
+    text = f"lambda node: [{', '.join(shown)}]"
+    return eval(text, {"within": _nodes_within})  # type: ignore[no-any-return]
 
 
 def children(node: object) -> list[Any]:
     """The direct child nodes, in the order of the fields."""
-    found: list[Any] = []
-    for name, kind in _child_fields(type(node)):
-        held = getattr(node, name)
-        if kind == NODE:
-            found.append(held)
-        elif kind == NODES:
-            found.extend(held)
-        else:
-            found.extend(_nodes_within(held))
-    return found
+    children_of = _children_of(type(node))
+    return [] if children_of is None else children_of(node)
 
 
 def _nodes_within(held: object) -> list[Any]:
@@ -63,8 +68,9 @@ def walk(node: object) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         yield current
-        if _child_fields(type(current)):
-            below = children(current)
+        children_of = _children_of(type(current))
+        if children_of is not None:
+            below = children_of(current)
             below.reverse()
             waiting += below
 
@@ -115,8 +121,8 @@ def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
 def size_names(type_: Type) -> frozenset[Name]:
     """The names in a type."""
     if not isinstance(type_, ArrayType):
-        return frozenset()
-    return frozenset().union(*[size.names() for size in type_.shape])
+        return NO_NAMES
+    return NO_NAMES.union(*[size.names() for size in type_.shape])
 
 
 def bound_names(node: object) -> list[Name]:
@@ -162,35 +168,39 @@ def _use_fields(cls: type) -> tuple[tuple[str, int], ...]:
     return tuple((n, k) for n, k in _free_fields(cls) if k not in (NODE, NODES))
 
 
+@fields.per_class
+def _uses_of(cls: type) -> Callable[[Any], list[Any]] | None:
+    """What lists the atoms in the uses of an instance, as one display of its fields;
+    None if there never are any."""
+    display = {ATOM: "node.{}", ATOMS: "*node.{}", TYPE: "*of_type(node.{})"}
+    shown = [
+        display.get(kind, "*within(node.{})").format(name)
+        for name, kind in _use_fields(cls)
+    ]
+    if not shown:
+        return None
+    text = f"lambda node: [{', '.join(shown)}]"
+    return eval(text, {"of_type": size_names, "within": _names_within})  # type: ignore[no-any-return]
+
+
 def own_names(node: object, found: set[Name]) -> None:
     """Add the names that this very node uses, not those of its children."""
-    for name, kind in _use_fields(type(node)):
-        held = getattr(node, name)
-        if kind == ATOM:
-            if type(held) is Name:
-                found.add(held)
-        elif kind == ATOMS:
-            found.update([a for a in held if type(a) is Name])
-        elif kind == TYPE:
-            if type(held) is ArrayType:
-                for size in held.shape:
-                    found |= size.names()
-        else:
-            _names_within(held, found)
+    uses_of = _uses_of(type(node))
+    if uses_of is not None:
+        found.update([atom for atom in uses_of(node) if type(atom) is Name])
 
 
-def _names_within(held: object, found: set[Name]) -> None:
+def _names_within(held: object) -> Iterable[Name]:
     match held:
         case tuple():
-            for part in held:
-                _names_within(part, found)
+            return [name for part in held for name in _names_within(part)]
         case Name():
-            found.add(held)
+            return (held,)
         case Size():
-            found |= held.names()
+            return held.names()
         case ArrayType():
-            for size in held.shape:
-                found |= size.names()
+            return size_names(held)
+    return ()
 
 
 # --- replacing names ---------------------------------------------------------------

@@ -22,6 +22,9 @@ class ScalarType:
     kind: str
     bits: int
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 

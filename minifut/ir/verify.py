@@ -22,7 +22,13 @@ from minifut.ir.dialect import Dialect
 from minifut.ir.printer import Printer
 from minifut.ir.scope import Scope, type_of_atom
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import atom_size, children, own_names
+from minifut.ir.traverse import (
+    atom_size,
+    children,
+    own_names,
+    size_names,
+    substitute,
+)
 from minifut.ir.types import I64, ArrayType, Type
 from minifut.names import Name
 
@@ -286,10 +292,13 @@ class Verifier:
 
 def instantiate(pattern: tuple[Param, ...], atoms: Iterable[Atom]) -> list[Type]:
     """The types of a pattern with its own names replaced by the values they get."""
-    from minifut.ir.traverse import substitute
-
-    mapping = dict(zip((p.name for p in pattern), atoms, strict=True))
-    return [substitute(parameter.type, mapping) for parameter in pattern]
+    mapping = dict(zip([p.name for p in pattern], atoms, strict=True))
+    return [
+        parameter.type
+        if mapping.keys().isdisjoint(size_names(parameter.type))
+        else substitute(parameter.type, mapping)
+        for parameter in pattern
+    ]
 
 
 def require(condition: bool, message: str) -> None:

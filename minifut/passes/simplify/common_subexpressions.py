@@ -12,6 +12,7 @@ from typing import Any
 
 from minifut.ir.core import (
     Assert,
+    Atom,
     DimSlice,
     Exp,
     Index,
@@ -21,6 +22,7 @@ from minifut.ir.core import (
     SizeExp,
 )
 from minifut.ir.scalar_identities import identities
+from minifut.names import Name
 
 
 def key_of(exp: Exp) -> Any:
@@ -28,7 +30,7 @@ def key_of(exp: Exp) -> Any:
     match exp:
         case ScalarOp(operator, operands):
             if len(operands) == 2 and identities(operator).commutative:
-                operands = tuple(sorted(operands, key=str))
+                operands = tuple(sorted(operands, key=_place))
             return (ScalarOp, operator, operands)
         case SizeExp(size):
             return (SizeExp, size)
@@ -45,3 +47,8 @@ def key_of(exp: Exp) -> Any:
         case Assert(condition, _, _):
             return (Assert, condition)
     return None
+
+
+def _place(atom: Atom) -> tuple[int, str]:
+    """Where an operand stands among those whose order does not matter."""
+    return (atom.tag, atom.base) if isinstance(atom, Name) else (-1, str(atom.value))

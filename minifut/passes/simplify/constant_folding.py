@@ -13,6 +13,17 @@ from minifut.ir.types import I64
 from minifut.passes.simplify.site import Answer, Pattern, Site, simplification
 from minifut.rewrite.rule import Declined
 
+
+def may_fold(exp: ScalarOp) -> bool:
+    """Whether one of the rules for operators may apply: it is quicker to ask first."""
+    operands = exp.operands
+    return (
+        len(operands) == 1
+        or operands[0] == operands[1]
+        or any(isinstance(operand, Constant) for operand in operands)
+    )
+
+
 FOLD_CONSTANTS_REFUSED = Declined("not all operands are constants")
 
 

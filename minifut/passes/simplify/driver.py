@@ -32,6 +32,7 @@ from minifut.passes.simplify.common_subexpressions import key_of
 from minifut.passes.simplify.constant_folding import (
     apply_identities,
     fold_constants,
+    may_fold,
     read_size,
     undo_twice,
 )
@@ -100,7 +101,7 @@ def simplify_body(body: Body, names: NameSource, scope: Scope) -> Body:
 class _Sweep(Replacer):
     """Goes forward through bodies; `atoms` and `sizes` grow on the way."""
 
-    __slots__ = ("available", "definitions", "known", "names", "scope")
+    __slots__ = ("added", "available", "definitions", "known", "names", "scope")
 
     def __init__(self, names: NameSource, scope: Scope) -> None:
         super().__init__({}, binders=False)
@@ -110,6 +111,9 @@ class _Sweep(Replacer):
         self.scope = scope
         self.definitions: dict[Name, Exp] = {}
         self.available: dict[Any, tuple[Atom, ...]] = {}
+        """what has been computed, by its key"""
+        self.added: list[Any] = []
+        """the keys of those that this body has computed"""
 
     def program(self, program: Program) -> Program:
         constants = self.statements(program.constants)
@@ -122,10 +126,11 @@ class _Sweep(Replacer):
 
     def node(self, node: Any) -> Any:
         if isinstance(node, (Body, KernelBody)):
-            shared = self.available
-            self.available = _Layer(shared)
+            outer, self.added = self.added, []
             statements = self.statements(node.statements)
-            self.available = shared
+            for key in self.added:
+                del self.available[key]
+            self.added = outer
             result = self.mixed(node.result)
             return replace(node, statements=statements, result=result)
         after = super().node(node)
@@ -170,7 +175,7 @@ class _Sweep(Replacer):
     ) -> Any:
         """The answer of the first rule that has one."""
         rules = RULES.get(type(exp))
-        if rules is None:
+        if rules is None or (type(exp) is core.ScalarOp and not may_fold(exp)):
             return None
         build = Builder(
             self.names, self.scope, statement.location, statement.attributes
@@ -218,21 +223,8 @@ class _Sweep(Replacer):
         before = self.available.get(key)
         if before is None:
             self.available[key] = tuple([bound.name for bound in pattern])
+            self.added.append(key)
             return False
         for bound, atom in zip(pattern, before, strict=True):
             self.equate(bound.name, atom)
         return True
-
-
-class _Layer(dict[Any, tuple[Atom, ...]]):
-    """A dictionary in front of another one, for the length of a body."""
-
-    __slots__ = ("outer",)
-
-    def __init__(self, outer: dict[Any, tuple[Atom, ...]]) -> None:
-        super().__init__()
-        self.outer = outer
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        found = super().get(key)
-        return found if found is not None else self.outer.get(key, default)

@@ -119,8 +119,7 @@ class _Hoister:
                 if isinstance(exp, Assert) and first and width is not None:
                     self.guarded(statement, exp, width, moved)
                     continue
-            if has_effects(exp) or isinstance(exp, Loop):
-                first = False
+            first = first and not isinstance(exp, Loop) and not has_effects(exp)
             kept.append(statement)
             local.update(p.name for p in statement.pattern)
         if statements is body.statements and len(kept) == len(statements):
