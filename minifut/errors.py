@@ -81,6 +81,14 @@ class Location:
         return f"{margin}{shown}\n{' ' * (len(margin) + before)}{'^' * width}"
 
 
+def reason(error: BaseException) -> str:
+    """What the system says about a failure, without the path that we show already."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start}: the text is not UTF-8"
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).lower()
+
+
 class MinifutError(Exception):
     """The root of all errors that minifut raises on purpose."""
 

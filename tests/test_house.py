@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "opencl": {"ir", "analysis", "kernel_code", "passes", "values"},
 }
 RUNTIME_MAY_IMPORT = {"values"}
-COMMON = {"errors", "names", "resources", "cache", "version"}
+COMMON = {"errors", "files", "names", "resources", "cache", "version"}
 
 
 def imports_of(path: Path) -> set[str]:

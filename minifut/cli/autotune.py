@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minifut.cli.bench import data_options, json_text
-from minifut.cli.options import PROGRAM, target_options, write_whole
+from minifut.cli.options import PROGRAM, target_options
 from minifut.errors import UsageError
+from minifut.files import write_whole
 
 if TYPE_CHECKING:
     from minifut.compiler import Options

@@ -16,9 +16,9 @@ from minifut.cli.options import (
     print_parameters_option,
     show_parameters,
     target_options,
-    write_whole,
 )
 from minifut.errors import UsageError
+from minifut.files import write_whole
 
 if TYPE_CHECKING:
     from minifut.benchmarking.bench import Outcome

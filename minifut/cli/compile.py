@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from minifut.cli.options import PROGRAM, write_whole
+from minifut.cli.options import PROGRAM
+from minifut.files import write_whole
 
 
 @click.command("compile")

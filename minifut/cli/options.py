@@ -161,27 +161,3 @@ def print_bytes(data: bytes) -> None:
     while left:
         left = left[stream.write(left) :]
     stream.flush()
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all. Raises `UsageError`."""
-    import os
-    import tempfile
-
-    from minifut.errors import UsageError
-
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".minifut-")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{path}: cannot be written: {reason}") from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)

@@ -13,13 +13,13 @@ like do, where kernels have the shapes that it makes: on a GPU.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, reason
+from minifut.files import write_whole
 
 _LINE = re.compile(r"([^=\s]+)\s*=\s*([+-]?[0-9][0-9_]*)\Z")
 
@@ -40,8 +40,7 @@ def read_tuning(path: Path) -> dict[str, int]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{path}: cannot be read: {reason.lower()}") from None
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         line = line.partition("--")[0].strip()
@@ -116,11 +115,4 @@ def unfitting_text(meaningless: Sequence[str]) -> str:
 def write_tuning(path: Path, values: Mapping[str, int]) -> None:
     """Write the values, sorted by name; the file appears whole or not at all."""
     text = "".join(f"{name}={value}\n" for name, value in sorted(values.items()))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{path}: cannot be written: {reason}") from None
+    write_whole(path, text.encode())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-from minifut.errors import UsageError
-from minifut.values.reader import reason
+from minifut.errors import UsageError, reason
+from minifut.files import write_together
 from minifut.values.types import MAXIMAL_BYTES, Value, as_value, element_name
 
 
@@ -58,37 +57,8 @@ def write_npy(path: Path, value: Value) -> None:
 
 def write_npy_files(files: Sequence[tuple[Path, Value]]) -> None:
     """Write values; no file appears before all of them are written."""
-    written: list[tuple[str, Path]] = []
-    try:
-        for path, value in files:
-            try:
-                handle, temporary = tempfile.mkstemp(
-                    dir=path.parent, prefix=".minifut-"
-                )
-                written.append((temporary, path))
-                with os.fdopen(handle, "wb") as stream:
-                    np.save(stream, np.asarray(value), allow_pickle=False)
-                os.chmod(temporary, 0o666 & ~_umask())
-                if path.is_dir():
-                    raise UsageError(f"{path}: cannot be written: is a directory")
-            except OSError as error:
-                message = f"{path}: cannot be written: {reason(error)}"
-                raise UsageError(message) from None
-        while written:
-            temporary, path = written[0]
-            try:
-                os.replace(temporary, path)
-            except OSError as error:
-                message = f"{path}: cannot be written: {reason(error)}"
-                raise UsageError(message) from None
-            del written[0]
-    finally:
-        for temporary, _ in written:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    write_together([(path, partial(_save, value=value)) for path, value in files])
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _save(stream: IO[bytes], value: Value) -> None:
+    np.save(stream, np.asarray(value), allow_pickle=False)

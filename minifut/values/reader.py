@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, reason
 from minifut.values.binary import read_binary
 from minifut.values.bulk import SMALL, read_bulk
 from minifut.values.text import Malformed, read_value, skip_space
@@ -94,9 +94,3 @@ def _read_at_most(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
         pieces.append(piece)
         total += len(piece)
     return b"".join(pieces)
-
-
-def reason(error: BaseException) -> str:
-    """What the system says about a failure, without the path that we show already."""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).lower()
