@@ -285,9 +285,10 @@ def substitute_sizes(node: T, mapping: Mapping[Name, Size]) -> T:
     return replacer.mixed(node)  # type: ignore[no-any-return]
 
 
-def rename(node: T, names: NameSource) -> T:
-    """The node with fresh names for all that it binds."""
-    mapping = {name: names.like(name) for name in bound_names(node)}
+def rename(node: T, names: NameSource, free: Mapping[Name, Atom] | None = None) -> T:
+    """The node with fresh names for what it binds, and these atoms for free names."""
+    mapping: dict[Name, Atom] = {name: names.like(name) for name in bound_names(node)}
+    mapping.update(free or {})
     return _Replacer(mapping, binders=True).mixed(node) if mapping else node
 
 

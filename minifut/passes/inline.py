@@ -161,6 +161,7 @@ class _Inliner:
         self.functions = functions
         self.chosen = chosen
         self.replaced: dict[Name, Atom] = {}
+        self.checked: dict[Name, bool] = {}
 
     def function(self, name: Name) -> Function:
         """The function with the chosen calls in it replaced; remembered for callers."""
@@ -195,16 +196,22 @@ class _Inliner:
         return tuple(made)
 
     def call(self, statement: Stm, exp: Apply) -> tuple[Stm, ...]:
-        function = rename(self.functions[exp.function], self.names)
-        arguments = dict(
-            zip((p.name for p in function.parameters), exp.arguments, strict=True)
-        )
-        body = substitute(function.body, arguments)
+        function = self.functions[exp.function]
+        parameters = [parameter.name for parameter in function.parameters]
+        arguments = dict(zip(parameters, exp.arguments, strict=True))
+        body = rename(function.body, self.names, arguments)
         for bound, atom in zip(statement.pattern, body.result, strict=True):
             self.replaced[bound.name] = atom
-        if statement.location is None:
+        if statement.location is None or not self.has_checks(exp.function):
             return body.statements
         return tuple(_called_from(s, statement.location) for s in body.statements)
+
+    def has_checks(self, name: Name) -> bool:
+        """Whether the function, as it is by now, has checks with backtraces."""
+        if name not in self.checked:
+            found = any(isinstance(n, Assert) for n in walk(self.functions[name]))
+            self.checked[name] = found
+        return self.checked[name]
 
     def resolved(self) -> dict[Name, Atom]:
         """What each replaced name stands for in the end."""

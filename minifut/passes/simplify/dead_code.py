@@ -9,6 +9,7 @@ set of all names needed so far: names are unique, so that one set serves all bod
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from minifut.ir.core import (
@@ -38,12 +39,18 @@ def has_effects(node: object) -> bool:
     return any(isinstance(inner, EFFECTS) for inner in walk(node))
 
 
-def remove_dead_code(program: Program) -> Program:
-    """The program without what nobody needs."""
+def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
+    """The program without what nobody needs, looked for in those functions and in the
+    constants."""
     needed: set[Name] = set()
     functions = []
     for function in program.functions:
-        functions.append(_Sweep(needed).function(function))
+        if function.name in changing:
+            functions.append(_Sweep(needed).function(function))
+            continue
+        functions.append(function)
+        if program.constants:
+            needed |= used_names(function)
     constants = _Sweep(needed).statements(program.constants)
     same = all(a is b for a, b in zip(functions, program.functions, strict=True))
     return replace(

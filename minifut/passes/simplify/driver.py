@@ -9,6 +9,7 @@ program; rounds end when nothing changes, and after `ROUNDS`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from minifut.ir import core
@@ -80,15 +81,25 @@ RULES: dict[type, tuple[Simplification, ...]] = {
 
 
 def simplify(program: Program, names: NameSource) -> Program:
-    """The program after as many rounds as change something (at most `ROUNDS`)."""
+    """The program after as many rounds as change something (at most `ROUNDS`). What a
+    round leaves as it is, later ones leave out, unless the constants change."""
+    scope = scope_of(program)
+    changing = {function.name for function in program.functions}
     for _ in range(ROUNDS):
         before = program
-        scope = scope_of(program)
-        program = _Sweep(names, scope).program(program)
-        program = remove_dead_code(program)
-        program = hoist(program, names, scope)
+        program = _Sweep(names, scope).program(program, changing)
+        program = remove_dead_code(program, changing)
+        program = hoist(program, names, scope, changing)
         if program is before:
             break
+        pairs = zip(program.functions, before.functions, strict=True)
+        changed = [function for function, old in pairs if function is not old]
+        if program.constants is not before.constants:
+            scope.update(scope_of(*program.constants))
+            changing = {function.name for function in program.functions}
+        else:
+            changing = {function.name for function in changed}
+        scope.update(scope_of(*changed))
     return program
 
 
@@ -115,9 +126,13 @@ class _Sweep(Replacer):
         self.added: list[Any] = []
         """the keys of those that this body has computed"""
 
-    def program(self, program: Program) -> Program:
+    def program(self, program: Program, changing: Collection[Name]) -> Program:
+        """The program with its constants and those functions swept."""
         constants = self.statements(program.constants)
-        functions = tuple(self.node(function) for function in program.functions)
+        functions = tuple(
+            self.node(function) if function.name in changing else function
+            for function in program.functions
+        )
         if constants is program.constants and all(
             a is b for a, b in zip(functions, program.functions, strict=True)
         ):

@@ -11,6 +11,7 @@ check is `width <= 0 || condition`. Nothing moves out of branches.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
@@ -43,11 +44,17 @@ TOTAL = (ScalarOp, SizeExp, Iota, Rearrange, Reshape)
 MAY_MOVE = (*TOTAL, *SOAC_EXPRESSIONS, Assert)
 
 
-def hoist(program: Program, names: NameSource, scope: Scope) -> Program:
-    """The program with invariant statements moved out as far as they go."""
+def hoist(
+    program: Program, names: NameSource, scope: Scope, changing: Collection[Name]
+) -> Program:
+    """The program with invariant statements moved out as far as they go, in those
+    functions and in the constants."""
     hoister = _Hoister(names, scope)
     constants = hoister.statements(program.constants)
-    functions = tuple(hoister.node(function) for function in program.functions)
+    functions = tuple(
+        hoister.node(function) if function.name in changing else function
+        for function in program.functions
+    )
     if constants is program.constants and all(
         a is b for a, b in zip(functions, program.functions, strict=True)
     ):
