@@ -7,8 +7,7 @@ of them together lose least. Thresholds tuned before have their new values then,
 still to come their defaults.
 
 In the end thresholds settle: where the values of others by now lead a data set past a
-threshold, it has no more say about its value. That takes no runs, but for ways that no
-run went so far.
+threshold, it has no more say about its value. That takes no runs.
 
 The number of runs is bounded by the budget of the trials: what is left of it is shared
 by the pairs of threshold and data set to come, and the fewer runs there are for a pair,
@@ -26,6 +25,7 @@ from minifut.tuning.choices import Settings, occurrences
 from minifut.tuning.cuts import Cuts, Finding, Timing, combine, cuts_of, search
 from minifut.tuning.subject import Subject
 from minifut.tuning.trials import Trials
+from minifut.tuning.ways import way_of
 
 PER_PAIR = 12
 """runs for a threshold and a data set at most, on average"""
@@ -97,12 +97,11 @@ class ThresholdSearch:
             self.values[name] = combine(said, defaults[name])
 
     def _reaches(self, subject: Subject, name: str) -> bool:
-        """Whether the data set comes across the threshold with the present values."""
-        spare = self.trials.left - self.reserve
-        if spare < 1 and not self.trials.is_sampled(subject, self.values):
-            return True
-        sample = self.trials.sample(subject, self.values)
-        return any(compared == name for compared, _ in sample.comparisons)
+        """Whether the data set's way depends on the threshold with the present values
+        (that it was compared is not enough: comparisons may stand before choices)."""
+        seen = self.trials.of(subject).seen
+        way = way_of(subject.choices, seen, self.values)
+        return any(name == decided for decided, _, _ in way)
 
     def finding(
         self, name: str, subject: Subject, contexts: Sequence[Settings], share: float
