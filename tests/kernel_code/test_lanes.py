@@ -57,6 +57,14 @@ BODIES = {
       def main (xs: []i32) =
         map (\\x -> loop y = f32.i32 x for i < 3 do
               f32.i64 (i64.f32 (y * 1e6)) + f32.bool (y > 3) + f32.u8 (u8.f32 y)) xs""",
+    "quotients": """
+      def main (xs: []i32) =
+        map (\\x -> loop (a, b, c, d) = (x, i16.i32 x, u8.i32 x, u32.i32 x) for i < 7 do
+                     let y = i - 3 + (x & 1) * 1000
+                     in if y == 0 then (a ^ i32.lowest, b, c, d)
+                        else (a / y ^ x // y, b % i16.i32 y - b / i16.i32 y,
+                              if c == 0 then 9 else 200 / c ^ (77 % c),
+                              d / u32.i32 y + d % u32.i32 y)) xs |> unzip4""",
     "minima of nan": """
       def main (xs: []i32) =
         map (\\x -> loop y = f32.sqrt (f32.i32 x) for i < 3 do
@@ -89,9 +97,9 @@ def test_lanes_agree_with_single_points(name: str) -> None:
 
 def test_what_is_done_lane_by_lane_is_left_alone() -> None:
     body = "map (\\x -> loop s = x for i < 3 do s / (i + 3)) xs"
-    source = Source("main.fut", f"def main (xs: []i32) = {body}")
+    source = Source("main.fut", f"def main (xs: []i64) = {body}")
     text = to_host_module(to_kernels(to_core(check(source))), "cpu")
-    assert "point by point: div_i32 is done lane by lane" in text
+    assert "point by point: div_i64 is done lane by lane" in text
 
 
 def test_the_first_point_that_fails_is_told() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minifut.errors import ProgramError
 from minifut.ir.dialect import KERNELS
 from minifut.ir.interpret import run
 from minifut.ir.parser import parse_program
@@ -27,6 +28,7 @@ NAMES = (
     "register_rows",
     "register_columns",
 )
+FULL_NAMES = [STEM + name for name in NAMES]
 SHAPES = [(5, 7, 9), (9, 20, 70), (1, 1, 1), (3, 0, 4)]
 SIZES = [(2, 2, 3, 2, 3), (1, 2, 20, 3, 16), (2, 1, 18, 2, 32), (3, 2, 4, 1, 8)]
 
@@ -35,7 +37,7 @@ def check(text: str, make: Any, sizes: tuple[int, ...]) -> None:
     """The device gives what the interpreter gives, for several shapes."""
     program = parse_program(text)
     verify(program, KERNELS)
-    values = {STEM + n: v for n, v in zip(NAMES, sizes, strict=True)}
+    values = dict(zip(FULL_NAMES, sizes, strict=True))
     instance = load(program, "cpu", values)
     for shape in SHAPES:
         given = make(*shape)
@@ -125,6 +127,74 @@ def test_what_follows_is_computed_in_the_tile(sizes: tuple[int, ...]) -> None:
         return numbers(n, m), numbers(m, p), numbers(n, p)
 
     check(FINISHED, make, sizes)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_operators_that_fail_see_no_padding(sizes: tuple[int, ...]) -> None:
+    """Integer division, checked, as what combines elements."""
+    checked = """\
+            let good: bool = ne_i32(v, 0i32)
+            let () = assert(good, ["by zero"], [])
+            let w: i32 = div_i32(u, v)
+"""
+    text = TILED.replace("f32", "i32")
+    text = text.replace("            let w: i32 = mul_i32(u, v)\n", checked)
+
+    def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
+        b = numbers(m, p, dtype=np.int32)
+        return 100 * numbers(n, m, dtype=np.int32), np.where(b == 0, 7, b)
+
+    check(text, make, sizes)
+    instance = load(
+        parse_program(text), "cpu", dict(zip(FULL_NAMES, sizes, strict=True))
+    )
+    with pytest.raises(ProgramError, match="by zero"):
+        instance.main(np.ones((9, 20), np.int32), np.zeros((20, 70), np.int32))
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_truth_values_of_mixed_elements(sizes: tuple[int, ...]) -> None:
+    """Elements of i16 and f64, and a logical and over what they give."""
+    text = (
+        TILED.replace("f32", "bool")
+        .replace("a: [n][m]bool", "a: [n][m]i16")
+        .replace("b: [m][p]bool", "b: [m][p]f64")
+        .replace("as: [ty * ry][tk]bool", "as: [ty * ry][tk]i16")
+        .replace("bs: [tk][tx * rx]bool", "bs: [tk][tx * rx]f64")
+        .replace("u: bool =", "u: i16 =")
+        .replace("v: bool =", "v: f64 =")
+        .replace("returns 0bool", "returns true")
+        .replace(
+            "let w: bool = mul_bool(u, v)",
+            "let u_1: f64 = convert_i16_f64(u)\n            let w: bool = lt_f64(u_1, v)",
+        )
+        .replace("add_bool(s, w)", "and_bool(s, w)")
+        .replace(
+            '"[][]bool" "array" 1, "b" "[][]bool"', '"[][]i16" "array" 1, "b" "[][]f64"'
+        )
+    )
+
+    def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
+        return numbers(n, m, dtype=np.int16), numbers(
+            m, p, dtype=np.float64
+        ) + 8 - m / 4
+
+    check(text, make, sizes)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_branches_and_halves(sizes: tuple[int, ...]) -> None:
+    """Only products of positive numbers count, and elements are rounded to f16."""
+    branch = """\
+            let good: bool = lt_f16(0f16, v)
+            let w: f16 = if good then {
+              let z_1: f16 = mul_f16(u, v)
+              return z_1
+            } else {0f16}
+"""
+    text = TILED.replace("f32", "f16")
+    text = text.replace("            let w: f16 = mul_f16(u, v)\n", branch)
+    check(text, product(np.float16), sizes)
 
 
 def test_sums_live_in_the_result() -> None:

@@ -14,6 +14,7 @@ from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.types import BOOL, F32, F64, I32, I64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, steady_ends
+from minifut.kernel_code.lanes.division import by_floats
 from minifut.kernel_code.lanes.varying import varies
 from minifut.kernel_code.lanes.vectors import Vectors, stored_type
 from minifut.names import Name
@@ -111,6 +112,9 @@ class Lanes(Vectors):
         halved = self.by_power_of_two(operator, wide[0], operands[-1])
         if halved is not None:
             return halved
+        quotient = by_floats(self, operator, wide[0], wide[-1])
+        if quotient is not None:
+            return quotient
         if operator.result == BOOL or self.loops:
             raise NotLifted(f"{operator} is done lane by lane")
         result = kc.VectorType(operator.result)

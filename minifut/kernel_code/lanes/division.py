@@ -1,0 +1,67 @@
+"""Quotients of integers in lanes: no processor divides vectors of them, but of floats.
+
+    quot(a, b), 32 bits     trunc((double)a / (double)b)
+    div(a, b)               the same, less one where it was rounded up
+
+Exact: with up to 16 bits in f32, up to 32 in f64, a quotient that is not whole is
+farther from the next whole number than the error of the division. A lane that divides
+by zero gets 0, as one point would.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.scalars import Operator
+from minifut.ir.types import F32, F64, I32, I64, ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.vectors import Vectors
+
+QUOTIENTS = ("quot", "div")
+RESTS = ("rem", "mod")
+
+
+def by_floats(
+    lanes: Vectors, operator: Operator, left: kc.Expression, right: kc.Expression
+) -> kc.Expression | None:
+    """A quotient or rest of vectors of at most 32 bits, None if it is something else.
+    The operands are mentioned more than once."""
+    name, type_ = operator.name, operator.type
+    if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits > 32:
+        return None
+    zero = lanes.spread(kc.Literal(0, kc.VectorType(type_)))
+    result = _result(lanes, operator, left, right)
+    return lanes.choose(lanes.compare("!=", right, zero), result, zero)
+
+
+def _result(
+    lanes: Vectors, operator: Operator, left: kc.Expression, right: kc.Expression
+) -> kc.Expression:
+    """The quotient or rest where it is not by zero."""
+    name, type_ = operator.name, operator.type
+    quotient = _truncated(lanes, type_, left, right)
+    if name == "quot" or (name == "div" and type_.kind == "uint"):
+        return quotient
+    product = kc.Binary("*", quotient, right, left.type)
+    rest: kc.Expression = kc.Binary("-", left, product, left.type)
+    if name == "rem" or type_.kind == "uint":
+        return rest
+    zero = lanes.spread(kc.Literal(0, kc.VectorType(type_)))
+    signs = kc.Binary("^", left, right, left.type)
+    crossed = lanes.both(
+        lanes.compare("!=", rest, zero), lanes.compare("<", signs, zero)
+    )
+    if name == "div":
+        one = lanes.spread(kc.Literal(1, kc.VectorType(type_)))
+        return lanes.choose(crossed, kc.Binary("-", quotient, one, left.type), quotient)
+    return lanes.choose(crossed, kc.Binary("+", rest, right, left.type), rest)
+
+
+def _truncated(
+    lanes: Vectors, type_: ScalarType, left: kc.Expression, right: kc.Expression
+) -> kc.Expression:
+    """The quotient without what is behind the point. It may need one bit more than its
+    operands have: the least integer divided by -1 is itself."""
+    wide, whole = (F64, I64) if type_.bits == 32 else (F32, I32)
+    float_type = kc.VectorType(wide, lanes.width)
+    above, below = kc.Cast(left, float_type), kc.Cast(right, float_type)
+    exact = kc.Binary("/", above, below, float_type)
+    return kc.Cast(kc.Cast(exact, kc.VectorType(whole, lanes.width)), left.type)
