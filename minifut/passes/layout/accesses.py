@@ -83,8 +83,9 @@ def accesses_of(statement: Stm, scope: Scope) -> list[Access]:
     return reader.found
 
 
-View: TypeAlias = tuple[Name, tuple[Place | None, ...]]
-"""the array, and its places; None for a dimension that the view keeps"""
+View: TypeAlias = tuple[Name, tuple[Place | None, ...], tuple[int, ...]]
+"""the array, its places (None for a dimension that the view keeps), and the kept
+dimensions as the view has them"""
 
 
 @dataclass(slots=True)
@@ -144,6 +145,9 @@ class _Reader:
         match exp:
             case core.Index(array, slice_):
                 self.index(bound[0].name, array, slice_, loops)
+            case core.Rearrange(permutation, array) if view := self.view(array):
+                kept = tuple(view[2][d] for d in permutation)
+                self.views[bound[0].name] = view[0], view[1], kept
             case core.ScalarOp(operator, operands):
                 self.known[bound[0].name] = self.computed(operator.name, operands)
             case core.SizeExp(size):
@@ -189,7 +193,7 @@ class _Reader:
         type_ = self.scope.get(name)
         if name in self.inner or not isinstance(type_, ArrayType):
             return None
-        return name, (None,) * type_.rank
+        return name, (None,) * type_.rank, tuple(range(type_.rank))
 
     def index(
         self,
@@ -204,17 +208,14 @@ class _Reader:
         view = self.view(array)
         if view is None:
             return
-        root, places = view
-        entries = iter(slice_)
-        after: list[Place | None] = []
-        for place in places:
-            entry = next(entries, None) if place is None else None
-            if entry is None or isinstance(entry, DimSlice):
-                after.append(place)
-            else:
-                after.append(self.place(entry))
-        if any(place is None for place in after):
-            self.views[bound] = root, tuple(after)
+        root, places, kept = view
+        after = list(places)
+        for dimension, entry in zip(kept, slice_, strict=False):
+            if not isinstance(entry, DimSlice):
+                after[dimension] = self.place(entry)
+        kept = tuple(d for d in kept if after[d] is None)
+        if kept:
+            self.views[bound] = root, tuple(after), kept
         else:
             self.access(root, tuple(p for p in after if p is not None), loops)
 
@@ -237,19 +238,18 @@ class _Reader:
         self,
         array: Name,
         places: tuple[Place | None, ...],
+        kept: tuple[int, ...],
         loops: tuple[Name, ...],
         writes: bool = False,
     ) -> None:
         """All elements of a view, one after the other."""
-        filled: list[Place] = []
-        for dimension, place in enumerate(places):
-            if place is None:
-                position = Name(f"{array}.{dimension}", -1 - dimension)
-                self.trips[position] = count((shape_of(self.scope[array])[dimension],))
-                loops = (*loops, position)
-                place = Place(frozenset({position}))
-            filled.append(place)
-        self.access(array, tuple(filled), loops, writes)
+        filled = list(places)
+        for dimension in kept:
+            position = Name(f"{array}.{dimension}", -1 - dimension)
+            self.trips[position] = count((shape_of(self.scope[array])[dimension],))
+            loops = (*loops, position)
+            filled[dimension] = Place(frozenset({position}))
+        self.access(array, tuple(p for p in filled if p is not None), loops, writes)
 
     def results(self, statement: Stm, kernel: Kernel) -> None:
         """What each point writes at its place in the results."""
@@ -265,8 +265,12 @@ class _Reader:
         ):
             if position >= segments and isinstance(result, kernels.Returns):
                 rank = len(shape_of(bound.type))
-                open_ = (None,) * (rank - len(at))
-                self.row(bound.name, (*at, *open_), (), writes=True)
+                kept = tuple(range(len(at), rank))
+                places = (*at, *(None for _ in kept))
+                self.row(bound.name, places, kept, (), writes=True)
+            if isinstance(result, kernels.Returns) and result.value in self.views:
+                assert isinstance(result.value, Name)
+                self.row(*self.views[result.value], ())
 
 
 def _trips(form: ForLoop) -> int:

@@ -100,7 +100,9 @@ def fastest_variables(kernel: Kernel, machine: Machine) -> list[Name]:
 
 def is_lifted(kernel: Kernel) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors: threads make
-    no arrays, and cannot fail."""
+    or copy no arrays, and cannot fail."""
+    if any(isinstance(type_, ArrayType) for type_ in kernel.types):
+        return False
     return not any(
         isinstance(node, core.Assert | core.Apply)
         or (

@@ -9,7 +9,8 @@ others, at the cost of the bytes that it moves: a kernel by each of its offers, 
 operands turned or read as they lie and results made in any order; a branch by what its
 bodies do, whose results must lie alike; a loop by orders for its parameters, and by
 copies made ahead of it. Of the ways to a state the cheapest is kept, and of the states
-the `MOST` cheapest. A body is solved once for each state of what it uses.
+the `MOST` cheapest. A body is solved once for each state of what it uses; a function
+with very many ways is not looked through to the end.
 
 Branches count half; loops of unknown length `ROUNDS` times. What a function takes and
 gives is row-major.
@@ -46,6 +47,8 @@ MOST = 24
 """states kept after a statement"""
 WAYS = 64
 """ways from a state that are looked at, at one statement"""
+PATIENCE = 10_000
+"""ways that are tried in a function before the best at each statement must do"""
 ROUNDS = 8
 
 State: TypeAlias = dict[Name, tuple[int, ...]]
@@ -99,6 +102,13 @@ class _Planner:
     wanted: dict[int, set[Dimension]] = field(default_factory=dict)
     later: dict[int, list[set[Name]]] = field(default_factory=dict)
     solved: dict[Any, Ends] = field(default_factory=dict)
+    tried: int = 0
+
+    @property
+    def in_haste(self) -> bool:
+        """Whether so many ways have been tried that from now on the best is taken."""
+        return self.tried > PATIENCE
+
 
     # --- facts ------------------------------------------------------------------------
 
@@ -181,12 +191,14 @@ class _Planner:
             best: dict[frozenset[tuple[Name, tuple[int, ...]]], Way] = {}
             for cost, before, trail in ways:
                 for more, after, item in self.step(statement, before):
+                    self.tried += 1
                     kept = {n: lie for n, lie in after.items() if n in needed}
                     key = frozenset(kept.items())
                     total = cost + more
                     if key not in best or total < best[key][0]:
                         best[key] = total, kept, trail if not item else (trail, item)
-            ways = heapq.nsmallest(MOST, best.values(), key=lambda way: way[0])
+            most = 1 if self.in_haste else MOST
+            ways = heapq.nsmallest(most, best.values(), key=lambda way: way[0])
         ends: Ends = {}
         for cost, after, trail in ways:
             order = tuple(
@@ -259,6 +271,10 @@ class _Planner:
             results = [
                 list(self.results(facts, offer, array)) for array in facts.writes
             ]
+            if self.in_haste:
+                cheapest = tuple(min(o, key=lambda w: w[0]) for o in reads + results)
+                yield self.chosen(statement, facts, offer, cheapest, state)
+                continue
             for number, way in enumerate(combinations(*reads, *results)):
                 if number == WAYS:
                     break
@@ -332,7 +348,7 @@ class _Planner:
     ) -> Iterator[Way]:
         ends = [self.solve(body, state) for body in bodies]
         names = tuple(bound.name for bound in statement.pattern)
-        for order in {order for end in ends for order in end}:
+        for order in dict.fromkeys(order for end in ends for order in end):
             cost, trails = 0.0, []
             for body, end in zip(bodies, ends, strict=True):
                 least = min(
@@ -389,6 +405,8 @@ class _Planner:
         number = 1
         for each in every:
             number *= len(each)
+        if self.in_haste:
+            return [starts]
         if number > WAYS // 4:
             return list(dict.fromkeys((starts, self.row_major(names))))
         return list(dict.fromkeys((starts, *combinations(*every))))
@@ -397,6 +415,8 @@ class _Planner:
         self, body: Body, state: State, parameters: tuple[Name, ...]
     ) -> list[tuple[Dimension, ...]]:
         """Copies to make ahead of a loop: none, each wanted one, or all."""
+        if self.in_haste:
+            return [()]
         wanted = sorted(
             (
                 (array, innermost)

@@ -25,7 +25,7 @@ from minifut.ir.node import value
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access
 
-MOST = 256
+MOST = 32
 """strategies of a kernel that are kept while its accesses are combined"""
 
 
