@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import ScalarType
+from minifut.ir.types import U64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder, Value
@@ -105,8 +105,10 @@ class Point:
     values: tuple[Value, ...]
 
 
+UNSIGNED = kc.VectorType(U64)
+
 Range: TypeAlias = tuple[kc.Expression, kc.Expression]
-"""the first bin, in the outermost dimension, and the one after the last"""
+"""the first bin, in the outermost dimension, and the one after the last, not less"""
 
 
 def points(
@@ -135,7 +137,9 @@ def points(
             assert isinstance(index, kc.Expression)
             place = k.named(kc.Cast(index, kc.LONG), "bin")
             at.append(place)
-            tests += [place >= low, place < high]
+            # One comparison: what lies below is a huge number without its sign.
+            above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
+            tests.append(above < size)
         inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
         bin_at += len(each.shape)
         values = tuple(returned[value_at : value_at + len(each.arrays)])

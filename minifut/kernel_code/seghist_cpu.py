@@ -24,7 +24,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import Parameter, SegHist
+from minifut.ir.kernels import Parameter, SegBinOp, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.histograms import (
@@ -36,8 +36,9 @@ from minifut.kernel_code.histograms import (
     bind_all,
     points,
 )
+from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
-from minifut.kernel_code.operators import fill, is_light
+from minifut.kernel_code.operators import combine_into, fill, is_light
 from minifut.kernel_code.units_cpu import Odometer, smaller
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range]]:
         for each in bins:
             size = k.size_value(each.shape[0])
             width = k.declare("width", (size + (passes - 1)) // passes)
-            low = k.declare("low", number * width)
+            low = k.declare("low", smaller(number * width, size))
             ranges.append((low, k.declare("high", smaller(low + width, size))))
         yield ranges
 
@@ -243,16 +244,23 @@ def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None
     count = copies.arrays[0].shape[0]
     ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
     shape = bins.arrays[0].shape[:ranks]
-    plain = replace(bins.operator, vector=())
+    whole = SegBinOp(bins.operator.operator, bins.operator.neutral, ())
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         where = tuple(k.as_size(index, "at") for index in at[1:])
-        places = [array.row(where) for array in bins.arrays]
+        places: list[Array | kc.Variable] = []
+        for array in bins.arrays:
+            place = array.row(where)
+            places.append(k.declare("sum", k.read(place, ())) if place.rank == 0
+                          else place)  # fmt: skip
         with k.loop("copy", k.size_value(count)) as copy:
             rows = [a.row((Size.of(copy.name), *where)) for a in copies.arrays]
             values = [
                 k.named(k.read(r, ()), "value") if r.rank == 0 else r for r in rows
             ]
-            absorb(k, plain, places, values)
+            combine_into(k, whole, places, values)
+        for array, held in zip(bins.arrays, places, strict=True):
+            if isinstance(held, kc.Variable):
+                k.write(array.row(where), (), held)
 
     host.each("hist_combine", (several, *shape), visit)
