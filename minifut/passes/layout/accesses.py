@@ -107,7 +107,8 @@ class _Reader:
         return self.known.get(atom, Place()) if isinstance(atom, Name) else Place()
 
     def computed(self, name: str, operands: tuple[Atom, ...]) -> Place:
-        """What an operator makes of its operands."""
+        """What an operator makes of its operands. Clamped or wrapped, neighbours are
+        still neighbours nearly everywhere."""
         places = [self.place(operand) for operand in operands]
         along: frozenset[Name] = frozenset()
         if name == "add":
@@ -115,6 +116,10 @@ class _Reader:
         elif name in ("sub", "sext", "zext"):
             along = places[0].along
             along -= frozenset().union(*[p.along for p in places[1:]])
+        elif name in ("min", "max", "mod", "rem"):
+            varying = [n for n, p in enumerate(places) if p.along | p.across]
+            if varying == [0] or (varying == [1] and name in ("min", "max")):
+                along = places[varying[0]].along
         across = frozenset().union(*[p.along | p.across for p in places])
         return Place(along, across - along)
 

@@ -109,7 +109,6 @@ class _Planner:
         """Whether so many ways have been tried that from now on the best is taken."""
         return self.tried > PATIENCE
 
-
     # --- facts ------------------------------------------------------------------------
 
     def rank(self, name: Name) -> int:

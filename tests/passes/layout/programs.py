@@ -108,6 +108,14 @@ entry main [p][n][m] (k: i32) (a: [p][n][m]f32): [p][n]f32 =
 """,
         lambda r: (3, matrix(r, 7, 11, 19)),
     ),
+    "stencil": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n][m]f32 =
+  tabulate_2d n m (\\i j -> a[i, i64.max 0 (j - 1)] + a[i, i64.min (m - 1) (j + 1)]
+                           + a[(i + 1) % n, j])
+""",
+        lambda r: (matrix(r),),
+    ),
     "gathered": Example(
         """
 entry main [n][m] (a: [n][m]f32) (at: [n]i64): [n]f32 =

@@ -43,6 +43,7 @@ def manifests(program: Program) -> list[tuple[str, tuple[int, ...]]]:
         ("producer_and_consumer", [TURN, RESULT]),
         ("branch", [TURN, RESULT]),
         ("gathered", []),
+        ("stencil", []),
         ("three_dimensions", [TURN]),
         ("sums", [TURN, TURN]),
         ("both_transposed", [EXCHANGE]),
@@ -61,6 +62,7 @@ def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
         ("sum_with_transpose", [TURN]),
         ("producer_and_consumer", [RESULT]),
         ("gathered", []),
+        ("stencil", []),
     ],
 )
 def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
