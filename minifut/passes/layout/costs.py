@@ -30,7 +30,7 @@ SECTOR = 32
 LINE = 64
 """bytes of a line of a CPU's cache"""
 SHARED = 16
-"""work-items or iterations that share what is the same for them"""
+"""work-items that share what is the same for them"""
 GATHER, STRIDE = 5.0, 1.2
 """what an element costs a CPU more, gathered by lanes, or with a stride in a loop;
 measured on the default device at 1024 to 4096 squared"""
@@ -72,10 +72,9 @@ def _gpu(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
 def _cpu(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
     nbytes = float(access.elements * access.nbytes)
     nearest = access.loops[-1] if access.loops and not lifted else fastest
-    if not access.varies_with(nearest):
-        return nbytes / SHARED
-    if innermost in access.places_along(nearest):
-        return nbytes
+    same = not access.varies_with(nearest)
+    if same or innermost in access.places_along(nearest):
+        return nbytes  # what is the same comes from the cache at the price of the rest
     if not access.loops:
         return nbytes * max(1, LINE // access.nbytes)
     return nbytes * (GATHER if lifted else STRIDE)
