@@ -15,7 +15,7 @@ LANES = Parameter(
     "lanes",
     (("cpu", 16), ("gpu", 1)),
     (1, 16),
-    "points of 32 bits that a core does at once where bodies have loops: 16, 8 or 1",
+    "points of 32 bits that a core does at once in explicit vectors: 16, 8 or 1",
 )
 
 
