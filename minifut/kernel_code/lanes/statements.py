@@ -30,7 +30,7 @@ def lift(
     they are vectors of the same names. Families of registers in `numbers` never hold a
     NaN. Raises `NotLifted` with the reason.
     """
-    _refuse_shared_memory(statements)
+    _refuse_early(statements)
     given = [index.name, *(variable.name for variable in running)]
     lanes = Lanes(width, find_varying(statements, given))
     lanes.affine[index.name] = at
@@ -38,18 +38,25 @@ def lift(
     return _Lifter(k, lanes, assigned(statements)).block(statements)
 
 
-def _refuse_shared_memory(statements: Sequence[kc.Statement]) -> None:
-    """What one point writes, another may not read."""
+def _refuse_early(statements: Sequence[kc.Statement]) -> None:
+    """What one point writes, another may not read; and large bodies that lifting would
+    refuse after most of the work are those with calls."""
     loaded, stored = set(), set()
     for statement in statements:
         for node in walk(statement):
             match node:
                 case kc.Load(memory, _, _):
                     loaded.add(memory)
+                    shared = memory in stored
                 case kc.Store(memory, _, _, _):
                     stored.add(memory)
-    if loaded & stored:
-        raise NotLifted("points read what they write")
+                    shared = memory in loaded
+                case kc.CallFunction():
+                    raise NotLifted("CallFunction in lanes")
+                case _:
+                    continue
+            if shared:
+                raise NotLifted("points read what they write")
 
 
 class _Lifter:
