@@ -21,17 +21,19 @@ else go element by element.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
-do. A second kernel combines the partial results of each segment in order. Segments that
-are a single chunk have a kernel of their own, which writes results at once; of the
-kernels only those that run are ever built.
+do. Where they are only a few, each is reduced on its own after all; the host finds out.
+A second kernel combines the partial results of each segment in order. Segments that are
+a single chunk have a kernel of their own, which writes results at once; of the kernels
+only those that run are ever built.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Param
+from minifut.ir.core import Atom, Constant, Param, ScalarOp
 from minifut.ir.kernels import SegRed
+from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, product
-from minifut.ir.types import element_of
+from minifut.ir.types import BOOL, I64, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
 from minifut.kernel_code.heavy_reduction_cpu import reduce_heavy
@@ -52,6 +54,8 @@ from minifut.kernel_code.reduction_cpu import (
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
 from minifut.kernel_code.vector_fold_cpu import fold_vectors
 
+FEW_COLUMNS = 8
+"""that lie side by side: then each is reduced on its own, stride or not"""
 PARTS = 4
 """of a chunk, reduced side by side where the order must be kept"""
 
@@ -73,11 +77,28 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     ]
     whole = [flat(r, len(sizes) - 1, rows) for r in results]
     if by_columns:
-        by_column(host, reduction, whole, sizes, rows)
+        few = is_less(host, sizes[-2], FEW_COLUMNS)
+        with host.nested() as across:
+            by_row(host, reduction, whole, sizes, rows)
+        with host.nested() as along:
+            by_column(host, reduction, whole, sizes, rows)
+        branches = [kc.HostBlock(tuple(part)) for part in (across, along)]
+        host.emit(kc.HostIf(few, *branches))
     else:
         by_row(host, reduction, whole, sizes, rows)
     for bound, array in zip(pattern, (*results, *reduction.outs), strict=True):
         host.bind(bound, array)
+
+
+def is_less(host: HostBuilder, size: Size, number: int) -> Atom:
+    """Whether a size of the host is below a number, known when it runs."""
+    known = size.as_constant
+    if known is not None:
+        return Constant(known < number, BOOL)
+    name = host.let_size(size, "columns").as_name
+    assert name is not None
+    limit = Constant(number, I64)
+    return host.scalar(ScalarOp(operator("lt", I64), (name, limit)), BOOL, "few")
 
 
 # --- rows -----------------------------------------------------------------------------

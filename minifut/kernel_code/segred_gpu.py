@@ -61,8 +61,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     cut = spread(host, segments, length, group)
     outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
     results = [
-        host.allocate_result(p, t, outer)
-        for t, p in zip(types, pattern, strict=False)
+        host.allocate_result(p, t, outer) for t, p in zip(types, pattern, strict=False)
     ]
     mapped = allocate_mapped(host, pattern, operation)
     several = minimum(cut.chunks - 1, ONE)
