@@ -41,6 +41,7 @@ from minifut.passes.layout.choices import (
     Offer,
 )
 from minifut.passes.layout.costs import Machine
+from minifut.passes.layout.host_code import bodies_of, kept_orders
 
 FRESH = (core.Manifest, core.Replicate, core.Scratch)
 MOST = 24
@@ -247,7 +248,7 @@ class _Planner:
             case core.Rearrange(permutation, array) if array in state and name:
                 after[name] = tuple(permutation.index(d) for d in state[array])
             case core.Index(array, slice_) if array in state and name in after:
-                after[name] = _kept(slice_, state[array]) or after[name]
+                after[name] = kept_orders(slice_, state[array]) or after[name]
             case core.Update(array, _, _) if array in state and name:
                 after[name] = state[array][:1]
             case core.Apply(_, arguments):
@@ -430,28 +431,3 @@ class _Planner:
         if len(wanted) > 1:
             found.append(tuple(wanted))
         return found
-
-
-def _kept(
-    slice_: tuple[core.Atom | core.DimSlice, ...], lies: tuple[int, ...]
-) -> tuple[int, ...]:
-    """The orders of a slice: those whose innermost dimension it keeps."""
-    kept: dict[int, int] = {}
-    rank = max((*lies, len(slice_) - 1)) + 1
-    for dimension in range(rank):
-        entry = slice_[dimension] if dimension < len(slice_) else None
-        if entry is None or isinstance(entry, core.DimSlice):
-            kept[dimension] = len(kept)
-    return tuple(kept[d] for d in lies if d in kept)
-
-
-def bodies_of(exp: object) -> tuple[Body, ...]:
-    """The bodies of the host within an expression."""
-    match exp:
-        case core.If(_, then, otherwise):
-            return then, otherwise
-        case core.Match(_, cases, default):
-            return (*[case.body for case in cases], default)
-        case core.Loop(body=body):
-            return (body,)
-    return ()
