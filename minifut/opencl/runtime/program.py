@@ -186,13 +186,14 @@ class Instance:
         return self._launchers[key]
 
     def _evaluate_constants(self, constants: Callable[[Run], tuple[Any, ...]]) -> None:
-        self.session.recover()
-        try:
-            with self.run.deep():
-                values = constants(self.run)
-            self.run.check()
-        except BaseException as error:
-            raise self.session.failure_of(error) from None
+        with self.session.lock:
+            self.session.recover()
+            try:
+                with self.run.deep():
+                    values = constants(self.run)
+                self.run.check()
+            except BaseException as error:
+                raise self.session.failure_of(error) from None
         for value in values:
             block = value[0] if isinstance(value, tuple) else value
             if isinstance(block, Block):
@@ -208,16 +209,17 @@ def _callable(
     function, single = entry.function, len(entry.results) == 1
 
     def call(*arguments: Any, device: bool = False) -> Any:
-        session.recover()
-        leaves: list[Any] = []
-        results: tuple[Any, ...] = ()
-        try:
-            leaves = leaves_of(arguments)
-            outcome = function(run, *leaves)
-            results = results_of(outcome, device)
-            run.check()
-        except BaseException as error:
-            raise session.failure_of(error, arguments, leaves, results) from None
+        with session.lock:
+            session.recover()
+            leaves: list[Any] = []
+            results: tuple[Any, ...] = ()
+            try:
+                leaves = leaves_of(arguments)
+                outcome = function(run, *leaves)
+                results = results_of(outcome, device)
+                run.check()
+            except BaseException as error:
+                raise session.failure_of(error, arguments, leaves, results) from None
         return results[0] if single else results
 
     parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)

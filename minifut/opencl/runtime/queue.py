@@ -6,18 +6,23 @@ Commands are enqueued in order and waited for only when a value must reach the h
 A thread of its own does the waiting, and the main thread waits for that: then Ctrl-C is
 answered at once, while a main thread blocked in `clFinish` sees no signal until the
 kernels end. It is as fast as `clFinish`; polling events takes time from the kernels.
+
+Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
+and failures are recorded in one place. A forked process has no device (its driver's
+threads stayed behind), and is told so.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from minifut.errors import ProgramError
+from minifut.errors import ProgramError, UsageError
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
@@ -62,6 +67,8 @@ class Session:
 
         self.cl = cl
         self.device = device
+        self.lock = threading.RLock()
+        self.is_forked = False
         self.context = cl.Context([device.handle])
         self.queue = cl.CommandQueue(self.context)
         self._waiter = Waiter(self.queue)
@@ -153,6 +160,8 @@ class Session:
     def recover(self) -> None:
         """Before a run: wait for what an interrupted one left behind."""
         if self._dirty:
+            if self.is_forked:
+                raise forked()
             self.wait()
             self._dirty = False
         if self._number[0]:
@@ -216,12 +225,33 @@ class Session:
 
 
 _sessions: dict[tuple[Any, ...], Session] = {}
+_opening = threading.Lock()
 
 
 def open_session(device: str | None = None, max_memory: int | None = None) -> Session:
     """The session of the device that matches; made once per process."""
-    chosen = open_device(device)
-    key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
-    if key not in _sessions:
-        _sessions[key] = Session(chosen, max_memory)
-    return _sessions[key]
+    with _opening:
+        if any(session.is_forked for session in _sessions.values()):
+            raise forked()
+        chosen = open_device(device)
+        key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
+        if key not in _sessions:
+            _sessions[key] = Session(chosen, max_memory)
+        return _sessions[key]
+
+
+def forked() -> UsageError:
+    """The error of a process that was forked from one with an open device."""
+    return UsageError(
+        "this process was forked from one that uses the OpenCL device already; start "
+        'processes with multiprocessing.get_context("spawn")'
+    )
+
+
+def _after_fork() -> None:
+    for session in _sessions.values():
+        session.is_forked = session._dirty = True
+        session.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,87 @@
+"""Calls from several threads and processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.errors import ProgramError
+
+pytestmark = pytest.mark.device
+
+PROGRAM = "entry main [n] (xs: [n]i32) (k: i32) = map (\\x -> k / x) xs"
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(*works: Callable[[], None]) -> list[BaseException]:
+    """What goes wrong when these run at the same time."""
+    wrong: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(w,), daemon=True) for w in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    return wrong
+
+
+def test_a_failure_belongs_to_the_thread_whose_run_failed(hasty: None) -> None:
+    program = minifut.compile(PROGRAM)
+    ones, zeros = np.ones(100, np.int32), np.zeros(3, np.int32)
+
+    def works(k: int) -> None:
+        for _ in range(60):
+            np.testing.assert_array_equal(program.main(ones, k), k * ones)
+
+    def fails() -> None:
+        for _ in range(60):
+            with pytest.raises(ProgramError, match="division by zero"):
+                program.main(zeros, 1)
+
+    assert in_threads(lambda: works(1), lambda: works(2), fails, fails) == []
+
+
+def test_a_forked_process_is_told_that_it_has_no_device() -> None:
+    text = f"""
+import multiprocessing, sys
+import numpy as np
+import minifut
+program = minifut.compile({PROGRAM!r})
+program.main(np.ones(3, np.int32), 1)
+def child(n):
+    for work in (lambda: program.main(np.ones(3, np.int32), n), lambda: minifut.compile({PROGRAM!r})):
+        try:
+            work()
+        except minifut.UsageError as error:
+            print(error, flush=True)
+worker = multiprocessing.get_context("fork").Process(target=child, args=(1,))
+worker.start()
+worker.join()
+"""
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, env=dict(os.environ)
+    )
+    assert done.stdout.count("was forked") == 2, done.stderr
