@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
 
-def even_out(host: HostBuilder, operation: kernels.SegMap) -> kernels.SegMap:
-    """The operation with blocks that suit the totals of its results."""
+def even_out(
+    host: HostBuilder, operation: kernels.SegMap
+) -> tuple[kernels.SegMap, frozenset[Name]]:
+    """The operation with blocks that suit the totals of its results, and their
+    names."""
     blocked = [
         result
         for result in operation.body.result
         if isinstance(result, kernels.RegTileReturns)
     ]
     if not blocked or len(blocked) != len(operation.body.result):
-        return operation
+        return operation, frozenset()
     dimensions = blocked[0].dimensions
     names = [block.as_name for _, block, _ in dimensions]
     expected = tuple(
@@ -42,7 +45,7 @@ def even_out(host: HostBuilder, operation: kernels.SegMap) -> kernels.SegMap:
         for name in names
     ]
     if operation.space.sizes != expected or not any(adjustable):
-        return operation
+        return operation, frozenset()
     mapping: dict[Name, Atom] = {}
     groups = [host.let_size(host.size(size), "groups") for size in expected]
     first = adjustable.index(True)
@@ -55,7 +58,8 @@ def even_out(host: HostBuilder, operation: kernels.SegMap) -> kernels.SegMap:
         threads = ceil_div(host.size(total), host.size(register))
         even = maximum(ONE, ceil_div(threads, maximum(ONE, count)))
         mapping[name] = host.scalar(core.SizeExp(even), I64, name.base)
-    return substitute(operation, mapping)
+    made = frozenset(name for name in mapping.values() if isinstance(name, Name))
+    return substitute(operation, mapping), made
 
 
 def _enough(host: HostBuilder, groups: list[Size], at: int) -> Size:

@@ -8,7 +8,8 @@
 
 The code of a group runs as that of a thread does, with loops for what its threads do:
 there is nothing to wait for, so there are no barriers. Arrays of the group lie in local
-memory; if that is too small for them, which the host finds out when it runs, in global
+memory. Where tuning parameters alone decide how large they are, values for which that
+is too small are an error; else the host finds out when it runs, and they lie in global
 memory with a part for each worker, by a second kernel of the same code.
 """
 
@@ -48,7 +49,7 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch a kernel, in local memory if that is enough."""
-    operation = even_out(host, operation)
+    operation, blocks = even_out(host, operation)
     outputs = [
         output_of(host, bound, result, operation.space)
         for bound, result in zip(pattern, operation.body.result, strict=True)
@@ -62,6 +63,10 @@ def lower(
     with host.nested() as within:
         k = launch(host, job, base, "local")
     if k.local_bytes == ZERO:
+        host.statements.extend(within)
+    elif k.local_bytes.names() <= host.build_constants.keys() | blocks:
+        used = tuple((c.parameter.name, c.name) for c in k.constants.values())
+        host.emit(kc.CheckGroup(ONE, k.local_bytes, used))
         host.statements.extend(within)
     else:
         with host.nested() as beyond:

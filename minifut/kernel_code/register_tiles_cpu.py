@@ -72,7 +72,7 @@ def widths(exp: SegMap) -> list[int]:
                     types += [p.type for p in inner.pattern
                               if isinstance(p.type, ScalarType)]  # fmt: skip
             most = min(most, *[LARGEST_VECTOR // register_bytes(t) for t in types])
-    return [lanes for lanes in (16, 8, 4) if lanes <= most] + [1]
+    return [most, most // 2, 1] if most > 2 else [1]
 
 
 def register_bytes(type_: ScalarType) -> int:
