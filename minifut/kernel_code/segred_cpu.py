@@ -5,19 +5,12 @@
 A work-group of one work-item runs through units (chunks of segments) one by one:
 
     for unit in units of the group:
-        if the chunk has 64 elements or more:                      "lanes"
-            acc[0:64] = 0
-            for j in chunk by 64:  for l < 64:  acc[l] = acc[l] + xs[i, j + l]
-            combine acc[0:64] in halves
-        for the rest:              s = s + xs[i, j]
+        if the chunk has 64 elements or more:  s = most of it, several at once
+        for the rest:                          s = s + xs[i, j]
         partial[unit] = s
 
-The inner loop over 64 independent lanes is what the device's compiler turns into vector
-instructions, map part included, for any tuple of scalars; it takes elements in turn, so
-the operator must commute. Otherwise a chunk is reduced in four parts side by side,
-which are combined in order: one running value alone is bound by the latency of its
-operator. Heavy bodies (loops, checks, arrays) are lifted to lanes if they can be, and
-else go element by element.
+How the loop over a chunk is made fast: `light_reduction_cpu` for scalar code without
+checks, `heavy_reduction_cpu` for what has loops, checks or arrays.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
@@ -38,26 +31,20 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
 from minifut.kernel_code.heavy_reduction_cpu import reduce_heavy
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes import NotLifted
+from minifut.kernel_code.light_reduction_cpu import reduce_light
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import (
     LANES,
     Reduction,
-    combine_lane,
-    lane_memories,
     mapped_array,
     runs_over_columns,
-    store_neutral,
 )
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
-from minifut.kernel_code.vector_fold_cpu import fold_vectors
 
 FEW_COLUMNS = 8
 """that lie side by side: then each is reduced on its own, stride or not"""
-PARTS = 4
-"""of a chunk, reduced side by side where the order must be kept"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
@@ -184,81 +171,6 @@ def reduce_range(
         values = reduction.visit(k, segment, index)
         state.combine(values, reassociate=True)
     return state
-
-
-def reduce_light(
-    k: KernelBuilder,
-    reduction: Reduction,
-    state: State,
-    segment: list[kc.Variable],
-    ends: tuple[kc.Expression, kc.Expression],
-    start: kc.Variable,
-) -> None:
-    """Reduce most of 64 elements or more; `start` becomes the first left over."""
-    if reduction.lanes and not reduction.is_simple:
-        try:
-            fold_vectors(k, reduction, state, segment, ends, start)
-            return
-        except NotLifted as reason:
-            k.emit(kc.Comment(f"not in explicit vectors: {reason}"))
-    by = reduce_lanes if reduction.lanes else reduce_parts
-    by(k, reduction, state, segment, ends, start)
-
-
-def reduce_lanes(
-    k: KernelBuilder,
-    reduction: Reduction,
-    state: State,
-    segment: list[kc.Variable],
-    ends: tuple[kc.Expression, kc.Expression],
-    start: kc.Variable,
-) -> None:
-    """Reduce the elements that fill all lanes; `start` becomes the first left over."""
-    lanes = reduction.lanes
-    memories = lane_memories(k, reduction.types, lanes)
-    first, last = ends
-    k.assign(start, last - (last - first) % lanes)
-    with k.loop("l", lanes) as lane:
-        store_neutral(k, reduction.operators, memories, lane)
-    with k.loop("i", start, first, lanes) as index, k.loop("l", lanes) as lane:
-        values = reduction.visit(k, segment, index + lane)
-        combine_lane(k, reduction.operators, memories, lane, values)
-    # Halves of constant size cost a copy of the operator each, but few instructions.
-    half = lanes // 2
-    while half:
-        with k.loop("l", half) as lane:
-            values = [k.declare("right", k.load(m, lane + half)) for m in memories]
-            combine_lane(k, reduction.operators, memories, lane, values)
-        half //= 2
-    for place, memory in zip(state.all_places, memories, strict=True):
-        assert isinstance(place, kc.Variable)
-        k.assign(place, k.load(memory, 0))
-
-
-def reduce_parts(
-    k: KernelBuilder,
-    reduction: Reduction,
-    state: State,
-    segment: list[kc.Variable],
-    ends: tuple[kc.Expression, kc.Expression],
-    start: kc.Variable,
-) -> None:
-    """Reduce equal parts side by side, each in its order, then combine them in order;
-    `start` becomes the first element left over."""
-    first, last = ends
-    part = k.named((last - first) // PARTS, "each")
-    parts = []
-    for number in range(PARTS):
-        running = State(k, reduction.operators)
-        running.reset()
-        parts.append((k.named(first + part * number, "begin"), running))
-    with k.loop("i", part) as i:
-        for begin, running in parts:
-            values = reduction.visit(k, segment, begin + i)
-            running.combine(values, reassociate=True)
-    for _, running in parts:
-        state.combine(list(running.all_places))
-    k.assign(start, first + part * PARTS)
 
 
 def by_column(
