@@ -11,6 +11,7 @@ Anything else that a user can cause (a missing file, a wrong argument) is a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 LONGEST_LINE = 160
 """Characters of a source line that an error shows."""
@@ -119,6 +120,10 @@ class CompileError(MinifutError):
         self.anchor = anchor
         self.others: tuple[CompileError, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.location, self.message, self.hint, self.anchor)
+        return CompileError, parts, {"others": self.others}
+
     def __str__(self) -> str:
         if not self.others:
             return self.text()
@@ -153,6 +158,9 @@ class ProgramError(MinifutError):
         self.message = message
         self.backtrace = backtrace
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProgramError, (self.message, self.backtrace)
+
     def __str__(self) -> str:
         lines = [f"Error: {self.message}"]
         if self.backtrace:
@@ -169,6 +177,9 @@ class InternalError(MinifutError):
         self.stage = stage
         self.message = message
         self.context = context
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InternalError, (self.stage, self.message, self.context)
 
     def __str__(self) -> str:
         text = f"internal error in {self.stage}: {self.message}"

@@ -149,7 +149,7 @@ class Program:
         if name in entries:
             found: EntryPoint = entries[name]
             return found
-        raise AttributeError(f"the program has no entry point '{name}'")
+        raise AttributeError(unknown("entry point", name, entries))
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.entries]

@@ -1,0 +1,36 @@
+"""Errors as objects: they travel between processes, and suggest names."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import minifut
+from minifut.errors import CompileError, InternalError, MinifutError, ProgramError
+
+
+def compile_error() -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        minifut.compile("def f (x: i32) = x + true\ndef g = y\nentry main = z")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        compile_error(),
+        ProgramError("too small", ("a.fut:1:2", "a.fut:3:4")),
+        InternalError("pass fuse", "lost", "x = y"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_can_be_pickled(error: MinifutError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error)
+
+
+def test_an_attribute_that_is_no_entry_point_suggests_one() -> None:
+    program = minifut.compile("entry total (x: i32) = x", backend="interpreter")
+    with pytest.raises(AttributeError, match="'totl'; did you mean 'total'"):
+        program.totl(1)
