@@ -173,6 +173,9 @@ def command(
     finally:
         # Also after an interrupt: what was measured until then is kept.
         job.write(json_file, plot)
+    if not (job.outcomes or job.comparisons):
+        note = "nothing to measure: no data set is chosen; write test blocks with input"
+        click.echo(f"minifut: {note}, or give --data FILE", err=True)
     return 1 if job.is_wrong else 0
 
 

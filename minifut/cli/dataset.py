@@ -87,6 +87,9 @@ def options_in_order(args: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     rest = iter(args)
     for text in rest:
         option, separator, value = text.partition("=")
+        if not text.startswith("-"):
+            hint = f"to make a value of a type: -g '{text}'"
+            raise UsageError(f"'{text}' is not an option ({hint})")
         if not text.startswith("--") and len(text) > 2:
             option, separator, value = text[:2], "=", text[2:]
         if option in FLAGS and not separator:

@@ -13,7 +13,13 @@ from typing import Any
 
 import click
 
-from minifut.errors import CompileError, InternalError, ProgramError, UsageError
+from minifut.errors import (
+    CompileError,
+    InternalError,
+    ProgramError,
+    UsageError,
+    reason,
+)
 
 RUN_FAILED, WRONG_USE, OUR_FAULT, INTERRUPTED = 1, 2, 3, 130
 
@@ -51,13 +57,15 @@ def guarded(run: Callable[[], Any]) -> int:
         say(str(error))
         return RUN_FAILED
     except MemoryError as error:
-        say(f"minifut: out of memory{f': {error}' if str(error) else ''}")
+        text = str(error)
+        said = text if text.startswith("out of") else f"out of memory: {text}"
+        say(f"minifut: {said.removesuffix(': ')}")
         return RUN_FAILED
     except InternalError as error:
         say(f"minifut: {error}\n{ASK_TO_REPORT}")
         return OUR_FAULT
     except OSError as error:
-        say(f"minifut: {error}")
+        say(f"minifut: {f'{error.filename}: ' * bool(error.filename)}{reason(error)}")
         return RUN_FAILED
     except Exception as error:
         return _unexpected(error)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from minifut.errors import reason
+
 if TYPE_CHECKING:
     from minifut.compiler import Options
 
@@ -158,6 +160,11 @@ def print_bytes(data: bytes) -> None:
         raise OSError("standard output is closed")
     stream = sys.stdout.buffer
     left = memoryview(data)
-    while left:
-        left = left[stream.write(left) :]
-    stream.flush()
+    try:
+        while left:
+            left = left[stream.write(left) :]
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(f"standard output cannot be written: {reason(error)}") from None

@@ -78,8 +78,8 @@ def command(
     chosen = program.entry(entry)
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
-            f"{entry} has {len(chosen.results)} results, "
-            f"-o is given {len(outputs)} times; give it once for each"
+            f"-o is given {_count(len(outputs), 'time')}, {entry} has "
+            f"{_count(len(chosen.results), 'result')}: give it once for each"
         )
     if not args and chosen.parameters:
         given = read_input()
@@ -149,7 +149,7 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     if len(values) != len(entry.parameters):
         shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
         raise UsageError(
-            f"{entry.name} takes {_values(len(entry.parameters))} ({shown}), "
+            f"{entry.name} takes {_count(len(entry.parameters), 'value')} ({shown}), "
             f"{len(values) or 'none'} given"
         )
     fitted: list[Any] = []
@@ -172,8 +172,8 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     return fitted
 
 
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> None:

@@ -179,7 +179,7 @@ def test_a_program_that_does_not_compile(path: Path) -> None:
 def test_programs_without_data_sets_are_not_compiled(path: Path) -> None:
     path.write_text("entry main (x: i32) = x + true\n")
     result = invoke("bench", path)
-    assert (result.exit_code, result.output) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "")
 
 
 def test_a_missing_matplotlib_is_said_at_once(

@@ -114,7 +114,7 @@ def test_run_with_several_results(file: str, tmp_path: Path) -> None:
         (["1", "[2.0,, 3]"], "argument 2 ([2.0,, 3]): byte 5"),
         (["300i8", "[2.0]"], "300 is out of the range of i8"),
         (["1", "missing.npy"], "missing.npy: cannot be read: no such file"),
-        (["-e", "both", "-o", "a.npy"], "both has 2 results, -o is given 1 times"),
+        (["-e", "both", "-o", "a.npy"], "-o is given 1 time, both has 2 results: give"),
         (["-e", "hidden", "-b"], "a result of type t has no binary form"),
         (["-e", "use", "1"], "parameter h has the type t"),
         (["-P", "tile", "1"], "not of the form NAME=INT"),
@@ -173,6 +173,13 @@ PLACE = Location(Source("a.fut", "def x = y"), 1, 9, 1, 10)
         (UsageError("no such thing"), 2, "minifut: no such thing\n"),
         (ProgramError("too small", ("a.fut:1:1",)), 1, "Error: too small\n"),
         (MemoryError("8 GiB needed, 4 GiB there"), 1, "out of memory: 8 GiB needed"),
+        (
+            MemoryError("out of device memory: 8 GiB"),
+            1,
+            "minifut: out of device memory",
+        ),
+        (MemoryError(), 1, "minifut: out of memory\n"),
+        (OSError(28, "No space left", "a"), 1, "minifut: a: no space left\n"),
         (InternalError("pass fuse", "lost"), 3, "internal error in pass fuse: lost"),
         (KeyError("x"), 3, "internal error: KeyError"),
         (KeyboardInterrupt(), 130, "interrupted"),
@@ -219,6 +226,7 @@ def test_dataset_converts_and_repeats() -> None:
         (["-g", "[2]f33"], "'[2]f33' is not the type"),
         (["--u8-bounds=1:300"], "out of the range of u8"),
         (["-s", "x"], "'x' is not a seed"),
+        (["[2]i32"], "'[2]i32' is not an option (to make a value of a type: -g"),
     ],
 )
 def test_dataset_mistakes(args: list[str], message: str) -> None:

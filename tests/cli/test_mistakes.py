@@ -147,3 +147,33 @@ def test_failures_are_told_where_the_program_is_theirs(tmp_path: Path) -> None:
     result = invoke("run", path, "--backend", "interpreter", "[1, 0]")
     assert result.exit_code == 1 and "division by zero" in result.stderr
     assert f"-> #0  {path}:1:" in result.stderr and "prelude/" not in result.stderr
+
+
+def test_a_full_disk(file: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = start(file, "-e", "count", "3", stdout=full)
+        _, message = done.communicate(timeout=60)
+    assert done.returncode == 1
+    told = b"minifut: standard output cannot be written: no space left on device"
+    assert message.strip() == told
+
+
+def test_a_bench_that_measures_nothing_says_so(file: str) -> None:
+    result = invoke("bench", file)
+    assert result.exit_code == 0
+    assert "nothing to measure" in result.stderr and "--data" in result.stderr
+
+
+@pytest.mark.device
+def test_a_home_without_a_cache_folder(file: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_text("a file, not a folder")
+    environment = {k: v for k, v in os.environ.items() if k != "XDG_CACHE_HOME"}
+    done = subprocess.run(
+        [sys.executable, "-m", "minifut", "run", file, "-e", "count", "3"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment | {"HOME": str(home)},
+    )
+    assert done.stdout == "[0i64, 1i64, 2i64]\n" and done.stderr == ""

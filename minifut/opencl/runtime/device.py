@@ -85,9 +85,22 @@ def _remove_private_folders() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _without_pyopencl_cache() -> None:
+    """Where the user has no cache folder, pyopencl's own would end every program."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    try:
+        os.makedirs(root, exist_ok=True)
+        usable = os.access(root, os.W_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+
+
 def _import_opencl() -> Any:
     """pyopencl, loaded so that PoCL finds its settings."""
     _private_driver_cache()
+    _without_pyopencl_cache()
     # One thread per core, and no second device that shares them.
     os.environ.setdefault("POCL_DEVICES", "pthread")
     try:
