@@ -40,7 +40,8 @@ T = TypeVar("T")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Tell how each kernel came about: the rules that fired, and refusals.",
+    help="Tell how each kernel came about, by the rules that fired, what refused, and "
+    "what runs on the host.",
 )
 @click.option("--core", is_flag=True, help="Print the core, before any pass.")
 @click.option("--module", is_flag=True, help="Print the generated module.")
@@ -118,6 +119,8 @@ def command(
         show_timings(options)
         if options.trace is not None:
             show_derivation(options.trace)
+            if stop_after is None:
+                show_on_host(program, schedule)
             return
         if module:
             text = clock.measure(
@@ -219,6 +222,17 @@ def show_derivation(trace: Trace) -> None:
     from minifut.rewrite.explain import explain
 
     click.echo(explain(trace))
+
+
+def show_on_host(program: Program, schedule: str) -> None:
+    """What no kernel can do, with the reason."""
+    from minifut.kernel_code.lower_program import lower_program
+
+    lines = lower_program(program, schedule).on_host
+    if lines:
+        click.echo("point by point on the host")
+        for line in lines:
+            click.echo(f"  {line}")
 
 
 def show_program(program: Program) -> None:

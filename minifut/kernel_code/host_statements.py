@@ -128,6 +128,13 @@ class WriteElement:
 
 
 @node
+class HostComment:
+    """A line for whoever reads the generated module."""
+
+    text: str
+
+
+@node
 class HostIf:
     """A conditional of the host."""
 
@@ -188,6 +195,7 @@ HostStatement: TypeAlias = (
     | CheckGroup
     | CopyMemory
     | WriteElement
+    | HostComment
     | HostIf
     | HostFor
     | HostWhile

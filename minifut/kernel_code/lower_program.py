@@ -51,6 +51,8 @@ class LoweredProgram:
     constants: kc.HostFunction | None
     constant_names: tuple[Name, ...]
     places: list[str] = field(default_factory=list)
+    on_host: list[str] = field(default_factory=list)
+    """what runs point by point on the host: where, what and why"""
 
 
 class ProgramBuilder:
@@ -78,6 +80,7 @@ class ProgramBuilder:
             self.layouts.handed_over |= lie.handed_over
         self._failures: dict[kc.Failure, int] = {}
         self._places: dict[str, int] = {}
+        self.on_host: list[str] = []
         self.device_functions: dict[object, Made | None] = {}
         self._kernel_names: dict[str, int] = {}
 
@@ -137,6 +140,7 @@ def lower_program(program: Program, schedule: str) -> LoweredProgram:
         constants,
         names,
         build.places,
+        build.on_host,
     )
 
 

@@ -23,8 +23,12 @@ from minifut.kernel_code.segmap import output_of
 
 
 def run_on_host(host: HostBuilder, statement: Stm, reason: str) -> None:
-    """Lower a segmented operation that kernels cannot do as it is."""
+    """Lower a segmented operation that kernels cannot do as it is, for that reason."""
     operation: Any = statement.exp
+    what = ", ".join(bound.name.base for bound in statement.pattern)
+    where = statement.location or "-"
+    host.program.on_host.append(f"{where}  {what}: {reason}")
+    host.emit(kc.HostComment(f"{what} point by point: {reason}"))
     if isinstance(operation, kernels.SegMap):
         map_on_host(host, statement, operation)
         return

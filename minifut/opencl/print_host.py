@@ -167,6 +167,8 @@ class HostPrinter:
 
     def control(self, statement: kc.HostStatement) -> None:
         match statement:
+            case kc.HostComment(text):
+                self.line(f"# {text}")
             case kc.HostIf(condition, then, otherwise):
                 self.line(f"if {self.atom(condition)}:")
                 self.block(then)
