@@ -32,6 +32,17 @@ def module_text(
     return text_of([lower_program(program, each) for each in wanted], name)
 
 
+def _opening(name: str, lowered: LoweredProgram) -> str:
+    """What the module is and how it is used; a name may have any characters."""
+    shown = re.sub(r"[^\w.-]", "_", name)
+    lines = [f"    from {shown} import program", "    loaded = program.load()"]
+    for code in lowered.entries:
+        arguments = ", ".join(p.name or ".." for p in code.entry.parameters)
+        lines.append(f"    loaded.{code.entry.name}({arguments})")
+    how = "\n".join(lines)
+    return f'"""{shown}, compiled by minifut.\n\n{how}\n"""\n'
+
+
 def text_of(lowered: Sequence[LoweredProgram], name: str) -> str:
     """The text of the module for a program lowered in one way, or for each schedule."""
     bodies: list[str] = []
@@ -41,7 +52,7 @@ def text_of(lowered: Sequence[LoweredProgram], name: str) -> str:
         part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
         bodies.append(part.text())
     helpers = helpers_of("\n".join(bodies))
-    lines = [f'"""{name}, compiled by minifut."""\n']
+    lines = [_opening(name, lowered[0])]
     lines.append("from minifut.opencl import runtime as rt")
     if helpers:
         lines.append(

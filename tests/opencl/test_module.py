@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,16 @@ def test_a_module_on_disk_runs_without_the_compiler(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["[0. 2. 4. 6.]"] * 3 + ["[]"]
+
+
+@pytest.mark.device
+def test_a_module_opens_with_how_it_is_used() -> None:
+    name = 'we"""ird\\'
+    text = module_text(parse_program(AXPY), schedule=None, name=name)
+    opening = ast.get_docstring(ast.parse(text)) or ""
+    assert "program.load()" in opening and "loaded.main(" in opening
+    result = load_text(text).main(np.float32(2), np.arange(3, dtype=np.float32))
+    assert result.tolist() == [0, 2, 4]
 
 
 @pytest.mark.device
