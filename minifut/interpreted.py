@@ -41,7 +41,9 @@ def interpreted_program(
     interpreter = Interpreter(program, parameters, steps=steps)
 
     def entry_point(entry: Entry) -> EntryPoint:
-        def function(*arguments: Any) -> Any:
+        def function(*arguments: Any, device: bool = False) -> Any:
+            if device:
+                raise UsageError("the interpreter has no device to leave results on")
             leaves: list[Any] = []
             for parameter, argument in zip(entry.parameters, arguments, strict=True):
                 leaves += take_apart(parameter, argument)
@@ -102,6 +104,15 @@ def put_together(type_: EntryType, leaves: Iterator[Any]) -> Any:
     return Opaque(type_.text, tuple(next(leaves) for _ in range(type_.leaves)))
 
 
+def _is_python(value: Any) -> bool:
+    """Whether it is a number of Python, or a list or tuple."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        return False
+    return isinstance(value, (bool, int, float, list, tuple))
+
+
 def _checked(type_: EntryType, value: Any) -> Any:
     import numpy as np
 
@@ -109,10 +120,27 @@ def _checked(type_: EntryType, value: Any) -> Any:
 
     expected = value_type_of_text(type_.text)
     assert expected is not None
-    array = np.asarray(value)
+    dtype = DTYPES[expected.element]
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise UsageError(
+            f"parameter {type_.name}: a regular array ({expected}) is expected"
+        ) from None
     came = element_name(array.dtype) or str(array.dtype)
-    if isinstance(value, (bool, int, float)) and expected.rank == 0:
-        return DTYPES[expected.element].type(value)
+    if array.ndim == expected.rank and _is_python(value) and came != expected.element:
+        # Python's numbers have no width: they may be of any type that loses nothing.
+        kinds = {"i": "iu", "u": "iu", "f": "iuf", "b": "b"}[dtype.kind]
+        if array.dtype.kind in kinds or (array.size == 0 and expected.rank > 0):
+            with np.errstate(over="ignore"):
+                converted = array.astype(dtype)
+            if dtype.kind == "f" or np.array_equal(converted, array):
+                return converted[()] if expected.rank == 0 else converted
+            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+            raise UsageError(
+                f"parameter {type_.name}: {expected} is expected (from {low} to "
+                f"{high}), got {value!r}"
+            )
     if array.ndim != expected.rank or came != expected.element:
         raise UsageError(
             f"parameter {type_.name}: {expected} is expected, got {'[]' * array.ndim}"
