@@ -108,7 +108,7 @@ class Converter:
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(value, path, given, f"an opaque value of type {value.text}")
-        if given.program != self.program:
+        if given.program != self.program or not _fits(value.leaves, given.leaves):
             raise UsageError(
                 f"{self.entry.name}: argument {path}: the opaque value belongs to "
                 "another program"
@@ -288,6 +288,22 @@ class Converter:
             mine: Block = arrays.owned(self.session, block, nbytes, seen)
             kept.append((mine, shape))
         return Opaque(value.text, tuple(kept), self.program)
+
+
+def _fits(leaves: tuple[Leaf, ...], given: tuple[Any, ...]) -> bool:
+    """Whether these may be the insides of an opaque value: a program of the same name
+    may know another type by this text."""
+    if len(leaves) != len(given):
+        return False
+    for leaf, inner in zip(leaves, given, strict=True):
+        if isinstance(inner, tuple) != (leaf.shape is not None):
+            return False
+        if leaf.shape is not None:
+            block, shape = inner
+            needed = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
+            if len(shape) != len(leaf.shape) or block.nbytes < needed:
+                return False
+    return True
 
 
 def _wrapped(value: Any, dtype: np.dtype) -> Any:
