@@ -69,6 +69,9 @@ class Options:
             raise UsageError(unknown("backend", self.backend, BACKENDS))
         if self.schedule is not None and self.schedule not in SCHEDULES:
             raise UsageError(unknown("schedule", self.schedule, SCHEDULES))
+        most = self.max_memory
+        if most is not None and (not isinstance(most, int) or most <= 0):
+            raise UsageError(f"max_memory is a positive number of bytes, not {most!r}")
 
 
 def read_source(path: Path) -> Source:

@@ -7,7 +7,13 @@ import pickle
 import pytest
 
 import minifut
-from minifut.errors import CompileError, InternalError, MinifutError, ProgramError
+from minifut.errors import (
+    CompileError,
+    InternalError,
+    MinifutError,
+    ProgramError,
+    UsageError,
+)
 
 
 def compile_error() -> CompileError:
@@ -28,6 +34,12 @@ def compile_error() -> CompileError:
 def test_errors_can_be_pickled(error: MinifutError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error)
+
+
+@pytest.mark.parametrize("most", ["2GiB", -1, 0, 1.5])
+def test_a_memory_limit_is_a_number_of_bytes(most: object) -> None:
+    with pytest.raises(UsageError, match="max_memory is a positive number of bytes"):
+        minifut.compile("def main = 1i32", max_memory=most)  # type: ignore[arg-type]
 
 
 def test_an_attribute_that_is_no_entry_point_suggests_one() -> None:
