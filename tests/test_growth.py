@@ -57,6 +57,15 @@ def in_threads(n: int) -> str:
     return f"entry main [n] (xs: [n]i64) = map (\\x ->\n{steps}  in x) xs"
 
 
+def rows_of_versions(n: int) -> str:
+    steps = "".join(
+        f"  let y{i} = map (\\r -> reduce (+) {i} (scan (+) {i} r)) xss\n"
+        for i in range(n)
+    )
+    results = ", ".join(f"y{i}" for i in range(n))
+    return f"entry main [n][m] (xss: [n][m]i64) =\n{steps}  in ({results})"
+
+
 def work(run: Callable[[], Any]) -> tuple[Any, int]:
     """What `run` gives, and how many calls it made."""
     count = 0
@@ -82,7 +91,17 @@ def work_of_stages(text: str) -> dict[str, int]:
     return {"check": check, "elaborate": elaborate, "passes": passes, "module": module}
 
 
-@pytest.mark.parametrize("pattern", [definitions, chain, calls, neighbours, in_threads])
+PATTERNS = [
+    definitions,
+    chain,
+    calls,
+    neighbours,
+    in_threads,
+    rows_of_versions,
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
 def test_work_grows_with_the_program(pattern: Callable[[int], str]) -> None:
     few, many = work_of_stages(pattern(FEW)), work_of_stages(pattern(MANY))
     ratios = {stage: many[stage] / few[stage] for stage in few}
