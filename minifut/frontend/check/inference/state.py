@@ -166,7 +166,7 @@ class Inference:
         if isinstance(fault.right, OneOf):
             one, other = other, one
         if fault.note.startswith("Cannot unify"):
-            details += f"\n  {one}\nwith\n  {other}"
+            details += f"\n  {one}\nwith {other}"
         elif fault.path:
             details = f"{details}\nThere {one} meets {other}.".strip()
         return f"{text}\n{details}" if details else text
