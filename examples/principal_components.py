@@ -64,9 +64,7 @@ def main() -> int:
     run = program.principal_components
     run(np.int64(COUNT), np.int32(STEPS), samples)
     started = time.perf_counter()
-    components, variances, projected = run(
-        np.int64(COUNT), np.int32(STEPS), samples
-    )
+    components, variances, projected = run(np.int64(COUNT), np.int32(STEPS), samples)
     print(f"ran in {(time.perf_counter() - started) * 1e3:.1f} ms")
     expected_variances, expected = reference(samples)
     error = float(np.max(np.abs(variances / expected_variances - 1)))

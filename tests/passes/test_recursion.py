@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.ir.calls import call_graph, calls_in, recursive
 from minifut.errors import Source
+from minifut.ir.calls import call_graph, calls_in, recursive
 from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS, SOACS
 from minifut.ir.interpret import run
