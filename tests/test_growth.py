@@ -66,6 +66,18 @@ def rows_of_versions(n: int) -> str:
     return f"entry main [n][m] (xss: [n][m]i64) =\n{steps}  in ({results})"
 
 
+def calls_in_threads(n: int) -> str:
+    body = "".join(
+        f"  let x = if x % {i + 2} == k then x / {i + 2} else x + {i}\n"
+        for i in range(80)
+    )
+    steps = "".join(f"  let y = f {i} y\n" for i in range(n // 2))
+    return (
+        f"def f (k: i64) (x: i64) =\n{body}  in x\n"
+        f"entry main [n] (xs: [n]i64) = map (\\y ->\n{steps}  in y) xs"
+    )
+
+
 def work(run: Callable[[], Any]) -> tuple[Any, int]:
     """What `run` gives, and how many calls it made."""
     count = 0
@@ -98,6 +110,7 @@ PATTERNS = [
     neighbours,
     in_threads,
     rows_of_versions,
+    calls_in_threads,
 ]
 
 
