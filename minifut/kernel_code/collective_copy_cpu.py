@@ -220,6 +220,20 @@ def fill_stretch(
         with k.loop("i", length, start, parallel=True) as i:
             index = Size.of(i.name)
             round_(index, part.start + index * part.step)
-    with k.otherwise(), k.loop("i", k.size_value(part.length)) as i:
-        index = Size.of(i.name)
-        round_(index, clamped(k, part, part.start + index * part.step))
+    with k.otherwise():
+        begin: kc.Operand = 0
+        if part.step == ONE:
+            # Elements before the end, without asking for each.
+            room = minimum(part.length, part.total - part.start)
+            bound = kc.Select(
+                inside[0], k.size_value(room), kc.Literal(0, kc.LONG), kc.LONG
+            )
+            begin = k.declare(
+                "inside", kc.Call("max", (bound, kc.Literal(0, kc.LONG)), kc.LONG)
+            )
+            with k.loop("i", begin, parallel=True) as i:
+                index = Size.of(i.name)
+                round_(index, part.start + index)
+        with k.loop("i", k.size_value(part.length), begin) as i:
+            index = Size.of(i.name)
+            round_(index, clamped(k, part, part.start + index * part.step))
