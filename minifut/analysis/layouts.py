@@ -139,16 +139,17 @@ class _Sweep:
 
 def _made_to_order(body: Body) -> dict[Name, Order]:
     """Fresh arrays of a body that only a manifest of it uses."""
-    manifests = [s for s in body.statements if isinstance(s.exp, core.Manifest)]
+    exps = [statement.exp for statement in body.statements]
+    manifests = [exp for exp in exps if isinstance(exp, core.Manifest)]
     if not manifests:
         return {}
     uses = Counter(name for s in body.statements for name in free_names(s))
     uses.update(atom for atom in body.result if isinstance(atom, Name))
     fresh = {name for s in body.statements for name in _made_by(s)}
     return {
-        s.exp.array: s.exp.permutation
-        for s in manifests
-        if uses[s.exp.array] == 1 and s.exp.array in fresh
+        exp.array: exp.permutation
+        for exp in manifests
+        if uses[exp.array] == 1 and exp.array in fresh
     }
 
 
