@@ -1,7 +1,5 @@
 """One printed program with every construct, for tests of printer, parser, traversal."""
 
-# ruff: noqa: E501
-
 SOACS_TEXT = """
 entry "main" = main sizes 1 ("xs" "[]f32" "array" 1 unique, "r" "{a: i32}" "record" 1 ("a" "i32" "array" 1)) -> ("" "[]f32" "array" 1) attributes "blocked"
 
