@@ -5,7 +5,8 @@
 Commands are enqueued in order and waited for only when a value must reach the host.
 A thread of its own does the waiting, and the main thread waits for that: then Ctrl-C is
 answered at once, while a main thread blocked in `clFinish` sees no signal until the
-kernels end. It is as fast as `clFinish`; polling events takes time from the kernels.
+kernels end. Waking two threads takes longer than a small kernel, so the main thread
+looks for itself for a moment; for longer that would take time from the kernels.
 
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
 and failures are recorded in one place. A forked process has no device (its driver's
@@ -18,6 +19,7 @@ import ctypes
 import os
 import threading
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ from minifut.errors import ProgramError, UsageError
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
+
+LOOKING = 60e-6
+"""seconds of looking whether the device is done, before waiting for it"""
 
 
 class Waiter:
@@ -96,9 +101,16 @@ class Session:
         event = self.last_event
         if event is None:
             return
-        self._waiter.wait()
-        self.last_event = None
         status = event.command_execution_status
+        if status > self._complete:
+            self.queue.flush()
+            stop = perf_counter() + LOOKING
+            while status > self._complete and perf_counter() < stop:
+                status = event.command_execution_status
+        if status > self._complete:
+            self._waiter.wait()
+            status = event.command_execution_status
+        self.last_event = None
         if status < self._complete:
             raise ProgramError(f"the device reports an error in a kernel ({status})")
 
