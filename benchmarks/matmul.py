@@ -2,9 +2,10 @@
 
     python benchmarks/matmul.py [--sizes square] [--seconds 4] [--processor-time]
 
-In every round each competitor runs once: NumPy's OpenBLAS, the hand-written OpenCL
+The competitors take turns of a few runs: NumPy's OpenBLAS, the hand-written OpenCL
 kernel of `hand_written/` (f32 only), the program through the whole compiler, tiled, and
-for small sizes not tiled. Operands are aligned and used in place, results reuse memory.
+for small sizes not tiled. Before each turn there is a rest, since the threads of OpenBLAS
+look for more work for a while, and take half of a machine of two cores. Operands are aligned and used in place, results reuse memory.
 A ratio is speed over speed, from medians and from the best rounds.
 
 `--processor-time` counts the time of all cores instead of the clock on the wall, with
@@ -133,19 +134,28 @@ def hand_written(session: Any, a: np.ndarray, b: np.ndarray) -> Callable[[], Any
     return run
 
 
+REST = 0.06
+"""seconds, after which OpenBLAS' threads sleep"""
+TURN = 4
+"""runs"""
+
+
 def measure(
     runs: Mapping[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Times of each, in turns."""
+    """Times of each, in turns of a few runs, of which the first is left out."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(next(iter(times.values()))) < 5:
         for name, run in runs.items():
-            start = clock()
+            time.sleep(REST)
             run()
-            times[name].append(clock() - start)
+            for _ in range(TURN):
+                start = clock()
+                run()
+                times[name].append(clock() - start)
     return times
 
 
