@@ -4,9 +4,10 @@
 
 The competitors take turns of a few runs: NumPy's OpenBLAS, the hand-written OpenCL
 kernel of `hand_written/` (f32 only), the program through the whole compiler, tiled, and
-for small sizes not tiled. Before each turn there is a rest, since the threads of OpenBLAS
-look for more work for a while, and take half of a machine of two cores. Operands are aligned and used in place, results reuse memory.
-A ratio is speed over speed, from medians and from the best rounds.
+for small sizes not tiled. Before each turn there is a rest, since the threads of
+OpenBLAS look for more work for a while, and take half of a machine of two cores.
+Operands are aligned and used in place, results reuse memory. A ratio is speed over
+speed, from medians and from the best rounds.
 
 `--processor-time` counts the time of all cores instead of the clock on the wall, with
 OpenBLAS on one thread: what to use on a machine that others use too.
