@@ -3,12 +3,11 @@
     python benchmarks/memory_bound.py [--exponent 24] [--rounds 15] [--schedule cpu]
 
 Each program is called from Python on NumPy arrays as any user would. In every round
-each program runs twice and is timed once, and so are plain copies (OpenCL, one element
-or one chunk per work-item, and threads with NumPy) of large buffers that are used again
-and again. A ratio is the bandwidth of the program (bytes that it must read and write)
-over that of the best copy, medians of all rounds: 1.0 is a program that only moves its
-data. Where memory is not what bounds it, the measure is NumPy on the same arguments, in
-turn too.
+each program runs once, and so do plain copies (OpenCL, one element or one chunk per
+work-item, and threads with NumPy) of large buffers that are used again and again. A
+ratio is the bandwidth of the program (bytes that it must read and write) over that of
+the best copy, medians of all rounds: 1.0 is a program that only moves its data. Where
+memory is not what bounds it, the measure is NumPy on the same arguments, in turn too.
 One core: set POCL_MAX_PTHREAD_COUNT=1.
 """
 
@@ -175,8 +174,6 @@ def measure(
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, run in ways.items():
-            # What the one before left in the caches is written back now, untimed.
-            run()
             begun = clock()
             result = run()
             seconds = clock() - begun
