@@ -62,8 +62,8 @@ def rows_of_versions(n: int) -> str:
         f"  let y{i} = map (\\r -> reduce (+) {i} (scan (+) {i} r)) xss\n"
         for i in range(n)
     )
-    results = ", ".join(f"y{i}" for i in range(n))
-    return f"entry main [n][m] (xss: [n][m]i64) =\n{steps}  in ({results})"
+    results = ", ".join(f"y{i}[0]" for i in range(n))
+    return f"entry main [n][m] (xss: [n][m]i64) =\n{steps}  in [{results}]"
 
 
 def calls_in_threads(n: int) -> str:
