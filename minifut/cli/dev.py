@@ -118,7 +118,7 @@ def command(
             )
         show_timings(options)
         if options.trace is not None:
-            show_derivation(options.trace)
+            show_derivation(options.trace, schedule)
             if stop_after is None:
                 show_on_host(program, schedule)
             return
@@ -216,12 +216,12 @@ def run_alone(names: tuple[str, ...], program: Program) -> Program:
     return program
 
 
-def show_derivation(trace: Trace) -> None:
+def show_derivation(trace: Trace, schedule: str) -> None:
     """What the rules did, pass by pass: each step below the one that led to it, with
     the kernels that it made."""
     from minifut.rewrite.explain import explain
 
-    click.echo(explain(trace))
+    click.echo(explain(trace, schedule))
 
 
 def show_on_host(program: Program, schedule: str) -> None:

@@ -3,50 +3,87 @@ r"""A derivation to read: which rules made each kernel, and which refused and wh
     flatten
       matmul.fut:3:3  product
         flatten_perfect_nest [G2]
-          choose_versions [G for l + 1]
+          choose_versions [G for l + 1]  (product.map_reduce.outer = 0)
             flatten_reduce [Gr]  ->  segred grid (n, m, k)
             run_map_in_threads [G1]  ->  segmap grid (n, m)
             no run_map_in_groups: nothing inside is parallel ...
 
 Steps stand below the step within which they were made, under the place in the source
 and the names that the statement binds; kernels stand at the step that made them, by
-their level and the sizes of their space.
+their level and the sizes of their space, and so do the tuning parameters, with their
+defaults, that came with the step. What is the same once more at one place is told once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from minifut.ir import kernels
 from minifut.ir.core import Stm
+from minifut.ir.kernels import (
+    AtLeast,
+    GetParameter,
+    Parameter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+)
 from minifut.ir.printer import show
 from minifut.ir.traverse import walk
 from minifut.rewrite.trace import Step, Trace
 
 WORDS: dict[type, str] = {
-    kernels.SegMap: "segmap",
-    kernels.SegRed: "segred",
-    kernels.SegScan: "segscan",
-    kernels.SegHist: "seghist",
+    SegMap: "segmap",
+    SegRed: "segred",
+    SegScan: "segscan",
+    SegHist: "seghist",
 }
+NEVER = 1 << 62
+"""the default of a threshold that nothing reaches"""
 
 
-def explain(trace: Trace) -> str:
-    """All steps, pass by pass."""
+def explain(trace: Trace, schedule: str = "cpu") -> str:
+    """All steps, pass by pass; defaults are those of a schedule."""
     lines: list[str] = []
     stage = place = ""
-    own = own_kernels(trace.steps)
-    for step, made in zip(trace.steps, own, strict=True):
-        if step.stage != stage:
-            stage, place = step.stage, ""
+    told: set[tuple[str, ...]] = set()
+    for steps in _outermost(trace.steps, own_findings(trace.steps)):
+        first = steps[0][0]
+        if first.stage != stage:
+            stage, place = first.stage, ""
             lines.append(stage)
-        where = headline(step.statement)
-        if step.depth == 0 and where != place:
-            place = where
+        where = headline(first.statement)
+        if where != place:
+            place, told = where, set()
             lines.append(f"  {where}")
-        lines.append("    " + "  " * step.depth + line(step, made))
+        block = tuple(
+            "    " + "  " * step.depth + line(step, own, schedule)
+            for step, own in steps
+        )
+        if not (first.made or first.reason) or block not in told:
+            lines.extend(block)
+        told.add(block)
     return "\n".join(lines) or "no rule fired"
+
+
+Finding: TypeAlias = str | Parameter
+"""the head of a kernel, or a tuning parameter"""
+
+
+def _outermost(
+    steps: list[Step], own: list[list[Finding]]
+) -> Iterator[list[tuple[Step, list[Finding]]]]:
+    """Each step that is within no other, with those within it."""
+    found: list[tuple[Step, list[Finding]]] = []
+    for step, made in zip(steps, own, strict=True):
+        if step.depth == 0 and found:
+            yield found
+            found = []
+        found.append((step, made))
+    if found:
+        yield found
 
 
 def headline(statement: Stm) -> str:
@@ -56,22 +93,31 @@ def headline(statement: Stm) -> str:
     return f"{place}  {bound}"
 
 
-def line(step: Step, made: list[str]) -> str:
-    """What came of one rule, which made these kernels itself."""
+def line(step: Step, own: list[Finding], schedule: str) -> str:
+    """What came of one rule, which made these kernels and parameters itself."""
     label = f" [{step.rule.label}]" if step.rule.label else ""
     if not step.fired:
         return f"no {step.rule.name}{label}: {step.reason}"
-    kernels_made = f"  ->  {', '.join(made)}" if made else ""
-    return f"{step.rule.name}{label}{kernels_made}"
+    made = [*(f for f in own if isinstance(f, str)), *step.made]
+    governing = [f for f in own if not isinstance(f, str)]
+    numbers = [_default(p, schedule) for p in dict.fromkeys(governing)]
+    made_text = f"  ->  {', '.join(made)}" if made else ""
+    governed = f"  ({', '.join(numbers)})" if numbers else ""
+    return f"{step.rule.name}{label}{made_text}{governed}"
 
 
-def own_kernels(steps: list[Step]) -> list[list[str]]:
-    """For each step the kernels that it made and no step within it."""
-    found: list[list[str]] = []
-    waiting: list[tuple[int, Counter[str]]] = []
+def _default(parameter: Parameter, schedule: str) -> str:
+    number = dict(parameter.defaults).get(schedule, 0)
+    return f"{parameter.name} = {'never' if number >= NEVER else number}"
+
+
+def own_findings(steps: list[Step]) -> list[list[Finding]]:
+    """For each step the kernels and parameters that it made and no step within it."""
+    found: list[list[Finding]] = []
+    waiting: list[tuple[int, Counter[Finding]]] = []
     for step in reversed(steps):
-        heads = list(kernel_heads(step.replacement))
-        inside: Counter[str] = Counter()
+        heads = [*findings(step.replacement), *step.parameters]
+        inside: Counter[Finding] = Counter()
         while waiting and waiting[-1][0] > step.depth:
             inside += waiting.pop()[1]
         waiting.append((step.depth, Counter(heads)))
@@ -85,16 +131,15 @@ def own_kernels(steps: list[Step]) -> list[list[str]]:
     return found[::-1]
 
 
-def kernel_heads(statements: tuple[Stm, ...]) -> Iterator[str]:
-    """Each kernel by its level and the sizes of its space."""
+def findings(statements: tuple[Stm, ...]) -> Iterator[Finding]:
+    """Each kernel by its level and the sizes of its space, and each parameter that is
+    asked for."""
     for statement in statements:
         for node in walk(statement):
-            word = WORDS.get(type(node))
-            if word is None:
-                continue
-            assert isinstance(
-                node,
-                kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist,
-            )
-            sizes = ", ".join(show(size, renumber=False) for size in node.space.sizes)
-            yield f"{word} {node.level} ({sizes})"
+            match node:
+                case GetParameter(parameter) | AtLeast(_, parameter):
+                    yield parameter
+                case SegMap() | SegRed() | SegScan() | SegHist():
+                    sizes = (show(s, renumber=False) for s in node.space.sizes)
+                    word = WORDS[type(node)]
+                    yield f"{word} {node.level} ({', '.join(sizes)})"

@@ -9,13 +9,16 @@ names), `Declined` with the reason if the statement has the right form but a con
 fails, and None if the statement is simply not of its kind. It never walks and never
 repeats: that is what `rewrite.strategy` is for. Its docstring shows a `before:` and an
 `after:` in printed IR and is executed (`rewrite.examples`).
+
+Kernel code has rules too (`kernel_code.lanes.rule`): they are in the same registry and
+trace, and their docstrings, in printed kernel code, are executed likewise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
@@ -58,18 +61,15 @@ Rewrite: TypeAlias = Callable[[Stm, Site], Outcome]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
-    """`label` is the paper's own name for it (G2, Gr, ...), `inverse` the name of the
-    rule that undoes it."""
+class NamedRule:
+    """What rules of all languages have. `label` is the paper's own name for it (G2,
+    Gr, ...), `inverse` the name of the rule that undoes it."""
 
     name: str
-    function: Rewrite
+    function: Callable[..., Any]
     label: str = ""
     paper: str = ""
     inverse: str | None = None
-
-    def __call__(self, statement: Stm, site: Site) -> Outcome:
-        return self.function(statement, site)
 
     @property
     def documentation(self) -> str:
@@ -82,8 +82,28 @@ class Rule:
         return self.documentation.strip().split("\n")[0]
 
 
-REGISTRY: dict[str, Rule] = {}
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule(NamedRule):
+    """A rule of the core."""
+
+    def __call__(self, statement: Stm, site: Site) -> Outcome:
+        outcome: Outcome = self.function(statement, site)
+        return outcome
+
+
+NamedRuleT = TypeVar("NamedRuleT", bound=NamedRule)
+
+REGISTRY: dict[str, NamedRule] = {}
 """All rules of the modules imported so far, by name"""
+
+
+def register(made: NamedRuleT) -> NamedRuleT:
+    """Enter a rule into the registry."""
+    known = REGISTRY.get(made.name)
+    if known is not None and known.function.__module__ != made.function.__module__:
+        raise InternalError("rewrite.rule", f"two rules are called {made.name}")
+    REGISTRY[made.name] = made
+    return made
 
 
 def rule(
@@ -92,11 +112,6 @@ def rule(
     """Makes a function a rule and enters it into the registry."""
 
     def enter(function: Rewrite) -> Rule:
-        known = REGISTRY.get(name)
-        if known is not None and known.function.__module__ != function.__module__:
-            raise InternalError("rewrite.rule", f"two rules are called {name}")
-        made = Rule(name, function, label, paper, inverse)
-        REGISTRY[name] = made
-        return made
+        return register(Rule(name, function, label, paper, inverse))
 
     return enter

@@ -12,6 +12,7 @@ from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse
 from minifut.names import Name
 from minifut.rewrite.examples import complaint, examples_of
+from minifut.rewrite.explain import explain
 from minifut.rewrite.rule import REGISTRY, Declined, Outcome, Rule, Site, rule
 from minifut.rewrite.strategy import (
     bottom_up,
@@ -100,7 +101,7 @@ def test_a_walk_reaches_every_statement(strategy: object) -> None:
     wanted = wanted.replace("mul_i32(e, 2i32)", "add_i32(e, e)")
     assert alpha_equal(after, parse(wanted, "body"))
     assert trace.fired() == ["double_to_sum"] * 2
-    assert "double_to_sum declined  -  w  the factor is not two" in trace.explain()
+    assert "-  w\n    no double_to_sum: the factor is not two" in explain(trace)
 
 
 def test_once_stops_after_the_first_success() -> None:

@@ -15,6 +15,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.verify import verify
 from minifut.passes.pipelines import run_pass
 from minifut.passes.tiling.driver import tile
+from minifut.rewrite.explain import explain
 from minifut.rewrite.trace import Trace
 from tests.passes.meaning import assert_same, outcome
 from tests.passes.tiling.derive import (
@@ -192,7 +193,7 @@ def test_the_derivation_is_in_the_trace() -> None:
     program = to_kernels(MATMUL)
     trace = Trace(refusals=True, stage="tile")
     tile(program, names_after(program), trace)
-    lines = trace.explain()
+    lines = explain(trace)
     assert lines.index("strip_mine_grid") < lines.index("strip_mine_loop")
     assert lines.index("strip_mine_loop") < lines.index("copy_tile")
     assert all(step.stage == "tile" for step in trace.steps)
