@@ -30,13 +30,15 @@ if "--processor-time" in sys.argv:
 import numpy as np
 
 from minifut import compiler
+from minifut.benchmarking.hand_written import hand_written as written
+from minifut.benchmarking.kernel_file import read_kernel_file
 from minifut.errors import Source
 from minifut.ir.parser import names_after
 from minifut.passes.pipeline import PipelineOptions
 from minifut.passes.pipelines import DEFAULT, find_pass, run_steps
 
 PRODUCT = """
-entry main [n][m][p] (a: [n][m]{t}) (b: [m][p]{t}): [n][p]{t} =
+entry main [n][k][m] (a: [n][k]{t}) (b: [k][m]{t}): [n][m]{t} =
   map (\\u -> map (\\v -> {reduce} (map2 {map} u v)) (transpose b)) a
 """
 TRANSPOSED = """
@@ -70,7 +72,7 @@ SIZES = {
 }
 """rows, common dimension, columns"""
 
-BLOCK_ROWS, BLOCK_COLUMNS, DEPTH = 252, 512, 256
+HAND_WRITTEN = Path(__file__).parent / "hand_written" / "matmul_cpu.cl"
 UNTILED = 1 << 62
 LARGEST_UNTILED = 512**3
 
@@ -113,26 +115,11 @@ def filled(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return array
 
 
-def hand_written(session: Any, a: np.ndarray, b: np.ndarray) -> Callable[[], Any]:
-    """The OpenCL kernel on the same operands."""
-    cl = session.cl
-    text = (Path(__file__).parent / "hand_written" / "matmul_cpu.cl").read_text()
-    kernel = cl.Program(session.context, text).build("-w").matmul
-    kernel.set_scalar_arg_dtypes([None] * 3 + [np.int64] * 3 + [None] * 2)
-    (n, m), p = a.shape, b.shape[1]
-    c = aligned(n, p)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-    buffers = [cl.Buffer(session.context, flags, hostbuf=x) for x in (a, b, c)]
-    left = cl.LocalMemory(4 * BLOCK_ROWS * (DEPTH + 16))
-    right = cl.LocalMemory(4 * BLOCK_COLUMNS * DEPTH)
-    groups = (-(-p // BLOCK_COLUMNS), -(-n // BLOCK_ROWS))
-
-    def run() -> np.ndarray:
-        kernel(session.queue, groups, (1, 1), *buffers, n, m, p, left, right)
-        session.queue.finish()
-        return c
-
-    return run
+def hand_written(program: Any, a: np.ndarray, b: np.ndarray) -> Any:
+    """The OpenCL kernel on the same operands, as a call that gives seconds."""
+    call = program.timed("main", (a, b))
+    call()
+    return written(read_kernel_file(HAND_WRITTEN), call)
 
 
 REST = 0.06
@@ -208,8 +195,8 @@ def compete(
         pair = operands("f32", size)
         runs["f32"] = lambda: plain.main(*pair, device=True)
     if what == "f32":
-        runs["hand-written"] = hand_written(generated.session, *given)
-        np.testing.assert_allclose(runs["hand-written"](), wanted, rtol=1e-3)
+        runs["hand-written"] = by_hand = hand_written(generated, *given)
+        np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
     if size[0] * size[1] * size[2] <= LARGEST_UNTILED and what != "batched":
         untiled = load(TEXTS[what], {"tiled": UNTILED})
         runs["untiled"] = lambda: untiled.main(*given, device=True)

@@ -4,6 +4,12 @@
 // into panels of 64 columns and copies its part of a, in local memory. 6 x 4 vectors of
 // sums stay in registers. Beyond the edges the packed parts repeat the last row or
 // column, and tiles that cross an edge are written through a small buffer.
+//
+// ==
+// kernel: matmul
+// arguments: a, b, result, n, k, m, local(4 * 252 * (256 + 16)), local(4 * 256 * 512)
+// global size: ceil_div(m, 512), ceil_div(n, 252)
+// local size: 1, 1
 
 #define ROWS 252
 #define COLUMNS 512

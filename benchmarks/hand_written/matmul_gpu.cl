@@ -4,6 +4,12 @@
 // copy their part of both matrices into local memory, neighbours by neighbours. Each
 // work-item keeps 4 x 4 sums in registers from the first to the last step. Beyond the
 // edges the copies repeat the last row or column; only what lies inside is written.
+//
+// ==
+// kernel: matmul
+// arguments: a, b, result, n, k, m
+// global size: 256 * (ceil_div(n, 64) * ceil_div(m, 64))
+// local size: 256
 
 #define ROWS 16
 #define COLUMNS 16

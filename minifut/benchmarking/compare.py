@@ -13,7 +13,8 @@ named by the thresholds that its run compared. What the current parameters choos
 seen in a run with them.
 
 Results are judged by those that the data gives, else by the oracle, and where that has
-no answer by those of the first version.
+no answer by those of the first version. Hand-written kernels (`KernelFile`) take part
+like versions.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.benchmarking.datasets import DataSet
+from minifut.benchmarking.kernel_file import KernelFile, KernelFileError
 from minifut.benchmarking.loaded import Loaded
 from minifut.benchmarking.measure import Candidate, Plan, Progress, measure_together
 from minifut.benchmarking.versions import (
+    TILED,
     Version,
     Versions,
     distinct,
@@ -37,17 +40,22 @@ from minifut.errors import InternalError, MinifutError
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.testing.time_limit import TimeLimit, time_limit
+from minifut.tuning.parameters import NEVER
 
 if TYPE_CHECKING:
+    from minifut.opencl.runtime.watch import Seen
     from minifut.program import Timed
     from minifut.tuning.choices import Settings
     from minifut.tuning.parameters import Tuning
 
-Way = tuple[int, ...]
-"""the kernels that a run started"""
+Way = tuple[tuple[int, ...], tuple[int, ...]]
+"""the kernels that a run started, and the register tiles that they were built for"""
 
 CURRENT = "current"
 """the name of what the current parameters do, if that is a mixture of versions"""
+
+HAND_WRITTEN = "hand-written"
+"""the name of the kernel of a file; with several, the file's name follows"""
 
 SLOW = 5.0
 """times the best; versions slower than that are measured less often"""
@@ -61,7 +69,7 @@ class Entrant:
     version: Version
     candidate: Candidate
     wrong: str | None = None
-    way: Way = ()
+    way: Way = ((), ())
     aliases: list[Version] = field(default_factory=list)
     """versions that go the same way on this data"""
 
@@ -104,10 +112,12 @@ def compare(
     plan: Plan,
     progress: Progress | None = None,
     others: Mapping[str, Settings] | None = None,
+    against: Sequence[KernelFile] = (),
 ) -> None:
-    """Run all versions, and the `others`: settings by a name of their own. The plan's
-    limit is that of each. What fails is noted; Ctrl-C leaves what is known so far. The
-    program's parameters are as before afterwards."""
+    """Run all versions, the `others`: settings by a name of their own, and what it is
+    `against`. The plan's limit is that of each. What fails is noted; Ctrl-C leaves what
+    is known so far. The program's parameters are as before afterwards. Raises
+    `KernelFileError` if a file does not fit the entry point."""
     tuning = loaded.program.tuning
     comparison.left_out = versions.total - len(versions.versions)
     try:
@@ -124,10 +134,11 @@ def compare(
                 comparison.entrants.append(entrant)
                 if name == CURRENT:
                     comparison.chosen = entrant
+            race.enter_written(against)
             race.measure(progress)
     except TimeLimit:
         comparison.failure = _too_long(plan)
-    except InternalError:
+    except (InternalError, KernelFileError):
         raise
     except (MinifutError, MemoryError) as error:
         comparison.failure = str(error) or "out of memory"
@@ -192,35 +203,73 @@ class _Race:
         with self.tuning.watch() as seen:
             with time_limit(self.plan.limit):
                 self.call()
-            current = tuple(seen.launches)
+            current = self.way(versions, seen)
             self.comparison.nbytes = self.call.nbytes
             known: dict[Way, Entrant] = {}
             for version in versions.versions:
                 seen.clear()
                 entrant = self.enter(version)
-                entrant.way = tuple(seen.launches)
+                entrant.way = self.way(versions, seen)
                 if entrant.agrees and entrant.way in known:
                     known[entrant.way].aliases.append(version)
                     continue
                 entrants.append(entrant)
                 if entrant.agrees:
                     known[entrant.way] = entrant
-                    entrant.name = _name(version, versions, seen.comparisons)
+                    entrant.name = self.name(version, versions, seen)
         self.comparison.chosen = next((e for e in entrants if e.way == current), None)
         names = distinct(entrant.name for entrant in entrants)
         for entrant, name in zip(entrants, names, strict=True):
             entrant.name = name
 
-    def enter(self, version: Version) -> Entrant:
+    def way(self, versions: Versions, seen: Seen) -> Way:
+        """Where the run went."""
+        names = [name for each in versions.registers.values() for name in each]
+        sizes = [self.tuning[name] for name in names if name in seen.uses]
+        return tuple(seen.launches), tuple(sizes)
+
+    def name(self, version: Version, versions: Versions, seen: Seen) -> str:
+        """The version's name as far as it was seen to matter in the run before: a tile
+        that does not fit is none."""
+        compared = {name for name, _ in seen.comparisons}
+        kinds = {p.name: p.kind for p in parameters_of(versions.choices)}
+        settings = {
+            name: value
+            for name, value in version.settings.items()
+            if name in compared or kinds.get(name) != "threshold"
+        }
+        for nest, names in versions.registers.items():
+            settings |= {name: self.tuning[name] for name in names}
+            if f"{nest}.{TILED}" in settings and seen.uses.isdisjoint(names):
+                settings[f"{nest}.{TILED}"] = NEVER
+        return label(versions.choices, settings)
+
+    def enter_written(self, files: Sequence[KernelFile]) -> None:
+        """Let the kernels of files take part."""
+        if not files:
+            return
+        from minifut.benchmarking.hand_written import hand_written
+        from minifut.opencl.runtime.timed import TimedCall
+
+        assert isinstance(self.call, TimedCall)
+        for file in files:
+            name = HAND_WRITTEN
+            if len(files) > 1:
+                name += f" ({file.path.stem})"
+            call = hand_written(file, self.call)
+            self.comparison.entrants.append(self.enter(Version(name, {}, ""), call))
+
+    def enter(self, version: Version, call: Timed | None = None) -> Entrant:
         """Run the version once, and judge it; the first one that ran is what others
-        are judged by if nothing else is."""
+        are judged by if nothing else is. A `call` takes the program's place."""
+        call = call or self.call
         settings = {**self.before, **version.settings}
-        run = forced(self.call, self.tuning, settings)
+        run = forced(call, self.tuning, settings)
         entrant = Entrant(version.name, version, Candidate(run))
         try:
             with time_limit(self.plan.limit):
                 run()
-            results = unpacked(self.call.results())
+            results = unpacked(call.results())
             if self.expected is None:
                 self.expected = results
             entrant.wrong = judge_values(results, list(self.expected))
@@ -248,20 +297,6 @@ class _Race:
         for entrant in entrants:
             if not entrant.candidate.seconds and not entrant.candidate.failure:
                 entrant.candidate.failure = _too_long(self.plan)
-
-
-def _name(
-    version: Version, versions: Versions, comparisons: Sequence[tuple[str, int]]
-) -> str:
-    """The version's name as far as it was seen to matter."""
-    compared = {name for name, _ in comparisons}
-    kinds = {p.name: p.kind for p in parameters_of(versions.choices)}
-    settings = {
-        name: value
-        for name, value in version.settings.items()
-        if name in compared or kinds[name] != "threshold"
-    }
-    return label(versions.choices, settings)
 
 
 def _too_long(plan: Plan) -> str:

@@ -2,30 +2,39 @@
 
 A way through the tree of choices is called by the threshold that it takes, with the
 last word of the parameter's name: `outer`, `intra-group`; or `full` if it takes none of
-those that flattening makes. Other choices are added where they are taken, as in
-`full, tiled`. Where choices follow each other and are not all made alike, each is named
-with its nest:
+those that flattening makes. Other choices are added where they are taken. Where choices
+follow each other and are not all made alike, each is named with its nest:
 
     {main.map.outer: 0}                                  outer
     {main.map.outer: NEVER, main.map.map.outer: 0}       map.outer
     {main.map.outer: NEVER, main.map.map.outer: NEVER}   full
     {main.map.outer: 0, main.scan.outer: NEVER}          map.outer + scan.full
 
-Bounded: of more than `MOST` versions those are kept that decide alike everywhere, then
-those that differ from these in one place, then others.
+Tiles are a structure of two parts, of which register tiles disappear if they are made
+one by one. So each tiled version stands there twice:
+
+    {f.tiled: 0, f.split: NEVER, f.register_rows: 1, ..}  block tiled
+    {f.tiled: 0, f.split: NEVER}                          block + register tiled
+    {f.tiled: 0, f.split: 0}                              block + register tiled, split
+    {f.tiled: NEVER, f.outer: 0}                          outer, untiled
+
+Untiled versions come first. Bounded: of more than `MOST` versions those are kept that
+decide alike everywhere, then those that differ from these in one place, then others.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from minifut.ir.core import Program
-from minifut.ir.kernels import Parameter
+from minifut.ir.kernels import GetParameter, Parameter
+from minifut.ir.traverse import walk
 from minifut.tuning.choices import (
     TAKEN,
+    Branch,
     Choice,
     Settings,
     choices_of,
@@ -38,6 +47,12 @@ MOST = 64
 
 FLATTENING = {"outer": "outer", "intra": "intra-group", "intra_group": "intra-group"}
 """last words of the thresholds that flattening makes"""
+
+TILED, SPLIT = "tiled", "split"
+"""last words of the thresholds that tiling makes"""
+REGISTERS = "reg_tile_size"
+REGISTER = "register_"
+"""the class of the parameters of register tiles, and how their last words begin"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +67,28 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of an entry point; `total` counts those that are left out, too."""
+    """The versions of an entry point; `total` counts those that are left out, too.
+    `registers` are the parameters of register tiles, by nest."""
 
     choices: tuple[Choice, ...]
     versions: tuple[Version, ...]
     total: int
+    registers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
     """The versions of an entry point of a program of kernels."""
     choices = choices_of(program, entry)
-    settings = list(itertools.islice(_unique(_ways(choices), choices), most))
+    registers = _registers(program)
+    ways = _with_block_tiles(_unique(_ways(choices), choices), registers)
+    settings = sorted(itertools.islice(ways, most), key=_refinements)
     names = distinct(label(choices, each) for each in settings)
     found = tuple(
         Version(name, each, _guards(choices, each))
         for name, each in zip(names, settings, strict=True)
     )
     total = len(found) if len(found) < most else number_of_paths(choices)
-    return Versions(choices, found, max(total, len(found)))
+    return Versions(choices, found, max(total, len(found)), registers)
 
 
 def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
@@ -84,13 +103,14 @@ def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
         value = found.setdefault(name, wanted.get(name, last))
         for branch in choice.branches:
             if branch.value == value:
-                left[:0] = branch.choices
+                left[:0] = _inside(choice, branch)
     return found
 
 
 def label(choices: tuple[Choice, ...], settings: Settings) -> str:
     """What to call the version that these settings force. Thresholds without a setting
-    do not count, nor does what lies behind them."""
+    do not count, nor does what lies behind them. Register tiles of one element are
+    none, those without a setting are not spoken of."""
     choices = tuple(c for c in choices if c.parameter.name in settings)
     labels = [_label_of_tree(choice, settings) for choice in choices]
     if not labels:
@@ -122,6 +142,48 @@ def parameters_of(choices: tuple[Choice, ...]) -> Iterator[Parameter]:
 
 
 # --- which ways ---------------------------------------------------------------------
+
+
+def _registers(program: Program) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for function in program.functions:
+        for node in walk(function.body):
+            if isinstance(node, GetParameter) and node.parameter.kind == REGISTERS:
+                name = node.parameter.name
+                found.setdefault(name.rpartition(".")[0], {})[name] = None
+    return {nest: tuple(names) for nest, names in found.items()}
+
+
+def _with_block_tiles(
+    ways: Iterable[Settings], registers: Mapping[str, tuple[str, ...]]
+) -> Iterator[Settings]:
+    """Each way, and behind a tiled one the same without register tiles."""
+    for way in ways:
+        yield way
+        nests = [
+            name.rpartition(".")[0]
+            for name, value in way.items()
+            if _word(name) == TILED and value == TAKEN
+        ]
+        if not any(way.get(f"{nest}.{SPLIT}") == TAKEN for nest in nests):
+            names = [name for nest in nests for name in registers.get(nest, ())]
+            if names:
+                yield {**way, **dict.fromkeys(names, 1)}
+
+
+def _refinements(way: Settings) -> tuple[int, bool]:
+    """How much is done beyond flattening."""
+    taken = [n for n, v in way.items() if v == TAKEN and _word(n) not in FLATTENING]
+    return len(taken), not any(_word(name).startswith(REGISTER) for name in way)
+
+
+def _inside(choice: Choice, branch: Branch) -> tuple[Choice, ...]:
+    """The choices of a branch that matter. Where a nest is tiled, the versions that are
+    there in case that its tiles do not fit do not."""
+    parameter = choice.parameter
+    if _word(parameter.name) != TILED or branch.value != TAKEN:
+        return branch.choices
+    return tuple(c for c in branch.choices if _nest(c.parameter) == _nest(parameter))
 
 
 def _unique(
@@ -166,10 +228,11 @@ def _depth(choices: tuple[Choice, ...]) -> int:
 
 
 def _label_of_tree(choice: Choice, settings: Settings) -> str:
-    root = _nest(choice.parameter)
+    way = list(_on_the_way((choice,), settings))
+    root = next((_nest(p) for p in way if _word(p.name) in FLATTENING), ())
     flattening, refined = "", []
-    for each in _on_the_way((choice,), settings):
-        word = each.name.rpartition(".")[2]
+    for each in way:
+        word = _word(each.name)
         value = settings[each.name]
         if word in FLATTENING:
             if is_taken(each, value):
@@ -177,11 +240,24 @@ def _label_of_tree(choice: Choice, settings: Settings) -> str:
                 flattening = ".".join((*nest, FLATTENING[word]))
             else:
                 flattening = flattening or "full"
+        elif word == TILED:
+            refined.append(_tiles(each, settings))
         elif is_taken(each, value):
             is_first = each.kind == "threshold" or value == each.bounds[0] + 1  # type: ignore[index]
             refined.append(_words(word) if is_first else f"{_words(word)} {value}")
     parts = [flattening, *refined] if flattening else refined
     return ", ".join(parts) or "plain"
+
+
+def _tiles(tiled: Parameter, settings: Settings) -> str:
+    """What kind of tiles a nest has."""
+    if not is_taken(tiled, settings[tiled.name]):
+        return "untiled"
+    stem = tiled.name.removesuffix(TILED) + REGISTER
+    sizes = [value for name, value in settings.items() if name.startswith(stem)]
+    if not sizes:
+        return TILED
+    return "block tiled" if max(sizes) == 1 else "block + register tiled"
 
 
 def _on_the_way(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Parameter]:
@@ -191,7 +267,7 @@ def _on_the_way(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Par
             yield choice.parameter
         for branch in choice.branches:
             if branch.value == value:
-                yield from _on_the_way(branch.choices, settings)
+                yield from _on_the_way(_inside(choice, branch), settings)
 
 
 def _guards(choices: tuple[Choice, ...], settings: Settings) -> str:
@@ -219,6 +295,11 @@ def _in_common(nests: list[tuple[str, ...]]) -> int:
     """How many words at the front are the same in all."""
     same = (len(set(words)) == 1 for words in zip(*nests, strict=False))
     return sum(itertools.takewhile(bool, same))
+
+
+def _word(name: str) -> str:
+    """The last word of a parameter's name."""
+    return name.rpartition(".")[2]
 
 
 def _words(name: str) -> str:

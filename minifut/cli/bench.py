@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minifut.benchmarking.bench import Outcome
     from minifut.benchmarking.compare import Comparison
     from minifut.benchmarking.datasets import DataSet, Selection
+    from minifut.benchmarking.kernel_file import KernelFile
     from minifut.benchmarking.loaded import Loaded
     from minifut.benchmarking.measure import Candidate, Plan
     from minifut.compiler import Options
@@ -109,6 +110,13 @@ def data_options(command: Command) -> Command:
     "--versions", is_flag=True, help="Force every version in turn and compare them."
 )
 @click.option(
+    "--against",
+    type=PROGRAM,
+    metavar="FILE.cl",
+    multiple=True,
+    help="Compare the versions with this hand-written kernel.",
+)
+@click.option(
     "--plot", type=PROGRAM, metavar="FILE.png", help="Draw the versions (matplotlib)."
 )
 @click.option(
@@ -129,6 +137,7 @@ def command(
     limit: float | None,
     json_file: Path | None,
     versions: bool,
+    against: tuple[Path, ...],
     plot: Path | None,
     entries: tuple[str, ...],
     excluded: tuple[str, ...],
@@ -142,7 +151,15 @@ def command(
 
     A run does not count to warm up. Then there are at least 10, for half a second; if
     they vary too much, runs go on until their mean is precise. Results are judged, too.
-    With --versions, each version of a program is forced, judged and measured.
+    With --versions, each version of a program is forced, judged and measured. A kernel
+    to compare them with says in a comment how it is called:
+
+    \b
+        // ==
+        // kernel: matmul
+        // arguments: a, b, result, n, k, m, local(4 * 16 * 16)
+        // global size: 16 * ceil_div(m, 16), 16 * ceil_div(n, 16)
+        // local size: 16, 16
     """
     from minifut import compiler
     from minifut.benchmarking.datasets import BENCH, Selection
@@ -153,6 +170,8 @@ def command(
     if print_parameters:
         show_parameters(programs, options)
         return 0
+    if against and not versions:
+        raise UsageError("--against takes part among versions: give --versions, too")
     if plot is not None:
         if not versions:
             raise UsageError("--plot draws versions: give --versions, too")
@@ -165,7 +184,7 @@ def command(
     # Versions are compared by their fastest runs, which need no convergence.
     converge = converge and not versions
     plan = Plan(runs, converge=converge, most_seconds=most_seconds, limit=limit)
-    job = Job(options, selection, plan)
+    job = Job(options, selection, plan, kernel_files(against))
     run = job.compare_program if versions else job.bench_program
     try:
         for path in programs:
@@ -177,6 +196,13 @@ def command(
         note = "nothing to measure: no data set is chosen; write test blocks with input"
         click.echo(f"minifut: {note}, or give --data FILE", err=True)
     return 1 if job.is_wrong else 0
+
+
+def kernel_files(paths: tuple[Path, ...]) -> list[KernelFile]:
+    """What the versions are to be compared with."""
+    from minifut.benchmarking.kernel_file import read_kernel_file
+
+    return [read_kernel_file(path) for path in paths]
 
 
 def wanted_programs(paths: tuple[Path, ...], ignored: tuple[str, ...]) -> list[Path]:
@@ -197,8 +223,15 @@ def wanted_programs(paths: tuple[Path, ...], ignored: tuple[str, ...]) -> list[P
 class Job:
     """What is to be measured, and what has been."""
 
-    def __init__(self, options: Options, selection: Selection, plan: Plan) -> None:
+    def __init__(
+        self,
+        options: Options,
+        selection: Selection,
+        plan: Plan,
+        against: Sequence[KernelFile] = (),
+    ) -> None:
         self.options = options
+        self.against = against
         self.selection = selection
         self.plan = plan
         self.outcomes: list[Outcome] = []
@@ -247,13 +280,17 @@ class Job:
         for loaded, _, found in self.data_of(path):
             if loaded.kernels is None:
                 raise UsageError("--versions needs --backend opencl")
-            versions = versions_of(loaded.kernels, found[0].entry)
+            entry = found[0].entry
+            versions = versions_of(loaded.kernels, entry)
+            against = [file for file in self.against if file.entry == entry]
             for data in found:
                 comparison = Comparison(data)
                 self.comparisons.append(comparison)
                 with Progress() as progress:
                     shows = progress.shows(data.name, 40)
-                    compare(comparison, loaded, versions, self.plan, shows)
+                    compare(
+                        comparison, loaded, versions, self.plan, shows, against=against
+                    )
                 click.echo("\n" + version_table(comparison))
 
     def tuning_note(self, path: Path) -> str:

@@ -40,11 +40,28 @@ def test_a_version_is_called_by_what_it_takes() -> None:
 
 def test_refinements_are_added() -> None:
     assert label(TILED, {"f.map.outer": T, "f.map.outer.tiled": T}) == "outer, tiled"
-    assert label(TILED, {"f.map.outer": T, "f.map.outer.tiled": N}) == "outer"
+    assert label(TILED, {"f.map.outer": T, "f.map.outer.tiled": N}) == "outer, untiled"
     bounded = Parameter("f.register_tiled", "choice", (), (0, 2))
     choice = (Choice(bounded, tuple(Branch(v, ()) for v in range(3))),)
     names = [label(choice, {"f.register_tiled": v}) for v in range(3)]
     assert names == ["plain", "register tiled", "register tiled 2"]
+
+
+def test_tiles_are_of_one_or_two_kinds() -> None:
+    split = threshold("f.nest.split")
+    outer = threshold("f.map.outer")
+    choice = (threshold("f.nest.tiled", (split, outer), (outer,)),)
+    tiled = {"f.nest.tiled": T, "f.nest.split": N}
+    sizes = ("f.nest.register_rows", "f.nest.register_columns")
+    assert label(choice, tiled) == "tiled"
+    assert label(choice, {**tiled, **dict.fromkeys(sizes, 1)}) == "block tiled"
+    both = {**tiled, **dict(zip(sizes, (1, 8), strict=True))}
+    assert label(choice, both) == "block + register tiled"
+    whole = {**both, "f.nest.split": T, "f.map.outer": T}
+    assert label(choice, whole) == "block + register tiled, split"
+    untiled = {"f.nest.tiled": N, "f.map.outer": T}
+    assert label(choice, {**untiled, **both, **untiled}) == "outer, untiled"
+    assert reached(choice, {**tiled, "f.map.outer": T}) == tiled
 
 
 def test_choices_in_a_row_are_named_with_their_nests() -> None:
@@ -82,6 +99,35 @@ def program_of(nests: int) -> str:
             f"  let x{i}: i64 = if c{i} then {{ return 1i64 }} else {{ return 2i64 }}",
         ]
     return "\n".join([*lines, "  return 0i64", "}"])
+
+
+TILED_NEST = """entry "main" = main sizes 0 ("n" "i64" "array" 1) -> ("" "i64" "array" 1)
+fun main (n: i64) -> (result: i64) {
+  let rows: i64 = get_parameter("main.nest.register_rows" "reg_tile_size" ("cpu" = 8) bounds 1 16)
+  let tiled: bool = at_least(n, "main.nest.tiled" "threshold" ("cpu" = 4))
+  let fits: bool = le_i64(rows, n)
+  let both: bool = and_bool(tiled, fits)
+  let x: i64 = if both then {
+    let split: bool = at_least(n, "main.nest.split" "threshold" ("cpu" = 4))
+    let y: i64 = if split then { return 1i64 } else { return 2i64 }
+    return y
+  } else {
+    let outer: bool = at_least(n, "main.map.outer" "threshold" ("cpu" = 4))
+    let z: i64 = if outer then { return 3i64 } else { return 4i64 }
+    return z
+  }
+  return x
+}"""  # fmt: skip
+
+
+def test_untiled_versions_come_first_and_tiles_in_both_kinds() -> None:
+    found = versions_of(parse_program(TILED_NEST), "main")
+    assert [v.name for v in found.versions] == [
+        "outer, untiled", "full, untiled", "block tiled", "tiled", "tiled, split",
+    ]  # fmt: skip
+    block, both = (dict(v.settings) for v in found.versions[2:4])
+    assert block == {**both, "main.nest.register_rows": 1}
+    assert found.registers == {"main.nest": ("main.nest.register_rows",)}
 
 
 def test_every_version_is_listed_once() -> None:

@@ -158,6 +158,8 @@ def test_bytes_have_units(text: str, number: int) -> None:
         (("--max-memory", "lots"), "'lots' is not a number of bytes"),
         (("--max-memory", "0"), "is not a number of bytes"),
         (("--plot", "a.png"), "give --versions, too"),
+        (("--against", "a.cl"), "give --versions, too"),
+        (("--versions", "--against", "a.cl"), "a.cl: cannot be read: No such file"),
         (("--ignore-files", "("), "--ignore-files: "),
         (("--ignore-files", "norm"), "no .fut file in"),
         (("--data", "none.in"), "none.in: there is no such file"),

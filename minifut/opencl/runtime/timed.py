@@ -3,6 +3,7 @@
     call = TimedCall(run, session, program, entry, arguments)
     seconds = call()            # from the first command to the end of the last one
     values = call.results()     # those of the latest run, as a user gets them
+    other = call.of(function)   # another host function with the same arguments in place
 
 Reading and transferring arguments is outside, so is what makes arrays of the results;
 allocation, launches and the final wait are inside. What a run consumes is loaded again
@@ -13,11 +14,18 @@ before the next one. Ctrl-C ends a run as it ends any call; an exception that is
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.opencl.runtime.describe import (
+    DTYPES,
+    Entry,
+    HostFunction,
+    Leaf,
+    Value,
+)
 from minifut.opencl.runtime.entry import Converter
 from minifut.opencl.runtime.pool import Block
 
@@ -46,7 +54,29 @@ class TimedCall:
         self._leaves: list[Any] | None = None
         self._outcome: tuple[Any, ...] = ()
         self._known_out = 0
+        self._program = program
+        self.shapes: tuple[tuple[int, ...], ...] = ()
+        """of the latest run's result leaves; () for a scalar"""
         session.pool.peak = session.pool.in_use
+
+    @property
+    def session(self) -> Session:
+        """The device on which it runs."""
+        return self._session
+
+    @property
+    def entry(self) -> Entry:
+        """What it calls."""
+        return self._entry
+
+    def of(self, function: HostFunction) -> TimedCall:
+        """The same call of a function that takes the entry point's place."""
+        entry = replace(self._entry, function=function)
+        other = TimedCall(
+            self._run, self._session, self._program, entry, self._arguments
+        )
+        other._leaves = self._leaves
+        return other
 
     def __call__(self) -> float:
         """One run; its seconds."""
@@ -66,6 +96,9 @@ class TimedCall:
         except BaseException as error:
             raise session.failure_of(error, self._arguments, leaves or []) from None
         self._outcome = outcome
+        self.shapes = tuple(
+            leaf[1] if isinstance(leaf, tuple) else () for leaf in outcome
+        )
         return seconds
 
     def results(self) -> tuple[Any, ...]:
