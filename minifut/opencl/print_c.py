@@ -36,7 +36,13 @@ PRELUDE = """\
 #else
 #define STREAM(value, place) (*(place) = (value))
 #endif
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define barrier(fences) barrier(fences); __asm__ volatile("")
+#endif
 """
+"""What all kernels are compiled after. Something must stand between a barrier and a
+branch: where a condition that is known before stands right behind a barrier, PoCL lets
+work-items begin at one of its two sides, and what is on the other one is lost."""
 
 
 class KernelPrinter(ExpressionPrinter):

@@ -108,10 +108,6 @@ class Launcher:
         prelude, options, constants = self._build
         text = prelude + expanded(self.kernel.text or "", constants)
         options = " ".join((options, *[f"-D{m}={v}" for m, v in constants.items()]))
-        if self._local is None and self._session.device.is_pocl:
-            # Groups of many work-items with loops between barriers: PoCL's optimiser
-            # loses some of their stores.
-            options += " -cl-opt-disable"
         program = _build(self._session, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
