@@ -10,11 +10,14 @@ the kernels that it is the first to use. Two versions that start the same kernel
 same order are one way through the program, of which the first is run: a branch may be
 out of reach for this size, or a group's arrays too large for local memory. So a way is
 named by the thresholds that its run compared. What the current parameters choose is
-seen in a run with them.
+seen in a run with them, and other settings that start the same kernels share the runs
+of the version.
+
+Times are compared turn by turn (`ratios`), not by the fastest run of each.
 
 Results are judged by those that the data gives, else by the oracle, and where that has
-no answer by those of the first version. Hand-written kernels (`KernelFile`) take part
-like versions.
+no answer by those of the first version. Hand-written kernels (`KernelFile`) and rivals,
+the program as it was compiled otherwise, take part like versions.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.kernel_file import KernelFile, KernelFileError
 from minifut.benchmarking.loaded import Loaded
 from minifut.benchmarking.measure import Candidate, Plan, Progress, measure_together
+from minifut.benchmarking.ratios import Ratio, comparable_seconds, ratio
 from minifut.benchmarking.versions import (
     TILED,
     Version,
@@ -48,8 +52,8 @@ if TYPE_CHECKING:
     from minifut.tuning.choices import Settings
     from minifut.tuning.parameters import Tuning
 
-Way = tuple[tuple[int, ...], tuple[int, ...]]
-"""the kernels that a run started, and the register tiles that they were built for"""
+Way = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
+"""the kernels that a run started, and the parameters that they were built with"""
 
 CURRENT = "current"
 """the name of what the current parameters do, if that is a mixture of versions"""
@@ -60,6 +64,9 @@ HAND_WRITTEN = "hand-written"
 SLOW = 5.0
 """times the best; versions slower than that are measured less often"""
 
+REPEATS = 4
+"""runs in a turn, if they are brief"""
+
 
 @dataclass(slots=True, eq=False)
 class Entrant:
@@ -69,7 +76,7 @@ class Entrant:
     version: Version
     candidate: Candidate
     wrong: str | None = None
-    way: Way = ((), ())
+    way: Way = ((), frozenset())
     aliases: list[Version] = field(default_factory=list)
     """versions that go the same way on this data"""
 
@@ -97,7 +104,17 @@ class Comparison:
     def best(self) -> Entrant | None:
         """The fastest one that is right."""
         fit = [e for e in self.entrants if e.agrees and e.candidate.seconds]
-        return min(fit, key=lambda e: e.candidate.best, default=None)
+        times = comparable_seconds([entrant.candidate for entrant in fit])
+        order = range(len(fit))
+        fastest = min(order, key=lambda at: times[at].value, default=None)
+        return None if fastest is None else fit[fastest]
+
+    def relative(self, entrant: Entrant) -> Ratio | None:
+        """Its time over that of the best one; None if it has none."""
+        best = self.best
+        if best is None or not entrant.candidate.turns:
+            return None
+        return ratio(entrant.candidate, best.candidate)
 
     @property
     def is_wrong(self) -> bool:
@@ -112,6 +129,7 @@ def compare(
     plan: Plan,
     progress: Progress | None = None,
     others: Mapping[str, Settings] | None = None,
+    rivals: Mapping[str, Loaded] | None = None,
     against: Sequence[KernelFile] = (),
 ) -> None:
     """Run all versions, the `others`: settings by a name of their own, and what it is
@@ -124,17 +142,17 @@ def compare(
         with kept(tuning) as before:
             call = loaded.timed(comparison.data)
             expected = _expected(comparison, loaded, plan)
-            race = _Race(comparison, call, tuning, before, plan, expected)
-            race.find_ways(versions)
-            wanted = dict(others or {})
-            if comparison.chosen is None:
-                wanted[CURRENT] = {}
-            for name, settings in wanted.items():
-                entrant = race.enter(Version(name, settings, ""))
-                comparison.entrants.append(entrant)
-                if name == CURRENT:
-                    comparison.chosen = entrant
-            race.enter_written(against)
+            with tuning.watch() as seen:
+                race = _Race(comparison, call, tuning, before, plan, expected, seen)
+                race.find_ways(versions)
+                wanted = dict(others or {})
+                if comparison.chosen is None:
+                    wanted[CURRENT] = {}
+                for name, settings in wanted.items():
+                    race.enter_other(name, settings)
+                race.enter_written(against)
+                for name, rival in (rivals or {}).items():
+                    race.enter_rival(name, rival)
             race.measure(progress)
     except TimeLimit:
         comparison.failure = _too_long(plan)
@@ -195,38 +213,35 @@ class _Race:
     before: dict[str, int]
     plan: Plan
     expected: Sequence[Any] | None
+    seen: Seen
 
     def find_ways(self, versions: Versions) -> None:
         """Find out which versions differ on the data, and whether their results are
         right. These runs also compile the kernels."""
         entrants = self.comparison.entrants
-        with self.tuning.watch() as seen:
-            with time_limit(self.plan.limit):
-                self.call()
-            current = self.way(versions, seen)
-            self.comparison.nbytes = self.call.nbytes
-            known: dict[Way, Entrant] = {}
-            for version in versions.versions:
-                seen.clear()
-                entrant = self.enter(version)
-                entrant.way = self.way(versions, seen)
-                if entrant.agrees and entrant.way in known:
-                    known[entrant.way].aliases.append(version)
-                    continue
-                entrants.append(entrant)
-                if entrant.agrees:
-                    known[entrant.way] = entrant
-                    entrant.name = self.name(version, versions, seen)
+        with time_limit(self.plan.limit):
+            self.call()
+        current = self.way(self.before)
+        self.comparison.nbytes = self.call.nbytes
+        known: dict[Way, Entrant] = {}
+        for version in versions.versions:
+            entrant = self.enter(version)
+            if entrant.agrees and entrant.way in known:
+                known[entrant.way].aliases.append(version)
+                continue
+            entrants.append(entrant)
+            if entrant.agrees:
+                known[entrant.way] = entrant
+                entrant.name = self.name(version, versions, self.seen)
         self.comparison.chosen = next((e for e in entrants if e.way == current), None)
         names = distinct(entrant.name for entrant in entrants)
         for entrant, name in zip(entrants, names, strict=True):
             entrant.name = name
 
-    def way(self, versions: Versions, seen: Seen) -> Way:
-        """Where the run went."""
-        names = [name for each in versions.registers.values() for name in each]
-        sizes = [self.tuning[name] for name in names if name in seen.uses]
-        return tuple(seen.launches), tuple(sizes)
+    def way(self, settings: Settings) -> Way:
+        """The way that was just seen."""
+        used = ((name, settings[name]) for name in self.seen.uses if name in settings)
+        return tuple(self.seen.launches), frozenset(used)
 
     def name(self, version: Version, versions: Versions, seen: Seen) -> str:
         """The version's name as far as it was seen to matter in the run before: a tile
@@ -259,6 +274,22 @@ class _Race:
             call = hand_written(file, self.call)
             self.comparison.entrants.append(self.enter(Version(name, {}, ""), call))
 
+    def enter_other(self, name: str, settings: Settings) -> None:
+        """Add settings that are no version of their own; where they go the way of one,
+        its runs are theirs."""
+        entrant = self.enter(Version(name, settings, ""))
+        for known in self.comparison.entrants if entrant.agrees else ():
+            if known.agrees and known.way == entrant.way:
+                entrant.candidate = known.candidate
+        self.comparison.entrants.append(entrant)
+        if name == CURRENT:
+            self.comparison.chosen = entrant
+
+    def enter_rival(self, name: str, rival: Loaded) -> None:
+        """Let another compilation of the program take part."""
+        call = rival.timed(self.comparison.data)
+        self.comparison.entrants.append(self.enter(Version(name, {}, ""), call))
+
     def enter(self, version: Version, call: Timed | None = None) -> Entrant:
         """Run the version once, and judge it; the first one that ran is what others
         are judged by if nothing else is. A `call` takes the program's place."""
@@ -266,6 +297,7 @@ class _Race:
         settings = {**self.before, **version.settings}
         run = forced(call, self.tuning, settings)
         entrant = Entrant(version.name, version, Candidate(run))
+        self.seen.clear()
         try:
             with time_limit(self.plan.limit):
                 run()
@@ -279,19 +311,22 @@ class _Race:
             raise
         except (MinifutError, MemoryError) as error:
             entrant.candidate.failure = str(error) or "out of memory"
+        entrant.way = self.way(settings)
         return entrant
 
     def measure(self, progress: Progress | None) -> None:
         """Let those that are right take turns."""
         entrants = [e for e in self.comparison.entrants if e.agrees]
+        candidates = list({id(e.candidate): e.candidate for e in entrants}.values())
         each = self.plan.limit
-        whole = None if each is None else each * len(entrants)
+        whole = None if each is None else each * len(candidates)
         with suppress(TimeLimit):
             measure_together(
-                [e.candidate for e in entrants],
+                candidates,
                 replace(self.plan, limit=whole),
                 slow=SLOW,
                 warm=True,
+                repeats=REPEATS,
                 progress=progress,
             )
         for entrant in entrants:

@@ -5,6 +5,7 @@
     alone.best, alone.mean, alone.error     # seconds, seconds, relative standard error
 
     measure_together([Candidate(f), Candidate(g)], Plan(converge=False), abandon=3.0)
+    # then `minifut.benchmarking.ratios`: how they compare
 
 Alone, as `futhark bench` does it: a warm-up that does not count; then at least
 `Plan.runs` runs and `Plan.seconds` of them. If these vary too much they are taken for a
@@ -12,10 +13,11 @@ prolonged warm-up and forgotten, and runs go on until the relative standard erro
 their mean is small, the smaller the more a run resembles the one before.
 
 Together, runs of the candidates alternate, so that a machine that changes its speed
-changes it for all of them alike. A candidate that is `slow` times slower than the best
-is soon known well enough and leaves; with `abandon` even a run in progress is cut off
-at so many times the best run of all (in the main thread; what the device has begun
-ends).
+changes it for all of them alike. A turn is one run, or several if runs are brief: the
+first of them meets caches as another candidate left them. A candidate that is `slow`
+times slower than the best is soon known well enough and leaves; with `abandon` even a
+run in progress is cut off at so many times the best run of all (in the main thread;
+what the device has begun ends).
 
 What is measured stands in the candidates from the first run on: an interrupt or another
 exception that ends the measurement leaves them as they are.
@@ -38,6 +40,12 @@ MOST_AROUND = 3.0
 
 TELLING, LONG = 3, 1.0
 """runs, or seconds of them, after which a candidate may be called slow"""
+
+FAR = 3.0
+"""times slower than what is called slow: two runs tell"""
+
+BRIEF = 1e-3
+"""seconds; shorter runs are repeated in a turn"""
 
 Run = Callable[[], float]
 """one run; its seconds"""
@@ -81,6 +89,8 @@ class Candidate:
     """the seconds of the fastest run"""
     total: float = 0.0
     """the seconds of all runs"""
+    turns: list[float] = field(default_factory=list)
+    """the fastest run of each turn, where candidates take turns"""
 
     def __post_init__(self) -> None:
         given, self.seconds = self.seconds, []
@@ -96,6 +106,7 @@ class Candidate:
     def forget(self) -> None:
         """As if nothing had run."""
         self.seconds.clear()
+        self.turns.clear()
         self.best, self.total = math.inf, 0.0
 
     @property
@@ -178,35 +189,50 @@ def measure_together(
     abandon: float | None = None,
     patience: float = 0.0,
     warm: bool = False,
+    repeats: int = 1,
+    most: float = math.inf,
     progress: Progress | None = None,
 ) -> None:
     """Run them in turns until each has run for as long as the plan says; there are no
     warm-ups if all are `warm`.
 
     Who is `slow` times slower than the best takes no more turns; the others have the
-    same number of runs, so that the fastest ones of each can be compared.
+    same number of runs, so that their turns can be compared. From the second turn on
+    there are `repeats` runs in a turn if they are brief. After the first turn no
+    further one begins that would make it more than `most` runs altogether.
     With `abandon`, a run is cut off at so many times the best run of all, but not
     before `patience` seconds: nothing is gained by cutting off short runs. Errors of a
     program are noted in its candidate and the others go on.
     """
     started = time.perf_counter()
     deadline = math.inf if plan.limit is None else started + plan.limit
+
+    def run(candidate: Candidate, times: int) -> None:
+        fastest = math.inf
+        for _ in range(times):
+            allowed = _allowed(candidates, abandon, patience)
+            seconds = _turn(candidate, allowed, deadline)
+            _count(candidate, seconds, progress)
+            if seconds is None:
+                return
+            fastest = min(fastest, seconds)
+        candidate.turns.append(fastest)
+
     for candidate in candidates:
         if not warm:
             _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
         if not candidate.is_over:
-            allowed = _allowed(candidates, abandon, patience)
-            seconds = _turn(candidate, allowed, deadline)
-            _count(candidate, seconds, progress)
+            run(candidate, 1)
     while True:
         best = min((c.best for c in candidates), default=math.inf)
         left = [c for c in candidates if not c.is_over and not _is_slow(c, slow * best)]
         if all(_enough(c, plan) for c in left):
             return
+        times = repeats if best < BRIEF else 1
+        if sum(len(c.seconds) for c in candidates) + times * len(left) > most:
+            return
         for candidate in left:
-            allowed = _allowed(candidates, abandon, patience)
-            seconds = _turn(candidate, allowed, deadline)
-            _count(candidate, seconds, progress)
+            run(candidate, times)
 
 
 def _at_least(candidate: Candidate, plan: Plan, count: Callable[[], None]) -> None:
@@ -241,7 +267,8 @@ def _is_slow(candidate: Candidate, most: float) -> bool:
     """Whether it is beyond that, as far as one can tell from a few runs."""
     if candidate.best <= most:
         return False
-    return len(candidate.seconds) >= TELLING or candidate.total >= LONG
+    enough = 2 if candidate.best > FAR * most else TELLING
+    return len(candidate.seconds) >= enough or candidate.total >= LONG
 
 
 def _is_spent(candidate: Candidate, plan: Plan) -> bool:

@@ -5,7 +5,7 @@
     outer        54.21 ms     10    0.23       1.00
     full          6.12 ms     62    2.06       8.86  chosen
 
-Time is that of the fastest run, speed-up that over the first version.
+Time is that of the fastest run, speed-up that over the first version, turn by turn.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minifut.benchmarking.compare import CURRENT, Comparison, Entrant
+from minifut.benchmarking.ratios import ratio
 from minifut.benchmarking.report import microseconds
 
 COLUMNS = ("version", "best time", "runs", "GB/s", "speed-up", "")
@@ -55,7 +56,7 @@ def _row(comparison: Comparison, entrant: Entrant) -> tuple[str, ...]:
     if not candidate.seconds:
         return (name, "-", "0", "-", "-", ", ".join(marks))
     first = comparison.entrants[0].candidate
-    speed_up = f"{first.best / candidate.best:.2f}" if first.seconds else "-"
+    speed_up = f"{ratio(first, candidate).value:.2f}" if first.turns else "-"
     return (
         name,
         readable_seconds(candidate.best),
@@ -94,7 +95,8 @@ def readable_seconds(seconds: float) -> str:
 
 def versions_json(comparisons: Iterable[Comparison]) -> dict[str, Any]:
     """By program and entry point, data set and version: runs in microseconds, the
-    parameters that force the version, and whether its results are right."""
+    parameters that force the version, whether its results are right, and its time over
+    that of the best version."""
     found: dict[str, Any] = {}
     for comparison in comparisons:
         data = comparison.data
@@ -104,19 +106,22 @@ def versions_json(comparisons: Iterable[Comparison]) -> dict[str, Any]:
             data_sets[data.name] = comparison.failure
             continue
         data_sets[data.name] = {
-            "versions": {e.name: _entrant(e) for e in comparison.entrants},
+            "versions": {e.name: _entrant(comparison, e) for e in comparison.entrants},
             "chosen": comparison.chosen and comparison.chosen.name,
             "bytes": comparison.nbytes,
         }
     return found
 
 
-def _entrant(entrant: Entrant) -> dict[str, Any]:
+def _entrant(comparison: Comparison, entrant: Entrant) -> dict[str, Any]:
     described: dict[str, Any] = {
         "runtimes": microseconds(entrant.candidate.seconds),
         "params": dict(entrant.version.settings),
         "agrees": entrant.agrees,
     }
+    relative = comparison.relative(entrant) if entrant.agrees else None
+    if relative is not None:
+        described["relative"] = round(relative.value, 4)
     problem = entrant.candidate.failure or entrant.wrong
     if problem:
         described["error"] = problem

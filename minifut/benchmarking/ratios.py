@@ -1,0 +1,64 @@
+"""How candidates that took turns compare: by the middle of their ratios, turn by turn.
+
+    turns of one     5.6  11.2  11.3  5.7     the machine halved its speed for a while
+    of the other     6.1  12.4  12.2  6.3     → 1.09, 1.11, 1.08, 1.11: a tenth slower
+
+A machine that is shared changes its speed by up to two, for milliseconds or for
+minutes. The fastest run of each candidate then says most about who met the machine at
+its best; a ratio within one turn compares like with like, and the middle one of
+several does not mind a turn that was disturbed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minifut.benchmarking.measure import Candidate
+
+SPREAD = 1.4826
+"""the standard deviation of what is distributed normally, over the middle of its
+deviations from the middle"""
+
+MIDDLE = 1.2533
+"""how much less precise the middle is than the mean"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A time over another, and the relative standard error (0 for a single turn, which
+    does not know better)."""
+
+    value: float
+    error: float
+
+
+def ratio(one: Candidate, other: Candidate) -> Ratio:
+    """The first one's time over the other's. Who ended early is compared in the turns
+    that it had; infinity if it had none."""
+    pairs = zip(one.turns, other.turns, strict=False)
+    logs = [math.log(max(a, 1e-9) / max(b, 1e-9)) for a, b in pairs]
+    if not logs:
+        return Ratio(math.inf, 0.0)
+    middle = statistics.median(logs)
+    deviation = statistics.median(abs(log - middle) for log in logs)
+    error = SPREAD * MIDDLE * deviation / math.sqrt(len(logs))
+    return Ratio(math.exp(middle), math.expm1(error))
+
+
+def reference(candidates: Sequence[Candidate]) -> Candidate:
+    """The one to compare others with: that of most turns, of these the fastest."""
+    return max(candidates, key=lambda c: (len(c.turns), -c.best))
+
+
+def comparable_seconds(candidates: Sequence[Candidate]) -> list[Ratio]:
+    """The time of each as if all had met the same machine, with the error of their
+    comparison: their ratios to one of them, times its fastest run."""
+    known = [c for c in candidates if c.turns]
+    if not known:
+        return [Ratio(math.inf, 0.0)] * len(candidates)
+    base = reference(known)
+    ratios = [ratio(candidate, base) for candidate in candidates]
+    return [Ratio(base.best * r.value, r.error) for r in ratios]
