@@ -198,7 +198,8 @@ def measure_together(
 
     Who is `slow` times slower than the best takes no more turns; the others have the
     same number of runs, so that their turns can be compared. From the second turn on
-    there are `repeats` runs in a turn if they are brief. After the first turn no
+    there are `repeats` runs in a turn if they are brief; then the plan's number of runs
+    is one of turns. After the first turn no
     further one begins that would make it more than `most` runs altogether.
     With `abandon`, a run is cut off at so many times the best run of all, but not
     before `patience` seconds: nothing is gained by cutting off short runs. Errors of a
@@ -256,7 +257,7 @@ def _count(
 
 
 def _enough(candidate: Candidate, plan: Plan) -> bool:
-    if len(candidate.seconds) < plan.runs:
+    if len(candidate.turns) < plan.runs:
         return False
     if candidate.total < plan.seconds:
         return len(candidate.seconds) >= plan.most_runs

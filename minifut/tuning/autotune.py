@@ -7,7 +7,8 @@
 
 First, if asked for, tiles and other sizes are searched (`structure`), then thresholds
 (`thresholds`). In the end defaults and new values take turns on each data set, unless
-they did already; if all data sets together have not gained, everything stays as it was.
+they did already. What has changed is then judged one by one: a parameter without which
+the data sets that it concerns are as fast goes back to its default.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from minifut.tuning.cuts import SIGNIFICANT, Timing
+from minifut.tuning.choices import Settings
+from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, Timing
 from minifut.tuning.parameters import Tunable
 from minifut.tuning.structure import StructureSearch
 from minifut.tuning.subject import Subject
 from minifut.tuning.thresholds import PER_PAIR, ThresholdSearch, tasks_of
-from minifut.tuning.trials import Trials, key_of
+from minifut.tuning.trials import Trials
 
-FINAL_RUNS = 3
+FINAL_RUNS = 5
 """of each candidate of the final comparison, if the budget leaves so many"""
 
 Notify = Callable[[str, float], None]
@@ -72,8 +74,8 @@ class Autotuner:
     trials: Trials = field(default_factory=Trials)
     failures: dict[str, str] = field(default_factory=dict)
     """data sets that cannot be run, and why"""
-    is_rejected: bool = False
-    """whether what was found gained nothing in the end"""
+    rejected: list[str] = field(default_factory=list)
+    """parameters whose values gained nothing in the end"""
     known: dict[str, Row] = field(default_factory=dict)
     threshold_runs: int = 0
     pairs: int = 0
@@ -159,32 +161,50 @@ class Autotuner:
         self.threshold_runs = self.trials.done - before
 
     def _compare(self, subjects: Sequence[Subject]) -> None:
-        """Before and after; back to the defaults if there is no gain."""
+        """Take back what gains nothing; before and after for each data set."""
         before = self.trials.done
-        for number, subject in enumerate(subjects):
-            part = 1 - (len(subjects) - number) / len(subjects) / 100
-            self._tell(f"comparing on {subject.name}", part)
+        for number, name in enumerate(sorted(self.changed)):
+            part = 1 - (len(self.changed) - number) / max(1, len(self.changed)) / 100
+            self._tell(f"comparing without {name}", part)
+            if not self._gains(name, subjects):
+                self.values[name] = self.defaults[name]
+                self.rejected.append(name)
+        for subject in subjects:
+            self._tell(f"comparing on {subject.name}", 0.99)
             self.known[subject.name] = self._row(subject)
         self.threshold_runs += self.trials.done - before
-        if self.changed and self.gain < 1 + SIGNIFICANT / 2:
-            self.is_rejected = True
-            self.values.update(self.defaults)
+
+    def _gains(self, name: str, subjects: Sequence[Subject]) -> bool:
+        """Whether data sets on which the parameter makes a difference gain by it on
+        average, by more than chance."""
+        without = {**self.values, name: self.defaults[name]}
+        gains: list[float] = []
+        for subject in subjects:
+            keys = self.trials.keys(subject, [without, self.values])
+            if keys[0] != keys[1]:
+                old, new = self._times(subject, [without, self.values])
+                if math.isinf(old.seconds) or math.isinf(new.seconds):
+                    fails = math.isinf(new.seconds)
+                    gains.append(-INFINITE_LOSS if fails else INFINITE_LOSS)
+                    continue
+                gain = math.log(max(1e-9, old.seconds) / max(1e-9, new.seconds))
+                noise = math.log1p(max(old.noise, new.noise))
+                gains.append(0.0 if abs(gain) <= noise else gain)
+        return bool(gains) and sum(gains) / len(gains) > math.log1p(SIGNIFICANT / 2)
 
     def _row(self, subject: Subject) -> Row:
         several = (self.defaults, self.values)
-        samples = [self.trials.sample(subject, settings) for settings in several]
-        keys = [key_of(s, v) for s, v in zip(samples, several, strict=True)]
-        latest = self.trials.of(subject).latest
-        if keys[0] == keys[1]:
-            timing = latest.get(keys[0])
+        keys = self.trials.keys(subject, several)
+        if keys[0] is not None and keys[0] == keys[1]:
+            timing = self.trials.latest(subject, keys[0])
             if timing is None:
                 timing = self.trials.alone(subject, self.defaults, FINAL_RUNS)
             return Row(subject.name, timing, timing, True)
-        if all(key in latest for key in keys):
-            before, after = (latest[key] for key in keys)
-        else:
-            before, after = self.trials.race(subject, several, FINAL_RUNS)
+        before, after = self._times(subject, several)
         return Row(subject.name, before, after, False)
+
+    def _times(self, subject: Subject, several: Sequence[Settings]) -> list[Timing]:
+        return self.trials.times(subject, several, FINAL_RUNS)
 
     def _tell(self, text: str, part: float = math.nan) -> None:
         if self.notify is not None:

@@ -35,8 +35,8 @@ INFINITE_LOSS = math.log(1000)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The seconds of the fastest run (infinity if it failed), and how much slower,
-    relatively, the second fastest was."""
+    """Seconds (infinity if it failed) that compare with those of the same race, and the
+    relative difference that may be chance."""
 
     seconds: float
     noise: float = 0.0

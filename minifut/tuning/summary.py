@@ -29,8 +29,9 @@ def summary_table(tuner: Autotuner) -> str:
         lines.append(f"{name} was left out: {why}".replace("\n", "\n    "))
     if len(tuner.known) > 1:
         lines.append(f"geometric mean of the speed-ups: {tuner.gain:.2f}")
-    if tuner.is_rejected:
-        lines.append("What was found did not gain in the end: the defaults stay.")
+    if tuner.rejected:
+        names = ", ".join(tuner.rejected)
+        lines.append(f"What gained nothing in the end keeps its default: {names}")
     elif not tuner.changed:
         lines.append("The defaults are as good as anything that was found.")
     for name, value in sorted(tuner.changed.items()):

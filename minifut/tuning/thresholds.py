@@ -6,6 +6,10 @@ it is compared with; find the best cut of each data set; take the value with whi
 of them together lose least. Thresholds tuned before have their new values then, those
 still to come their defaults.
 
+All ways on which a threshold can lead a data set first meet in one race, as far as the
+budget allows: most of what is asked later is known from it, and times of one race
+compare whatever the machine's speed did in between.
+
 In the end thresholds settle: where the values of others by now lead a data set past a
 threshold, it has no more say about its value. That takes no runs.
 
@@ -18,11 +22,20 @@ Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from minifut.tuning.choices import Settings, occurrences
-from minifut.tuning.cuts import Cuts, Finding, Timing, combine, cuts_of, search
+from minifut.tuning.cuts import (
+    Cuts,
+    Finding,
+    Timing,
+    combine,
+    cuts_of,
+    relative,
+    search,
+    significant,
+)
 from minifut.tuning.subject import Subject
 from minifut.tuning.trials import Trials
 from minifut.tuning.ways import way_of
@@ -35,6 +48,15 @@ SETTLING = 3
 
 MOST_AMOUNTS = (7, 3, 1)
 """that are told apart, as far as runs suffice"""
+
+MEETING = 0.75
+"""the part of a data set's runs that may go to the race of its ways"""
+
+TELLING = 3
+"""runs of each way, without which that race says little"""
+
+Place = tuple[str, Sequence[Settings]]
+"""a threshold, and the settings that lead there"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,11 @@ class ThresholdSearch:
         """Tune them in this order."""
         pairs = sum(len(task.places) for task in tasks)
         defaults = dict(self.values)
+        each = (self.trials.left - self.reserve) / max(1, pairs)
+        for subject, places in by_subject(tasks):
+            if self.step is not None:
+                self.step("all versions", subject)
+            self._meet(subject, places, MEETING * each * len(places))
         for task in tasks:
             findings = self.found.setdefault(task.name, [])
             for subject, contexts in task.places:
@@ -85,6 +112,39 @@ class ThresholdSearch:
                 self._decide(task.name, heard, defaults)
             if self.values == before:
                 return
+
+    def _meet(self, subject: Subject, places: Sequence[Place], share: float) -> None:
+        """Race the ways on which the thresholds lead, in so many runs altogether."""
+        trials, until = self.trials, self.trials.done + share
+        several: list[Settings] = []
+        for name, contexts in places:
+            for ancestors in contexts:
+                base = {**self.values, **ancestors}
+                if until - trials.done < 1 and not trials.is_sampled(subject, base):
+                    break
+                amounts = self._amounts(subject, name, base)
+                if amounts:
+                    cuts = cuts_of(amounts, MOST_AMOUNTS[0])
+                    values = map(cuts.value, range(len(cuts)))
+                    wanted = [*several, *({**base, name: value} for value in values)]
+                    if self._cost(subject, wanted) <= until - trials.done:
+                        several = wanted
+                    break
+        if self._cost(subject, several) <= until - trials.done:
+            ways = len({key for key in trials.keys(subject, several) if key})
+            most = int(until - trials.done)
+            if ways > 1 and most >= TELLING * ways:
+                trials.race(subject, several, most=most)
+
+    def _cost(self, subject: Subject, several: Sequence[Settings]) -> int:
+        """How many runs it takes to say something about all of them."""
+        known = [s for s in several if self.trials.is_sampled(subject, s)]
+        new = len(several) - len(known)
+        return new + TELLING * (new + len(set(self.trials.keys(subject, known))))
+
+    def _amounts(self, subject: Subject, name: str, base: Settings) -> list[int]:
+        sample = self.trials.sample(subject, base)
+        return [amount for compared, amount in sample.comparisons if compared == name]
 
     def _decide(
         self,
@@ -112,8 +172,7 @@ class ThresholdSearch:
             if share < 1 and not self.trials.is_sampled(subject, base):
                 return None
             before = self.trials.done
-            sample = self.trials.sample(subject, base)
-            amounts = [a for compared, a in sample.comparisons if compared == name]
+            amounts = self._amounts(subject, name, base)
             if amounts:
                 share -= self.trials.done - before
                 return self._search(name, subject, base, amounts, share)
@@ -127,18 +186,31 @@ class ThresholdSearch:
         amounts: Sequence[int],
         share: float,
     ) -> Finding | None:
-        cuts, runs = affordable(amounts, share, self.trials.runs)
-        if runs == 0:
-            return None
         default = self.values[name]
-        home = cuts.of(default)
 
-        def compare(wanted: Sequence[int]) -> Mapping[int, Timing]:
-            several = [
+        def settings(cuts: Cuts, wanted: Iterable[int]) -> list[Settings]:
+            home = cuts.of(default)
+            return [
                 {**base, name: default if cut == home else cuts.value(cut)}
                 for cut in wanted
             ]
-            times = self.trials.race(subject, several, runs)
+
+        cuts = cuts_of(amounts, MOST_AMOUNTS[0])
+        everything = settings(cuts, range(len(cuts)))
+        if all(self.trials.is_sampled(subject, each) for each in everything):
+            known = self.trials.known_times(subject, everything)
+            if known is not None:
+                times = dict(enumerate(known))
+                home = cuts.of(default)
+                noises = {cut: time.noise for cut, time in times.items()}
+                return Finding(cuts, significant(relative(times, home), noises))
+        cuts, runs = affordable(amounts, share, self.trials.runs)
+        if runs == 0:
+            return None
+
+        def compare(wanted: Sequence[int]) -> Mapping[int, Timing]:
+            several = settings(cuts, wanted)
+            times = self.trials.times(subject, several, runs)
             return dict(zip(wanted, times, strict=True))
 
         return Finding(cuts, search(cuts, default, compare))
@@ -171,6 +243,17 @@ def tasks_of(subjects: Sequence[Subject], fixed: frozenset[str]) -> list[Task]:
             if name not in fixed:
                 places.setdefault(name, []).append((subject, contexts))
     return [Task(name, tuple(found)) for name, found in places.items()]
+
+
+def by_subject(tasks: Sequence[Task]) -> list[tuple[Subject, list[Place]]]:
+    """The same the other way round: each data set with the thresholds it matters to."""
+    found: dict[int, tuple[Subject, list[Place]]] = {}
+    for task in tasks:
+        for subject, contexts in task.places:
+            found.setdefault(id(subject), (subject, []))[1].append(
+                (task.name, contexts)
+            )
+    return list(found.values())
 
 
 def _contexts(subject: Subject) -> Iterator[tuple[str, tuple[Settings, ...]]]:

@@ -3,11 +3,13 @@
     trials = Trials(runs=5, budget=12 * thresholds * len(subjects))
     trials.sample(subject, settings).comparisons
     trials.race(subject, [settings, others])       # the time of each
+    trials.times(subject, [settings, others])      # the same, from a race before
 
 Before it counts, a way through the program is run once under observation; this also
 compiles its kernels. Settings that start the same kernels are one candidate. Those of a
-race take turns, the fastest run of each counts, and one that takes 3 times the best is
-given up.
+race take turns, of several runs if they are brief, of which the fastest counts; one
+that takes 3 times the best is given up. Turns are compared one by one (`ratios`), and
+only times of one race with one another.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from minifut.benchmarking.measure import (
     Plan,
     measure_together,
 )
+from minifut.benchmarking.ratios import Ratio, comparable_seconds
 from minifut.testing.time_limit import TimeLimit, time_limit
 from minifut.tuning.choices import Settings
 from minifut.tuning.cuts import Timing
@@ -32,8 +35,14 @@ from minifut.tuning.ways import Way, way_of
 ABANDON = 3.0
 """times the best run"""
 
+REPEATS = 2
+"""runs in a turn, if they are brief"""
+
 PATIENCE = 0.25
 """seconds; cutting off a run that is over before gains nothing"""
+
+CERTAIN = 2.0
+"""standard errors that a difference must exceed to count"""
 
 Key = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """kernels that were started, and what they were built with"""
@@ -47,8 +56,8 @@ class Known:
     """amounts that were compared with each threshold"""
     samples: list[tuple[Settings, Sample]] = field(default_factory=list)
     ways: dict[Way, Sample] = field(default_factory=dict)
-    latest: dict[Key, Timing] = field(default_factory=dict)
-    """times of the latest race"""
+    races: list[dict[Key, Timing]] = field(default_factory=list)
+    """times of each race, the latest one last"""
     best: float = math.inf
 
 
@@ -120,19 +129,22 @@ class Trials:
         return sample
 
     def race(
-        self, subject: Subject, several: Sequence[Settings], runs: int | None = None
+        self,
+        subject: Subject,
+        several: Sequence[Settings],
+        runs: int | None = None,
+        most: float = math.inf,
     ) -> list[Timing]:
         """The time of each; those that start the same kernels are one candidate. What
-        fails takes forever; of what was given up the time is known that it exceeds."""
+        fails takes forever; of what was given up the time is known that it exceeds.
+        From `most` runs on there are no further turns."""
         known = self.of(subject)
-        keys: list[Key | None] = []
-        candidates: dict[Key, Candidate] = {}
-        for settings in several:
-            sample = self.sample(subject, settings)
-            key = None if sample.failure else key_of(sample, settings)
-            keys.append(key)
-            if key is not None and key not in candidates:
-                candidates[key] = Candidate(self._runner(subject, settings))
+        keys = self.keys(subject, several)
+        candidates = {
+            key: Candidate(self._runner(subject, settings))
+            for key, settings in reversed(list(zip(keys, several, strict=True)))
+            if key is not None
+        }
         if len(candidates) == 1:
             return [Timing(1.0 if key else math.inf) for key in keys]
         measure_together(
@@ -142,10 +154,54 @@ class Trials:
             abandon=ABANDON,
             patience=PATIENCE,
             warm=True,
+            repeats=REPEATS,
+            most=most,
         )
-        known.latest = {key: timing(c) for key, c in candidates.items()}
+        times = comparable_seconds(list(candidates.values()))
+        found = {
+            key: timing(candidate, time)
+            for (key, candidate), time in zip(candidates.items(), times, strict=True)
+        }
+        known.races.append(found)
         known.best = min([known.best, *(c.best for c in candidates.values())])
-        return [known.latest[key] if key else Timing(math.inf) for key in keys]
+        return [found[key] if key else Timing(math.inf) for key in keys]
+
+    def times(
+        self, subject: Subject, several: Sequence[Settings], runs: int
+    ) -> list[Timing]:
+        """The same, without a run if all took part in one race before, else in so many
+        runs of each."""
+        found = self.known_times(subject, several)
+        if found is not None:
+            return found
+        return self.race(subject, several, runs, runs * len(several))
+
+    def known_times(
+        self, subject: Subject, several: Sequence[Settings]
+    ) -> list[Timing] | None:
+        """Those of the latest race in which all took part; None if there is none."""
+        keys = self.keys(subject, several)
+        if len({key for key in keys if key is not None}) <= 1:
+            return [Timing(1.0 if key else math.inf) for key in keys]
+        for times in reversed(self.of(subject).races):
+            if all(key is None or key in times for key in keys):
+                return [times[key] if key else Timing(math.inf) for key in keys]
+        return None
+
+    def latest(self, subject: Subject, key: Key) -> Timing | None:
+        """The time in the latest race that had such a candidate."""
+        for times in reversed(self.of(subject).races):
+            if key in times:
+                return times[key]
+        return None
+
+    def keys(self, subject: Subject, several: Sequence[Settings]) -> list[Key | None]:
+        """What tells apart the ways of these settings; None for what fails."""
+        samples = [self.sample(subject, settings) for settings in several]
+        return [
+            None if sample.failure else key_of(sample, settings)
+            for sample, settings in zip(samples, several, strict=True)
+        ]
 
     def alone(self, subject: Subject, settings: Settings, runs: int) -> Timing:
         """The time of these settings, with nothing to compare them with."""
@@ -155,8 +211,9 @@ class Trials:
         candidate = Candidate(self._runner(subject, settings))
         plan = Plan(runs=runs, seconds=0, converge=False)
         measure_together([candidate], plan, warm=True)
-        found = timing(candidate)
-        self.of(subject).latest[key_of(sample, settings)] = found
+        (time,) = comparable_seconds([candidate])
+        found = timing(candidate, time)
+        self.of(subject).races.append({key_of(sample, settings): found})
         return found
 
     def _runner(self, subject: Subject, settings: Settings) -> Callable[[], float]:
@@ -178,12 +235,10 @@ def key_of(sample: Sample, settings: Settings) -> Key:
     return sample.launches, frozenset(used)
 
 
-def timing(candidate: Candidate) -> Timing:
-    """The result of a race for one candidate."""
-    fastest = sorted(candidate.seconds)[:2]
+def timing(candidate: Candidate, time: Ratio) -> Timing:
+    """The result of a race for one candidate, from its time as the race compares it."""
     if candidate.failure is not None:
         return Timing(math.inf)
-    if not fastest:
+    if math.isinf(time.value):
         return Timing(candidate.abandoned or math.inf)
-    noise = fastest[1] / fastest[0] - 1 if len(fastest) > 1 and fastest[0] > 0 else 0.0
-    return Timing(fastest[0], noise)
+    return Timing(time.value, CERTAIN * time.error)

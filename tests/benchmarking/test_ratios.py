@@ -29,7 +29,7 @@ class Machine:
 
 def raced(machine: Machine, *seconds: float, repeats: int = 1) -> list[Candidate]:
     candidates = [Candidate(machine.runs(each)) for each in seconds]
-    plan = Plan(runs=8, seconds=0, converge=False)
+    plan = Plan(runs=8 // repeats + 1, seconds=0, converge=False)
     measure_together(candidates, plan, warm=True, repeats=repeats)
     return candidates
 

@@ -177,8 +177,27 @@ def test_what_gains_nothing_in_the_end_is_rejected() -> None:
     tuner.trials.known.clear()
     subject.cost = lambda taken, s: 3.0 if taken["outer"] else 1.0
     tuner._compare([subject])
-    assert tuner.is_rejected and not tuner.changed
-    assert "the defaults stay" in summary_table(tuner)
+    assert tuner.rejected == ["outer"] and not tuner.changed
+    assert "keeps its default: outer" in summary_table(tuner)
+
+
+def test_only_what_gains_nothing_goes_back() -> None:
+    """Two choices, one after the other; one gains, the other loses in the end."""
+    choices = (choice("one"), choice("two"))
+
+    def cost(taken: Mapping[str, bool], settings: Settings) -> float:
+        return 2.0 - taken["one"] + (2.0 - taken["two"])
+
+    subject = Simulated("d", choices, {"one": [10], "two": [10]}, cost)
+    tuner = tuner_for([subject])
+    tuner.run()
+    assert set(tuner.changed) == {"one", "two"}
+    tuner.trials.known.clear()
+    tuner.known.clear()
+    subject.cost = lambda taken, s: 2.0 - taken["one"] + taken["two"]
+    tuner._compare([subject])
+    assert tuner.rejected == ["two"] and set(tuner.changed) == {"one"}
+    assert tuner.rows()[0].gain == pytest.approx(2)
 
 
 def test_the_summary_has_all_data_sets() -> None:
