@@ -1,114 +1,321 @@
 """Does every version of every program agree with an independent run?
 
-    python benchmarks/agreement.py FOLDER [--match REGEX] [--limit N] [--seconds S]
-                                   [--schedule cpu|gpu] [--most N] [--jobs N]
+    python benchmarks/agreement.py FOLDER --results FILE [--list FILE] [--match REGEX]
+        [--limit N] [--seconds S] [--until S] [--schedule cpu|gpu] [--most N]
+        [--again VERDICT,...]
+    python benchmarks/agreement.py --results FILE --summary
 
-Every .fut file below FOLDER that has data sets (for example Futhark's tests or
-futhark-benchmarks, from a checkout beside this one) is compiled for both schedules and
-run in each version (thresholds 0 and never, at most --most combinations of an entry
-point) on each data set; the expected results come from the interpreter, or where that
-is too slow from the sequential kernel. Each program has a process of its own and
---seconds of time. The exit code is 0 if no version of any program disagrees.
+Every .fut file below FOLDER that has test cases (for example Futhark's tests or
+futhark-benchmarks, from a checkout beside this one), or those that --list names, a path
+below FOLDER in each line, is compiled once, lowered for both schedules, and run in each
+version (thresholds 0 and never, at most --most combinations of an entry point) on each
+case; see minifut/benchmarking/agreement.py for what is expected.
+
+Programs follow each other in one worker process, which is started again when a program
+brings it down or takes more than --seconds and a grace; after --seconds no further run
+of a program is begun. FILE takes a line of JSON for each program as it is done, and
+programs that it holds are passed over, but for those whose verdict --again names; after
+--until seconds in all no further program is begun.
+
+The verdicts: `agrees`; `DISAGREES` (another result, another end, an internal error);
+`CRASHED` (the process ended); `hung` (it had to be stopped); `partly` (what was run
+agrees, there was no time or memory or expected result for all); `refused` (does not
+compile, or its data cannot be used); `no data`. The exit code is 0 if all programs that
+were looked at agree or have no data, 1 if not, 2 if there was no time for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-AGREES, DISAGREES, REFUSED, SLOW, NO_DATA = (
-    "agrees", "DISAGREES", "refused", "slow", "no data",
+AGREES, DISAGREES, CRASHED, HUNG, PARTLY, REFUSED, NO_DATA = (
+    "agrees", "DISAGREES", "CRASHED", "hung", "partly", "refused", "no data",
 )  # fmt: skip
+GRACE = 30
+"""seconds beyond its limit after which a program is stopped"""
+PROGRAMS = 40
+"""that one worker is given, since device compilers do not return all memory"""
+MOST_COMPLAINTS = 4
+
+Record = dict[str, Any]
 
 
 def main() -> int:
-    """Run all programs, print a line for each that does not agree, and a summary."""
+    """Run all programs, a line for each, and a summary."""
     options = arguments()
-    if options.one:
-        return run_one(Path(options.folder), options)
-    counts: Counter[str] = Counter()
-    runs = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        paths = list(programs(options))
-        for path, (verdict, text) in zip(
-            paths, pool.map(lambda path: verdict_of(path, options), paths), strict=True
-        ):
-            counts[verdict] += 1
-            runs += int(text) if verdict == AGREES else 0
-            if verdict not in (AGREES, NO_DATA):
-                print(f"{verdict:10} {path}  {text}", flush=True)
-    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    print(f"{told}; {runs} runs of versions agree")
-    return 1 if counts[DISAGREES] else 0
+    if options.worker:
+        return work(options)
+    known = read_results(options.results)
+    if options.summary:
+        print(summary(list(known.values())))
+        return 0
+    again = set(options.again.split(","))
+    todo = [
+        (name, path)
+        for name, path in programs(options)
+        if name not in known or known[name]["verdict"] in again
+    ]
+    started, done = time.monotonic(), 0
+    worker = Worker(options)
+    with options.results.open("a") as results:
+        for name, path in todo:
+            if time.monotonic() - started > options.until:
+                break
+            record = {"program": name, **worker.verdict_of(path)}
+            known[name] = record
+            results.write(json.dumps(record) + "\n")
+            results.flush()
+            print(line(record), flush=True)
+            done += 1
+    worker.stop()
+    print(summary(list(known.values())))
+    if done < len(todo):
+        print(f"{len(todo) - done} programs are left: run this again")
+        return 2
+    bad = [r for r in known.values() if r["verdict"] not in (AGREES, NO_DATA)]
+    return 1 if bad else 0
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path())
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--list", type=Path)
     parser.add_argument("--match", default="")
     parser.add_argument("--limit", type=int, default=1 << 30)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--until", type=float, default=float("inf"))
     parser.add_argument("--schedule", choices=["cpu", "gpu"], action="append")
     parser.add_argument("--most", type=int, default=64)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--again", default="")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def programs(options: argparse.Namespace) -> Iterator[Path]:
-    """The programs below the folder, in a fixed order."""
-    root = Path(options.folder)
-    found = [root] if root.is_file() else sorted(root.rglob("*.fut"))
+def programs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """The programs in a fixed order, each with what it is called in the results."""
+    root: Path = options.folder
+    if options.list is not None:
+        found = [root / name for name in options.list.read_text().split()]
+    else:
+        found = [root] if root.is_file() else sorted(root.rglob("*.fut"))
     wanted = [path for path in found if re.search(options.match, str(path))]
-    yield from wanted[: options.limit]
+    for path in wanted[: options.limit]:
+        yield (path.name if path == root else str(path.relative_to(root))), path
 
 
-def verdict_of(path: Path, options: argparse.Namespace) -> tuple[str, str]:
-    """What a process of its own says about a program."""
-    command = [sys.executable, __file__, str(path), "--one", "--most"]
-    command.append(str(options.most))
-    for schedule in options.schedule or ():
-        command += ["--schedule", schedule]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=options.seconds
-        )
-    except subprocess.TimeoutExpired:
-        return SLOW, ""
-    last = done.stdout.strip().split("\n")[-1]
-    verdict, _, text = last.partition("\t")
-    if not text:
-        return DISAGREES, f"ended with {done.returncode}: {done.stderr[-300:]}"
-    return verdict, text
+# --- the worker -----------------------------------------------------------------------
 
 
-def run_one(path: Path, options: argparse.Namespace) -> int:
-    """Print the verdict on one program: how many runs agree, or the first that does
-    not."""
-    from minifut.benchmarking.agreement import SCHEDULES, runs_of
-    from minifut.errors import CompileError, UsageError
+def work(options: argparse.Namespace) -> int:
+    """Read paths, tell what happens to each program: an event in a line of JSON."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what device compilers say must not come between
 
-    count = 0
-    try:
-        for run in runs_of(path, options.schedule or SCHEDULES, options.most):
-            if run.complaint is not None:
-                where = f"{run.data.entry} {run.data.name} {run.schedule}"
-                print(f"{DISAGREES}\t{where} {run.version.name}: {run.complaint}")
-                return 1
-            count += 1
-    except (CompileError, UsageError, MemoryError) as error:
-        print(f"{REFUSED}\t{str(error).splitlines()[0]}")
-        return 0
-    print(f"{AGREES}\t{count}" if count else f"{NO_DATA}\t0")
+    def tell(kind: str, **event: Any) -> None:
+        out.write(json.dumps({"kind": kind, **event}) + "\n")
+
+    for given in sys.stdin:
+        try:
+            _work_on(Path(given.rstrip("\n")), options, tell)
+        except Exception as error:
+            tell("error", type=type(error).__name__, text=str(error)[:2000])
+        tell("end")
     return 0
+
+
+def _work_on(path: Path, options: argparse.Namespace, tell: Any) -> None:
+    from minifut.benchmarking.agreement import SCHEDULES, Agreement
+
+    agreement = Agreement(path, options.schedule or SCHEDULES, options.most)
+    deadline = time.monotonic() + options.seconds
+    for run in agreement.runs(deadline):
+        tell("run", name=str(run), complaint=run.complaint, settled=run.settled)
+    tell(
+        "facts",
+        versions=agreement.versions,
+        cases=len(agreement.cases),
+        left_out=agreement.left_out,
+        made_smaller=agreement.made_smaller,
+    )
+
+
+# --- its supervisor -------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is known of one program."""
+
+    runs: int = 0
+    unsettled: Counter[str] = field(default_factory=Counter)
+    complaints: list[str] = field(default_factory=list)
+    disagreeing: int = 0
+    error: Record | None = None
+    facts: Record = field(default_factory=dict)
+    ended: bool = False
+    latest: str = ""
+
+    def take(self, event: Record) -> None:
+        match event.pop("kind"):
+            case "run":
+                self.take_run(event)
+            case "facts":
+                self.facts = event
+            case "error":
+                self.error = event
+            case "end":
+                self.ended = True
+
+    def take_run(self, event: Record) -> None:
+        self.latest = event["name"]
+        if not event["settled"]:
+            self.unsettled[event["complaint"].split("\n")[0][:60]] += 1
+        elif event["complaint"] is None:
+            self.runs += 1
+        else:
+            self.disagreeing += 1
+            if len(self.complaints) < MOST_COMPLAINTS:
+                text = event["complaint"][:1000]
+                self.complaints.append(f"{event['name']}: {text}")
+
+    def verdict(self, stopped: bool) -> str:
+        if self.complaints:
+            return DISAGREES
+        if not self.ended:
+            return HUNG if stopped else CRASHED
+        if self.error is not None:
+            known = ("CompileError", "UsageError", "MemoryError")
+            return REFUSED if self.error["type"] in known else DISAGREES
+        if self.unsettled:
+            return PARTLY
+        return AGREES if self.runs else NO_DATA
+
+
+class Worker:
+    """Runs programs in a process of its own, a new one when needed."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.process: subprocess.Popen[str] | None = None
+        self.given = 0
+
+    def start(self) -> subprocess.Popen[str]:
+        if self.process is not None and self.given < PROGRAMS:
+            return self.process
+        self.stop()
+        self.given = 0
+        command = [sys.executable, __file__, "--worker", "--results", os.devnull]
+        command += ["--most", str(self.options.most)]
+        command += ["--seconds", str(self.options.seconds)]
+        for schedule in self.options.schedule or ():
+            command += ["--schedule", schedule]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        return self.process
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+    def verdict_of(self, path: Path) -> Record:
+        """Let the worker do a program."""
+        process = self.start()
+        self.given += 1
+        started, seen = time.monotonic(), Seen()
+        stopper = threading.Timer(self.options.seconds + GRACE, process.kill)
+        stopper.start()
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(f"{path}\n")
+            process.stdin.flush()
+        while not seen.ended and (text := process.stdout.readline()):
+            seen.take(json.loads(text))
+        stopper.cancel()
+        took = time.monotonic() - started
+        if not seen.ended:
+            self.stop()
+        complaints = list(seen.complaints)
+        if seen.error is not None:
+            complaints.append(f"{seen.error['type']}: {seen.error['text']}")
+        if not seen.ended:
+            complaints.append(f"ended after {seen.latest or 'nothing'}")
+        return {
+            "verdict": seen.verdict(stopped=took > self.options.seconds + GRACE - 1),
+            "runs": seen.runs,
+            "disagreeing": seen.disagreeing,
+            "unsettled": dict(seen.unsettled),
+            "complaints": complaints,
+            "seconds": round(took, 1),
+            **seen.facts,
+        }
+
+
+# --- what was found -------------------------------------------------------------------
+
+
+def read_results(path: Path) -> dict[str, Record]:
+    """The latest record of each program."""
+    found: dict[str, Record] = {}
+    if path.exists():
+        for text in path.read_text().splitlines():
+            record = json.loads(text)
+            found[record["program"]] = record
+    return found
+
+
+def line(record: Record) -> str:
+    """A program in a line, with more lines for what is wrong."""
+    versions = record.get("versions", {})
+    parts = [f"{sum(versions.values())} versions of {len(versions)} entry points"]
+    parts.append(f"{record.get('cases', 0)} cases, {record['runs']} runs agree")
+    parts += [f"{n} {why}" for why, n in record["unsettled"].items()]
+    for word, key in (("left out", "left_out"), ("smaller", "made_smaller")):
+        if record.get(key):
+            parts.append(f"{word}: {', '.join(record[key])}"[:100])
+    if record["disagreeing"]:
+        parts.append(f"{record['disagreeing']} do not")
+    told = f"{record['verdict']:9} {record['program']}: {', '.join(parts)}"
+    texts = [text.replace("\n", "\n      ") for text in record["complaints"]]
+    return "\n    ".join([f"{told}, {record['seconds']} s", *texts])
+
+
+def summary(records: list[Record]) -> str:
+    """How many programs have which verdict, and those that do not agree."""
+    counts = Counter(record["verdict"] for record in records)
+    runs = sum(record["runs"] for record in records)
+    versions = sum(sum(r.get("versions", {}).values()) for r in records)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    bad = [r for r in records if r["verdict"] not in (AGREES, NO_DATA)]
+    head = f"{len(records)} programs: {told}; {versions} versions, {runs} runs agree"
+    smaller = sum(bool(r.get("made_smaller")) for r in records)
+    left = sum(bool(r.get("left_out")) for r in records)
+    more = (
+        f"smaller random inputs in {smaller} programs, large files left out in {left}"
+    )
+    return "\n".join([head, more, *map(line, bad)])
 
 
 if __name__ == "__main__":

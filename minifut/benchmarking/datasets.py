@@ -6,7 +6,7 @@
 
 Names are those that `futhark bench` reports: the case's own name, the path of a data
 file without `.gz`, the types of random values, and for values in the block their number
-and text, as `#0 ("10i64")`. Cases that must fail are no data sets.
+and text, as `#0 ("10i64")`. Cases that must fail are no data sets, if not asked for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Selection:
     `excluded` are the tags that set a case aside (`BENCH`, `TUNE`, and what the user
     adds; `no_BACKEND` always does), `entries` the only entry points (empty: all).
     `spec_file` holds the blocks instead of the program, without comment marks. `data`
-    are data files that take the place of all blocks.
+    are data files that take the place of all blocks. `failing` takes cases that must
+    fail, too.
     """
 
     excluded: frozenset[str] = BENCH
@@ -52,6 +53,7 @@ class Selection:
     backend: str = "opencl"
     spec_file: Path | None = None
     data: tuple[Path, ...] = ()
+    failing: bool = False
 
     def sets_aside(self, tags: Sequence[str]) -> bool:
         """Whether a case or a program with these tags is not wanted."""
@@ -107,7 +109,7 @@ def data_sets(path: Path, selection: Selection) -> list[DataSet]:
             if selection.entries and entry not in selection.entries:
                 continue
             for number, case in enumerate(block.cases):
-                if isinstance(case.output, FailsWith):
+                if isinstance(case.output, FailsWith) and not selection.failing:
                     continue
                 if not selection.sets_aside(case.tags):
                     name = case_name(case, number)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minifut.benchmarking.agreement import runs_of
+from minifut.benchmarking.agreement import Agreement
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "programs").glob("*.fut"))
 
@@ -16,9 +16,8 @@ WITH_GROUPS = {"three_scans", "groups", "nested_loop"}
 @pytest.mark.device
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_every_version_agrees(path: Path) -> None:
-    runs = list(runs_of(path))
+    runs = list(Agreement(path).runs())
     for run in runs:
-        told = f"{run.data.name} {run.schedule} {run.version.name}"
-        assert run.complaint is None, f"{told}: {run.complaint}"
+        assert run.complaint is None, f"{run}: {run.complaint}"
     if path.stem in WITH_GROUPS:
         assert any("intra" in name for run in runs for name in run.version.settings)
