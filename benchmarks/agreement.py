@@ -2,14 +2,15 @@
 
     python benchmarks/agreement.py FOLDER --results FILE [--list FILE] [--match REGEX]
         [--limit N] [--seconds S] [--until S] [--schedule cpu|gpu] [--most N]
-        [--again VERDICT,...]
+        [--again VERDICT,...] [--invent]
     python benchmarks/agreement.py --results FILE --summary
 
 Every .fut file below FOLDER that has test cases (for example Futhark's tests or
 futhark-benchmarks, from a checkout beside this one), or those that --list names, a path
 below FOLDER in each line, is compiled once, lowered for both schedules, and run in each
 version (thresholds 0 and never, at most --most combinations of an entry point) on each
-case; see minifut/benchmarking/agreement.py for what is expected.
+case; see minifut/benchmarking/agreement.py for what is expected. With --invent the data
+are made up from the types of entry points, small ones of odd sizes.
 
 Programs follow each other in one worker process, which is started again when a program
 brings it down or takes more than --seconds and a grace; after --seconds no further run
@@ -103,6 +104,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--schedule", choices=["cpu", "gpu"], action="append")
     parser.add_argument("--most", type=int, default=64)
     parser.add_argument("--again", default="")
+    parser.add_argument("--invent", action="store_true")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -142,7 +144,9 @@ def work(options: argparse.Namespace) -> int:
 def _work_on(path: Path, options: argparse.Namespace, tell: Any) -> None:
     from minifut.benchmarking.agreement import SCHEDULES, Agreement
 
-    agreement = Agreement(path, options.schedule or SCHEDULES, options.most)
+    agreement = Agreement(
+        path, options.schedule or SCHEDULES, options.most, invent=options.invent
+    )
     deadline = time.monotonic() + options.seconds
     for run in agreement.runs(deadline):
         tell("run", name=str(run), complaint=run.complaint, settled=run.settled)
@@ -223,6 +227,7 @@ class Worker:
         command = [sys.executable, __file__, "--worker", "--results", os.devnull]
         command += ["--most", str(self.options.most)]
         command += ["--seconds", str(self.options.seconds)]
+        command += ["--invent"] * self.options.invent
         for schedule in self.options.schedule or ():
             command += ["--schedule", schedule]
         self.process = subprocess.Popen(

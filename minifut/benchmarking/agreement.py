@@ -7,8 +7,9 @@ Each entry point is run on the cases of the program's test blocks, once for ever
 version (thresholds 0 and never, at most `most` combinations of an entry point), in each
 schedule. The expected results come from the interpreter, or the sequential kernel where
 that takes too long; where that run fails, or the case says that it must, each version
-has to fail, too. The program is elaborated and flattened once, lowered once for each
-schedule; versions are forced by parameters only.
+has to fail, too. Of opaque results it is only judged that they come. The program is
+elaborated and flattened once, lowered once for each schedule; versions are forced by
+parameters only.
 
 Large random inputs are made smaller, every size by the same rule wherever it occurs,
 unless the program does not take them so; large data files are left out where the
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut import compiler
 from minifut.benchmarking.datasets import DataSet, Selection, case_name, data_sets
+from minifut.benchmarking.invented import invented
 from minifut.benchmarking.versions import MOST, Version, versions_of
 from minifut.errors import MinifutError, ProgramError
 from minifut.interpreted import interpreted_program
@@ -78,6 +80,8 @@ class Agreement:
     schedules: Sequence[str] = SCHEDULES
     most: int = MOST
     device: str | None = None
+    invent: bool = False
+    """take values made up from the types of entry points instead of the cases"""
     cases: list[DataSet] = field(init=False)
     versions: dict[str, int] = field(init=False, default_factory=dict)
     """how many are run of each entry point, once known"""
@@ -86,15 +90,17 @@ class Agreement:
     made_smaller: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.cases = data_sets(self.path, Selection(excluded=DISABLED, failing=True))
-        self.cases = self._without_large(self.cases)
+        cases = data_sets(self.path, Selection(excluded=DISABLED, failing=True))
+        self.cases = [] if self.invent else self._without_large(cases)
 
     def runs(self, deadline: float | None = None) -> Iterator[Run]:
         """Every version on every case, as they come; from `deadline` on (of
         `time.monotonic`) no further run is begun, but those left are told."""
-        if not self.cases:
+        if not self.cases and not self.invent:
             return
         core = compiler.to_core(compiler.check(compiler.read_source(self.path)))
+        if self.invent:
+            self.cases = invented(self.path, core)
         kernels = compiler.to_kernels(core)
         oracle = self._oracle(core)
         smaller: dict[int, tuple[DataSet, Expected | None]] = {}
@@ -165,6 +171,19 @@ def smaller_types(text: str) -> str:
     return re.sub(r"(?<![\w.])(\d+)(?=\]|[iu]\d+)", replaced, text)
 
 
+def visible(results: Sequence[Any]) -> list[Any]:
+    """The arrays and scalars in tuples and records; what is opaque stays out."""
+    found: list[Any] = []
+    for result in results:
+        if isinstance(result, tuple):
+            found += visible(result)
+        elif isinstance(result, dict):
+            found += visible(list(result.values()))
+        elif hasattr(result, "dtype"):
+            found.append(result)
+    return found
+
+
 def _must_fail(data: DataSet) -> bool:
     return isinstance(data.case.output, FailsWith)
 
@@ -202,7 +221,7 @@ def _done(run: Run, program: Program, expected: Expected) -> Run:
         if isinstance(expected, str):
             complaint = judge_failure(entry, given, expected)
         else:
-            complaint = judge_values(entry.call(given), expected)
+            complaint = judge_values(visible(entry.call(given)), visible(expected))
     except MemoryError as error:
         words = str(error) or "out of memory"
         return replace(run, complaint=words, settled=False)
