@@ -32,7 +32,7 @@ from minifut import compiler
 from minifut.benchmarking.datasets import DataSet, Selection, case_name, data_sets
 from minifut.benchmarking.invented import invented
 from minifut.benchmarking.versions import MOST, Version, versions_of
-from minifut.errors import MinifutError, ProgramError
+from minifut.errors import MinifutError, ProgramError, Source
 from minifut.interpreted import interpreted_program
 from minifut.testing.blocks import FailsWith, RandomValues, ValuesFile
 from minifut.testing.judge import announced_bytes, judge_failure, judge_values
@@ -48,6 +48,7 @@ LARGE = 1 << 20
 """bytes of random values, from which on they are made smaller"""
 LARGE_FILE = 8 << 20
 """bytes of a data file that is left out if there are others"""
+UNSAFE = "#[unsafe]"
 KEPT_SIZE, SMALLER_SIZES = 64, (67, 131, 61, 127, 59, 113)
 """sizes up to the first stay, the others take these in turn"""
 
@@ -98,11 +99,12 @@ class Agreement:
         `time.monotonic`) no further run is begun, but those left are told."""
         if not self.cases and not self.invent:
             return
-        core = compiler.to_core(compiler.check(compiler.read_source(self.path)))
-        if self.invent:
-            self.cases = invented(self.path, core)
-        kernels = compiler.to_kernels(core)
+        source = compiler.read_source(self.path)
+        core = compiler.to_core(compiler.check(source))
         oracle = self._oracle(core)
+        if self.invent:
+            self.cases = self._defined(source, invented(self.path, core))
+        kernels = compiler.to_kernels(core)
         smaller: dict[int, tuple[DataSet, Expected | None]] = {}
         for schedule in self.schedules:
             module = compiler.to_host_module(kernels, schedule, self.path.stem)
@@ -121,6 +123,15 @@ class Agreement:
                         yield replace(run, complaint="no time left", settled=False)
                     else:
                         yield _done(run, program, expected)
+
+    def _defined(self, source: Source, cases: list[DataSet]) -> list[DataSet]:
+        """The cases in which nothing happens that #[unsafe] leaves undefined."""
+        text = source.text.replace(UNSAFE, " " * len(UNSAFE))
+        if text == source.text:
+            return cases
+        checked = compiler.check(Source(source.name, text))
+        safe = self._oracle(compiler.to_core(checked))
+        return [case for case in cases if _asked(safe, case) != ""]
 
     def _without_large(self, cases: list[DataSet]) -> list[DataSet]:
         """Those whose data files are small, if there are any."""

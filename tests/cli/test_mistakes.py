@@ -165,6 +165,21 @@ def test_a_bench_that_measures_nothing_says_so(file: str) -> None:
 
 
 @pytest.mark.device
+def test_no_database_of_others_is_used(file: str, tmp_path: Path) -> None:
+    """pyopencl's would end programs where it is damaged."""
+    cache = tmp_path / "cache"
+    done = subprocess.run(
+        [sys.executable, "-m", "minifut", "run", file, "-e", "count", "3"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+    )
+    assert done.stdout == "[0i64, 1i64, 2i64]\n" and done.stderr == ""
+    assert not list(cache.rglob("*.sqlite"))
+
+
+@pytest.mark.device
 def test_a_home_without_a_cache_folder(file: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("a file, not a folder")

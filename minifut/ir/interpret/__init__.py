@@ -66,11 +66,15 @@ class Interpreter:
         if self._steps is not None:
             self._steps.left = self._steps.limit
         call = self._module.call
-        if self._deep:
-            results = call_deep(self._deep, lambda: call(function.name, given))
-        else:
-            with raised_limit():
-                results = call(function.name, given)
+        try:
+            if self._deep:
+                results = call_deep(self._deep, lambda: call(function.name, given))
+            else:
+                with raised_limit():
+                    results = call(function.name, given)
+        except IndexError as error:
+            message = f"{error}; #[unsafe] leaves it unchecked"
+            raise ProgramError(message) from error
         existential = len(function.results) - sum(r.leaves for r in found[0].results)
         pairs = list(zip(results, function.results, strict=True))[existential:]
         return tuple(to_numpy(value, result.type) for value, result in pairs)

@@ -86,15 +86,10 @@ def _remove_private_folders() -> None:
 
 
 def _without_pyopencl_cache() -> None:
-    """Where the user has no cache folder, pyopencl's own would end every program."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    try:
-        os.makedirs(root, exist_ok=True)
-        usable = os.access(root, os.W_OK)
-    except OSError:
-        usable = False
-    if not usable:
-        os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    """pyopencl keeps the Python code that sets a kernel's arguments in a database of
+    the user, which spares a tenth of a millisecond for a kernel and ends every program
+    if it is damaged, or busy, or cannot be made."""
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 
 
 def _import_opencl() -> Any:
