@@ -40,15 +40,14 @@ def cut_panels(parts: list[Stretch], made: PanelArray) -> list[Stretch]:
     return [*parts[:at], replace(parts[at], panel=made.width), *parts[at + 1 :]]
 
 
-def dense_dimension(source: Array, parts: list[Stretch]) -> int:
-    """The dimension of the copy whose elements lie side by side in the source; the last
-    one if there is none."""
+def dense_dimension(source: Array, parts: list[Stretch]) -> int | None:
+    """The dimension of the copy whose elements lie side by side in the source."""
     steps = [
         part.step * stride
         for part, stride in zip(parts, source.strides, strict=True)
         if part.length is not None
     ]
-    return steps.index(ONE) if ONE in steps else len(steps) - 1
+    return steps.index(ONE) if ONE in steps else None
 
 
 def fill_in_order(
@@ -74,11 +73,12 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
             k.assign(value, k.read(source, where))
         k.bind(bound.name, value)
         return
-    inner = dense_dimension(source, parts)
+    dense = dense_dimension(source, parts)
+    inner = len(bound.type.shape) - 1 if dense is None else dense
     made = k.copy_array(bound, inner)
     target = made.opened if isinstance(made, PanelArray) else made
     with k.branch(has_elements):
-        if isinstance(made, PanelArray) and may_turn(made, inner):
+        if isinstance(made, PanelArray) and may_turn(made, dense):
             fill_turned(k, made, source, parts)
         elif isinstance(made, PanelArray):
             fill_from(k, target, source, cut_panels(parts, made), (), ())
@@ -149,10 +149,10 @@ def fill_from(
         fill_stretch(k, made, source, parts, where, at, False, within)
 
 
-def side_by_side(made: Array, source: Array) -> bool:
-    """Whether elements that are neighbours in the innermost dimension are neighbours in
-    memory, and may lie in vectors."""
-    dense = made.strides[-1] == ONE and source.strides[-1] == ONE
+def side_by_side(made: Array, source: Array, dimension: int) -> bool:
+    """Whether elements that are neighbours in this dimension of the source, the
+    innermost one of the copy, are neighbours in memory, and may lie in vectors."""
+    dense = made.strides[-1] == ONE and source.strides[dimension] == ONE
     return dense and made.memory.element.name not in ("f16", "bool")
 
 
@@ -212,8 +212,9 @@ def fill_stretch(
         test = kc.Binary("&&", test, other, kc.TRUTH)
     with k.branch(test):
         start: kc.Operand = 0
-        if part.step == ONE and side_by_side(made, source):
-            here = (*where, part.start)
+        if part.step == ONE and side_by_side(made, source, len(where)):
+            fixed = (clamped(k, each, each.start) for each in rest)
+            here = (*where, part.start, *fixed)
             there = (*at, ZERO) if in_panel else (*at, ZERO, *within)
             start = copy_vectors(k, made, source, there, here, part.length)
         length = k.size_value(part.length)

@@ -19,10 +19,10 @@ from minifut.kernel_code.transposition import Plane
 from minifut.kernel_code.transposition_cpu import turn_square
 
 
-def may_turn(made: PanelArray, inner: int) -> bool:
-    """Whether `inner`, the dimension that is dense in the source, is not the one that
-    is cut into panels."""
-    two = len(made.shape) == 2 and inner != made.dimension
+def may_turn(made: PanelArray, dense: int | None) -> bool:
+    """Whether there is a dimension that is dense in the source, and it is not the one
+    that is cut into panels."""
+    two = len(made.shape) == 2 and dense not in (None, made.dimension)
     return two and made.memory.element.name not in ("f16", "bool")
 
 

@@ -122,6 +122,31 @@ FINISHED = FINISHED.replace('1) -> (""', '1, "d" "[][]f32" "array" 1) -> (""')
 
 
 @pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_operands_that_are_a_part_of_something(
+    place: int, sizes: tuple[int, ...]
+) -> None:
+    """A dimension with one index before, between or behind those of the tile."""
+    dims, slices = ["m", "p"], ["first :+ tk by 1i64", "column :+ tx * rx by 1i64"]
+    dims.insert(place, "3")
+    slices.insert(place, "1i64")
+    shape = "".join(f"[{d}]" for d in dims)
+    text = TILED.replace("b: [m][p]f32", f"b: {shape}f32")
+    text = text.replace('"b" "[][]f32"', '"b" "[][][]f32"')
+    text = text.replace(
+        "collective_copy b[first :+ tk by 1i64, column :+ tx * rx by 1i64]",
+        f"collective_copy b[{', '.join(slices)}]",
+    )
+
+    def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
+        shape = [m, p]
+        shape.insert(place, 3)
+        return numbers(n, m), numbers(*shape)
+
+    check(text, make, sizes)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
 def test_what_follows_is_computed_in_the_tile(sizes: tuple[int, ...]) -> None:
     def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
         return numbers(n, m), numbers(m, p), numbers(n, p)
