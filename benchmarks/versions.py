@@ -249,7 +249,7 @@ def summary(result: Any) -> tuple[str, ...]:
     if isinstance(result, str):
         return (result.partition("\n")[0][:60], *[""] * 5)
     times = {
-        name: min(version["runtimes"])
+        name.removesuffix(", untiled"): min(version["runtimes"])
         for name, version in result["versions"].items()
         if version["runtimes"]
     }

@@ -64,22 +64,24 @@ def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
         named.setdefault(entrant.name, []).append(entrant.version)
     versions = list(named)
     as_bars = len(versions) * len(comparisons) <= MOST_BARS
-    draw = _bars if as_bars else _lines
     for position, version in enumerate(versions):
         points = [
             (x, _entrant(c, version, named[version])) for x, c in enumerate(comparisons)
         ]
         timed = [(x, e) for x, e in points if e is not None and e.candidate.seconds]
-        color = f"C{position % 10}"
-        draw(axes, version, timed, position, len(versions), color)
-        chosen = [
-            (_place(x, position, len(versions)) if as_bars else x, e.candidate.best)
-            for x, e in timed
-            if e is comparisons[x].chosen
+        places = [
+            _place(x, position, len(versions)) if as_bars else x for x, _ in timed
         ]
-        if chosen:
-            xs, ys = zip(*((x, y * 1e3) for x, y in chosen), strict=True)
-            axes.plot(xs, ys, "o", color="black", markersize=4, zorder=5)
+        heights = [e.candidate.best * 1e3 for _, e in timed]
+        look = {"color": f"C{position % 10}", "label": version}
+        if as_bars:
+            axes.bar(places, heights, 0.8 / len(versions) * 0.9, **look)
+        else:
+            style = ("-", "--", ":", "-.")[position // 10 % 4]
+            axes.plot(places, heights, style, linewidth=1.2, **look)
+        for (x, entrant), place, height in zip(timed, places, heights, strict=True):
+            if entrant is comparisons[x].chosen:
+                axes.plot([place], [height], "o", color="black", ms=4, zorder=5)
     axes.plot([], [], "o", color="black", markersize=4, label="chosen")
     for x, comparison in enumerate(comparisons):
         best = comparison.best
@@ -111,34 +113,6 @@ def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
 def _place(x: int, position: int, count: int) -> float:
     """Where the bar of a version stands."""
     return x + 0.8 * ((position + 0.5) / count - 0.5)
-
-
-def _bars(
-    axes: Any,
-    version: str,
-    timed: Sequence[tuple[int, Entrant]],
-    position: int,
-    count: int,
-    color: str,
-) -> None:
-    places = [_place(x, position, count) for x, _ in timed]
-    heights = [e.candidate.best * 1e3 for _, e in timed]
-    axes.bar(places, heights, 0.8 / count * 0.9, color=color, label=version)
-
-
-def _lines(
-    axes: Any,
-    version: str,
-    timed: Sequence[tuple[int, Entrant]],
-    position: int,
-    count: int,
-    color: str,
-) -> None:
-    heights = [e.candidate.best * 1e3 for _, e in timed]
-    style = ("-", "--", ":", "-.")[position // 10 % 4]
-    axes.plot(
-        [x for x, _ in timed], heights, style, color=color, label=version, linewidth=1.2
-    )
 
 
 def _entrant(comparison: Comparison, name: str, named: list[Version]) -> Entrant | None:
