@@ -7,9 +7,10 @@ def main() -> None:
     """Run the command; an interrupt while it still loads is answered like any other."""
     try:
         from minifut.cli import main as command
+
+        command()
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    command()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ and text, as `#0 ("10i64")`. Cases that must fail are no data sets, if not asked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from minifut.testing.blocks import (
     Spec,
     ValuesFile,
     ValuesText,
+    check_entries,
     read_bare_spec,
     read_spec,
 )
@@ -115,6 +116,13 @@ def data_sets(path: Path, selection: Selection) -> list[DataSet]:
                     name = case_name(case, number)
                     found.append(DataSet(path, entry, name, case))
     return found
+
+
+def check_chosen(paths: Iterable[Path], selection: Selection) -> None:
+    """Refuse entry points that no block tests."""
+    if selection.entries and not selection.data:
+        specs = [_spec(path, selection) for path in paths]
+        check_entries(sorted(selection.entries), specs)
 
 
 def case_name(case: Case, number: int) -> str:

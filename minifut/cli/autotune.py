@@ -77,7 +77,12 @@ def command(
     searched as the tuning file has them. Ctrl-C keeps the best that is known.
     """
     from minifut import compiler
-    from minifut.benchmarking.datasets import TUNE, Selection, data_sets
+    from minifut.benchmarking.datasets import (
+        TUNE,
+        Selection,
+        check_chosen,
+        data_sets,
+    )
     from minifut.benchmarking.loaded import load_program
     from minifut.tuning.loaded_subject import tuner_of
 
@@ -86,6 +91,7 @@ def command(
         raise UsageError(f"there is nothing to tune for --backend {options.backend}")
     tags = TUNE | set(excluded)
     selection = Selection(tags, frozenset(entries), "opencl", spec_file, data)
+    check_chosen([path], selection)
     found = data_sets(path, selection)
     if not found:
         raise UsageError(

@@ -162,7 +162,7 @@ def command(
         // local size: 16, 16
     """
     from minifut import compiler
-    from minifut.benchmarking.datasets import BENCH, Selection
+    from minifut.benchmarking.datasets import BENCH, Selection, check_chosen
     from minifut.benchmarking.measure import Plan
 
     options = compiler.Options(**target)
@@ -181,6 +181,7 @@ def command(
     limit = limit if limit is not None and limit > 0 else None
     tags, chosen = BENCH | set(excluded), frozenset(entries)
     selection = Selection(tags, chosen, options.backend, spec_file, data)
+    check_chosen(programs, selection)
     # Versions are compared by their fastest runs, which need no convergence.
     converge = converge and not versions
     plan = Plan(runs, converge=converge, most_seconds=most_seconds, limit=limit)

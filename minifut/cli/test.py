@@ -66,7 +66,12 @@ def command(
     Without OpenCL, use --backend interpreter.
     """
     from minifut import compiler
-    from minifut.testing.runner import TestOptions, find_programs, run_program
+    from minifut.testing.runner import (
+        TestOptions,
+        check_tested,
+        find_programs,
+        run_program,
+    )
 
     options = TestOptions(
         compiler.Options(**target),
@@ -84,6 +89,7 @@ def command(
     if print_parameters:
         show_parameters(programs, options.compile)
         return 0
+    check_tested(programs, options)
     for path in programs:
         report = run_program(path, options)
         reports.append(report)

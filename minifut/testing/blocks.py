@@ -14,10 +14,12 @@ comment marks count for nothing, line ends are white space except after `entry:`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from minifut.errors import UsageError
+from minifut.program import unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,19 @@ class _Cursor:
 def read_spec(name: str, text: str) -> Spec:
     """The test blocks of a program. Raises `UsageError` with the line of a mistake."""
     return _read_all(_find_blocks(name, text))
+
+
+def check_entries(wanted: Iterable[str], specs: Iterable[Spec]) -> None:
+    """Refuse entry points that no block tests."""
+    known = {
+        name
+        for spec in specs
+        for block in spec.blocks
+        for name in (*(block.entries if block.cases else ()), *block.properties)
+    }
+    for name in wanted:
+        if name not in known:
+            raise UsageError(unknown("tested entry point", name, known))
 
 
 def read_bare_spec(name: str, text: str) -> Spec:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from minifut.testing.blocks import (
     Spec,
     ValuesFile,
     ValuesText,
+    check_entries,
     read_spec,
 )
 from minifut.testing.judge import (
@@ -93,6 +95,18 @@ def find_programs(paths: Iterable[Path]) -> list[Path]:
         else:
             raise UsageError(f"{path}: there is no such file or folder")
     return found
+
+
+def check_tested(paths: Iterable[Path], options: TestOptions) -> None:
+    """Refuse entry points that no program has tests of."""
+    if not options.entries:
+        return
+    specs = []
+    for path in paths:
+        # What is wrong with a program is told when it is its turn.
+        with suppress(MinifutError):
+            specs.append(read_spec(str(path), compiler.read_source(path).text))
+    check_entries(sorted(options.entries), specs)
 
 
 def run_program(path: Path, options: TestOptions) -> Report:

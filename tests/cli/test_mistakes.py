@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from minifut.cli import main
+from minifut.__main__ import main as start
+from minifut.cli import LazyGroup, main
 
 PROGRAM = """
 entry add (x: i64) (y: f32) = (x + 1, y)
@@ -192,3 +193,25 @@ def test_a_home_without_a_cache_folder(file: str, tmp_path: Path) -> None:
         env=environment | {"HOME": str(home)},
     )
     assert done.stdout == "[0i64, 1i64, 2i64]\n" and done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["test", "bench", "autotune"])
+def test_an_entry_point_without_tests(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "mean.fut"
+    path.write_text(
+        "-- ==\n-- entry: mean\n-- input { [1i64, 3i64] } output { 2i64 }\n"
+        "entry mean [n] (xs: [n]i64) = i64.sum xs / n\n"
+    )
+    result = invoke(command, path, "-e", "maen")
+    assert result.exit_code == 2
+    assert "no tested entry point 'maen'; did you mean 'mean'?" in result.output
+
+
+def test_an_interrupt_while_a_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LazyGroup, "main", interrupted)
+    with pytest.raises(SystemExit) as end:
+        start()
+    assert end.value.code == 130
