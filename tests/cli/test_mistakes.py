@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from minifut.__main__ import main as start
+from minifut.__main__ import main as start_command
 from minifut.cli import LazyGroup, main
 
 PROGRAM = """
@@ -213,5 +213,5 @@ def test_an_interrupt_while_a_command_is_found(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(LazyGroup, "main", interrupted)
     with pytest.raises(SystemExit) as end:
-        start()
+        start_command()
     assert end.value.code == 130
