@@ -206,6 +206,9 @@ class CollectiveCopy:
 
 # --- parameters -------------------------------------------------------------------
 
+NEVER = 1 << 62
+"""a threshold that no parallelism reaches"""
+
 
 @value
 class Parameter:

@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir import fields
-from minifut.ir.core import Atom, Constant
+from minifut.ir.core import Atom, Body, Constant
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
+from minifut.ir.kernels import KernelBody
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name, NameSource
@@ -113,6 +114,16 @@ def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(held, tuple):
         return _map_tuple(held, lambda part: _map_nodes_within(part, function))
     return function(held) if fields.is_node(type(held)) else held
+
+
+def map_bodies(node: Any, change: Callable[[Body], Body]) -> Any:
+    """Apply `change` to the outermost bodies inside a node of host code; kernels' own
+    bodies stay as they are."""
+    if isinstance(node, Body):
+        return change(node)
+    if isinstance(node, KernelBody):
+        return node
+    return map_children(node, lambda child: map_bodies(child, change))
 
 
 # --- names -----------------------------------------------------------------------

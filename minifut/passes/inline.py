@@ -30,7 +30,14 @@ from minifut.ir.calls import (
 from minifut.ir.core import Apply, Assert, Atom, Body, Function, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import children, map_children, rename, substitute, walk
+from minifut.ir.traverse import (
+    children,
+    map_bodies,
+    map_children,
+    rename,
+    substitute,
+    walk,
+)
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")
@@ -179,9 +186,10 @@ class _Inliner:
         return substitute(node, meaning)
 
     def node(self, node: Any) -> Any:
-        if isinstance(node, Body):
-            return replace(node, statements=self.statements(node.statements))
-        return map_children(node, self.node)
+        return map_bodies(node, self.body)
+
+    def body(self, body: Body) -> Body:
+        return replace(body, statements=self.statements(body.statements))
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         made: list[Stm] = []

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minifut.ir.kernels import NEVER as NEVER
 from minifut.tuning.file import read_tuning, write_tuning
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Seen
-
-NEVER = 1 << 62
-"""a threshold that no parallelism reaches"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,10 @@ from minifut.frontend.elaborate.free import calls_itself
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
     Static,
-    StaticArray,
-    StaticRecord,
-    StaticSum,
     build,
     has_unknown,
     leaf_types,
+    map_array_sizes,
     resolve_type,
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Value, scalar
@@ -224,20 +222,14 @@ def _announced(
         raise work.unsupported("recursion that gives functions is")
     unknown: list[Param] = []
 
-    def known(part: Static) -> Static:
-        match part:
-            case StaticArray(size, element):
-                if size is None or work.is_inner(size, mark):
-                    name = work.names.fresh("size")
-                    unknown.append(Param(name, I64))
-                    size = Size.of(name)
-                return StaticArray(size, known(element))
-            case StaticRecord(fields):
-                return StaticRecord(tuple((n, known(t)) for n, t in fields))
-            case _:
-                return part
+    def known(size: Size | None) -> Size:
+        if size is None or work.is_inner(size, mark):
+            name = work.names.fresh("size")
+            unknown.append(Param(name, I64))
+            return Size.of(name)
+        return size
 
-    static = known(static)
+    static = map_array_sizes(static, known)
     own = [Param(work.names.fresh("result"), type_) for type_ in leaf_types(static)]
     value = build(static, (scalar(p.name, p.type) for p in own), work)
     return (*unknown, *own), value
@@ -285,21 +277,9 @@ def _parameter(
 
 
 def _renamed(static: Static, inside: dict[Size, Size]) -> Static:
-    match static:
-        case StaticArray(size, element):
-            known = inside.get(size, size) if size is not None else None
-            return StaticArray(known, _renamed(element, inside))
-        case StaticRecord(fields):
-            return StaticRecord(tuple((n, _renamed(t, inside)) for n, t in fields))
-        case StaticSum(constructors):
-            return StaticSum(
-                tuple(
-                    (n, tuple(_renamed(t, inside) for t in payload))
-                    for n, payload in constructors
-                )
-            )
-        case _:
-            return static
+    return map_array_sizes(
+        static, lambda size: inside.get(size, size) if size is not None else None
+    )
 
 
 def _apply(

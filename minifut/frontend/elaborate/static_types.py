@@ -10,7 +10,7 @@ A size that cannot be resolved is None.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -65,6 +65,7 @@ class StaticFunction:
 Static: TypeAlias = (
     StaticScalar | StaticArray | StaticRecord | StaticSum | StaticFunction
 )
+STATIC_TYPES = (StaticScalar, StaticArray, StaticRecord, StaticSum, StaticFunction)
 UNKNOWN = StaticFunction()
 
 
@@ -105,16 +106,8 @@ def is_type(found: object) -> bool:
     match found:
         case Thunk(term, _):
             return not types.is_size(term)  # type: ignore[arg-type]
-        case (
-            StaticScalar()
-            | StaticArray()
-            | StaticRecord()
-            | StaticSum()
-            | StaticFunction()
-        ):
-            return True
         case _:
-            return False
+            return isinstance(found, STATIC_TYPES)
 
 
 def _resolve_named(
@@ -132,16 +125,30 @@ def _resolve_named(
                     inner.names[name] = Thunk(argument, env)
                 return resolve_type(term.body, inner, work, emit)
             return resolve_type(term, home, work, emit)  # type: ignore[arg-type]
-        case (
-            StaticScalar()
-            | StaticArray()
-            | StaticRecord()
-            | StaticSum()
-            | StaticFunction()
-        ):
-            return found
         case _:
-            return UNKNOWN
+            return found if isinstance(found, STATIC_TYPES) else UNKNOWN
+
+
+def map_array_sizes(
+    static: Static, change: Callable[[Size | None], Size | None]
+) -> Static:
+    """The type with other array sizes."""
+    match static:
+        case StaticArray(size, element):
+            return StaticArray(change(size), map_array_sizes(element, change))
+        case StaticRecord(fields):
+            return StaticRecord(
+                tuple((n, map_array_sizes(t, change)) for n, t in fields)
+            )
+        case StaticSum(constructors):
+            return StaticSum(
+                tuple(
+                    (n, tuple(map_array_sizes(t, change) for t in payload))
+                    for n, payload in constructors
+                )
+            )
+        case _:
+            return static
 
 
 def static_of(value: Value) -> Static:

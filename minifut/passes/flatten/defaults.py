@@ -21,7 +21,7 @@ that are better mapped first.
 
 from __future__ import annotations
 
-from minifut.passes.flatten.version_names import NEVER
+from minifut.ir.kernels import NEVER
 
 ALWAYS = 0
 CPU_BUSY = 4

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from minifut.ir.core import If, Loop, Match, Stm
-from minifut.ir.kernels import Parameter
+from minifut.ir.kernels import NEVER, Parameter
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import walk
 
@@ -37,8 +37,6 @@ FULL = "full"
 
 OUTER = "outer"
 INTRA = "intra"
-
-NEVER = 1 << 62
 
 
 @dataclass(slots=True)

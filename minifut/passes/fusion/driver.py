@@ -9,14 +9,13 @@ first; vertical fusion comes next, since it removes arrays; then neighbours are 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from functools import partial
 
 from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
-from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import free_names, map_children
+from minifut.ir.traverse import free_names, map_bodies
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
 from minifut.passes.fusion.pull_views import pull_views
@@ -33,7 +32,9 @@ def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
     """The program with SOACs fused in all bodies."""
     fusing = Fusing(names, scope_of(program), trace or Trace())
     constants = _Fuser(fusing, program.constants, ()).run()
-    functions = tuple(_Inside(fusing).node(function) for function in program.functions)
+    functions = tuple(
+        map_bodies(function, partial(_fused, fusing)) for function in program.functions
+    )
     if constants is program.constants and all(
         a is b for a, b in zip(functions, program.functions, strict=True)
     ):
@@ -41,19 +42,8 @@ def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
     return replace(program, constants=constants, functions=functions)
 
 
-class _Inside:
-    """Fuses in all bodies inside a node."""
-
-    def __init__(self, fusing: Fusing) -> None:
-        self.fusing = fusing
-
-    def node(self, node: Any) -> Any:
-        if isinstance(node, Body):
-            statements = _Fuser(self.fusing, node.statements, node.result).run()
-            return replace(node, statements=statements)
-        if isinstance(node, KernelBody):
-            return node
-        return map_children(node, self.node)
+def _fused(fusing: Fusing, body: Body) -> Body:
+    return replace(body, statements=_Fuser(fusing, body.statements, body.result).run())
 
 
 class _Fuser:
@@ -63,14 +53,13 @@ class _Fuser:
         self, fusing: Fusing, statements: tuple[Stm, ...], result: tuple[Atom, ...]
     ) -> None:
         self.fusing = fusing
-        self.inside = _Inside(fusing).node
         self.before = statements
         self.slots: list[Stm | None] = []
         self.uses: dict[Name, set[int]] = defaultdict(set)
         self.updates: dict[Name, set[int]] = defaultdict(set)
         self.maker: dict[Name, int] = {}
         self.full: set[int] = set()
-        whole = tuple([map_children(s, self.inside) for s in statements])
+        whole = tuple([self.inside(s) for s in statements])
         self.slots.extend(whole)
         self.worthwhile = sum(map(self.is_candidate, range(len(whole)))) > 1
         if not self.worthwhile:
@@ -82,6 +71,11 @@ class _Fuser:
         for atom in result:
             if isinstance(atom, Name):
                 self.uses[atom].add(len(self.slots))
+
+    def inside(self, statement: Stm) -> Stm:
+        """The statement with its bodies fused."""
+        fused: Stm = map_bodies(statement, partial(_fused, self.fusing))
+        return fused
 
     def put(self, slot: int, statement: Stm) -> None:
         """Fill a slot."""
@@ -157,7 +151,7 @@ class _Fuser:
                 continue
             (fused,) = outcome
             if has_soac(fused.exp.function):  # type: ignore[attr-defined]
-                fused = map_children(fused, self.inside)
+                fused = self.inside(fused)
                 if not keeps_parallelism(producer, consumer, fused):
                     reason = "it would bury the parallelism inside"
                     self.fusing.trace.refuse(rule, consumer, reason)

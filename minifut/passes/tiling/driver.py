@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
-from minifut.ir.kernels import GRID, AtLeast, KernelBody, SegMap
+from minifut.ir.kernels import GRID, AtLeast, SegMap
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
-from minifut.ir.traverse import free_names, map_children, rename, substitute
+from minifut.ir.traverse import free_names, map_bodies, map_children, rename, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.composition import (
     BLOCK_AND_REGISTER,
@@ -77,11 +77,10 @@ class _Tiler:
 
     def node(self, node: Any) -> Any:
         """Host code: bodies statement by statement, other nodes part by part."""
-        if isinstance(node, KernelBody):
-            return node
-        if isinstance(node, Body):
-            return replace(node, statements=self.statements(node.statements))
-        return map_children(node, self.node)
+        return map_bodies(node, self.body)
+
+    def body(self, body: Body) -> Body:
+        return replace(body, statements=self.statements(body.statements))
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         made: list[Stm] = []

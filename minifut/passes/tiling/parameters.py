@@ -29,7 +29,6 @@ CPU_DEPTH = 256
 PAD = 16
 """elements between packed rows on a CPU"""
 
-NEVER = 1 << 62
 SPLIT_DEPTH = 4096
 
 KINDS = {

@@ -22,6 +22,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import (
     LOCAL_MEMORY,
+    NEVER,
     AtLeast,
     CollectiveCopy,
     GetParameter,
@@ -36,7 +37,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
 from minifut.ir.traverse import substitute, walk
 from minifut.ir.types import BOOL, I64, ArrayType
 from minifut.names import Name, NameSource
-from minifut.passes.tiling.parameters import NEVER, PAD
+from minifut.passes.tiling.parameters import PAD
 
 STRETCH = 256
 CPU_WORK = 1 << 18
