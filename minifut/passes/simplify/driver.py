@@ -34,6 +34,7 @@ from minifut.passes.simplify.constant_folding import (
     apply_identities,
     fold_constants,
     may_fold,
+    multiply_for_square,
     read_size,
     undo_twice,
 )
@@ -58,7 +59,7 @@ ROUNDS = 5
 REPEATS = 20
 
 RULES: dict[type, tuple[Simplification, ...]] = {
-    core.ScalarOp: (fold_constants, apply_identities, undo_twice),
+    core.ScalarOp: (fold_constants, apply_identities, multiply_for_square, undo_twice),
     core.SizeExp: (read_size,),
     core.If: (take_known_branch, merge_equal_branches, drop_common_results),
     core.Match: (take_known_case,),
