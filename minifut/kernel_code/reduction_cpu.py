@@ -7,12 +7,13 @@ column) that is taken at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from minifut.ir.core import Atom, DimSlice, Index, Param
+from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
@@ -113,20 +114,28 @@ def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
     elements, for most of the arrays that the body reads.
 
     An array that is the same for neighbouring segments has no say: over columns it is
-    one scalar for the whole block (`a` in a matrix product).
+    one scalar for the whole block (`a` in a matrix product). An element next to a point
+    counts like the point's own, and so does one of a reversed array.
     """
     names = operation.space.indices
     if len(names) < 2:
         return False
     along, across = 0, 0
-    for statement in operation.body.statements:
+    origins: dict[Atom, Atom] = {name: name for name in names}
+    for statement in walk(operation.body):
+        if not isinstance(statement, Stm):
+            continue
         exp = statement.exp
+        if isinstance(exp, ScalarOp):
+            origin = _shifted(exp, origins)
+            if origin is not None:
+                origins[statement.pattern[0].name] = origin
         if not isinstance(exp, Index):
             continue
         array = host.values.get(exp.array)
         if not isinstance(array, Array):
             continue
-        strides = _strides_of(array, exp.slice)
+        strides = _strides_of(array, exp.slice, origins)
         if names[-2] not in strides:
             continue
         if strides.get(names[-1], ZERO) == ONE:
@@ -136,12 +145,24 @@ def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
     return across > along
 
 
-def _strides_of(array: Array, entries: tuple[Atom | DimSlice, ...]) -> dict[Atom, Size]:
+def _strides_of(
+    array: Array,
+    entries: tuple[Atom | DimSlice, ...],
+    origins: Mapping[Atom, Atom],
+) -> dict[Atom, Size]:
     return {
-        entry: stride
+        origins.get(entry, entry): stride
         for entry, stride in zip(entries, array.strides, strict=False)
         if not isinstance(entry, DimSlice)
     }
+
+
+def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
+    """The index that the number is apart from by what is the same for all points."""
+    if exp.operator.name not in ("add", "sub"):
+        return None
+    moving = [origins[a] for a in exp.operands if a in origins]
+    return moving[0] if len(moving) == 1 else None
 
 
 def mapped_array(
