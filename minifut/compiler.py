@@ -248,12 +248,18 @@ def compile_program(source: Source, options: Options) -> Program:
 
 
 def tuned_values(path: str | Path, options: Options) -> dict[str, int]:
-    """What the program's tuning file says, if the options want it."""
-    from minifut.tuning.file import tuning_beside
+    """What the program's tuning file says, if the options want it. A program needs not
+    have one; but where one was named that is not there, a warning says so."""
+    from minifut.tuning.file import DEFAULT_EXTENSION, path_beside, tuning_beside
 
+    extension = options.tuning_extension
     if not options.use_tuning:
         return {}
-    return tuning_beside(path, options.tuning_extension)
+    beside = path_beside(path, extension)
+    if extension != DEFAULT_EXTENSION and not beside.is_file():
+        note = f"there is no tuning file {beside}, so parameters keep their defaults"
+        print(f"minifut: warning: {note}", file=sys.stderr)
+    return tuning_beside(path, extension)
 
 
 def device_kind(device: str | None) -> str:

@@ -76,6 +76,8 @@ def command(
     files. Parameters that are set with -P are left as they are, and those that are not
     searched as the tuning file has them. Ctrl-C keeps the best that is known.
     """
+    from dataclasses import replace
+
     from minifut import compiler
     from minifut.benchmarking.datasets import (
         TUNE,
@@ -84,9 +86,13 @@ def command(
         data_sets,
     )
     from minifut.benchmarking.loaded import load_program
+    from minifut.tuning.file import path_beside
     from minifut.tuning.loaded_subject import tuner_of
 
     options = compiler.Options(**target)
+    # The file is about to be made, so that one that is missing is no mistake.
+    known = path_beside(path, options.tuning_extension).is_file()
+    options = replace(options, use_tuning=options.use_tuning and known)
     if options.backend != "opencl":
         raise UsageError(f"there is nothing to tune for --backend {options.backend}")
     tags = TUNE | set(excluded)

@@ -21,15 +21,19 @@ from typing import Protocol
 from minifut.errors import UsageError, reason
 from minifut.files import write_whole
 
+DEFAULT_EXTENSION = "tuning"
+
 _LINE = re.compile(r"([^=\s]+)\s*=\s*([+-]?[0-9][0-9_]*)\Z")
 
 
-def path_beside(program: str | Path, extension: str = "tuning") -> Path:
+def path_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Path:
     """Where the tuning file of a program is."""
     return Path(f"{program}.{extension}")
 
 
-def tuning_beside(program: str | Path, extension: str = "tuning") -> dict[str, int]:
+def tuning_beside(
+    program: str | Path, extension: str = DEFAULT_EXTENSION
+) -> dict[str, int]:
     """What the program's tuning file says; nothing if there is none."""
     path = path_beside(program, extension)
     return read_tuning(path) if path.is_file() else {}

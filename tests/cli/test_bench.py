@@ -111,6 +111,19 @@ def test_a_tuning_file_counts_unless_told_otherwise(path: Path) -> None:
     assert "twice (using norm.fut.tuning):" in result.output
 
 
+@pytest.mark.device
+def test_a_tuning_file_that_was_named_must_be_there(path: Path) -> None:
+    for command in ("run", "test", "bench"):
+        named = invoke(command, path, "--print-params", "--tuning", "absent")
+        assert named.output.count("there is no tuning file") == 1, command
+        assert f"{path}.absent" in named.output
+        assert "tuning file" not in invoke(command, path, "--print-params").output
+        unwanted = ("--tuning", "absent", "--no-tuning")
+        assert "tuning file" not in invoke(command, path, *unwanted).output
+    tuned = invoke("autotune", path, "--tuning", "absent", "-r", "1")
+    assert "there is no tuning file" not in tuned.output
+
+
 def row(result: Result) -> list[str]:
     """The cells of the parameter's line: name, class, value, .."""
     assert result.exit_code == 0, result.output

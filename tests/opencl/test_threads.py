@@ -63,6 +63,35 @@ def test_a_failure_belongs_to_the_thread_whose_run_failed(hasty: None) -> None:
     assert in_threads(lambda: works(1), lambda: works(2), fails, fails) == []
 
 
+SUMS = "entry main [n][m] (xss: [n][m]i32) = map (\\xs -> let s = i32.sum xs in map (+ s) xs) xss"
+
+
+def test_parameters_change_and_timed_calls_run_between_runs(hasty: None) -> None:
+    """A run sees one value of each parameter, from its beginning to its end, and no
+    kernel has the arguments of another thread's."""
+    program = minifut.compile(SUMS)
+    (name,) = [n for n in program.tuning if n.endswith(".outer")]
+    entry = program.entries["main"]
+    assert entry.prepare is not None
+    ones, twos = np.ones((4, 30), np.int32), np.full((50, 7), 2, np.int32)
+    timed = entry.prepare((twos,))
+
+    def changes() -> None:
+        for number in range(100):
+            program.tuning[name] = (0, 1 << 62)[number % 2]
+
+    def is_timed() -> None:
+        for _ in range(60):
+            assert timed() > 0
+            np.testing.assert_array_equal(timed.results()[0], 16 * np.ones((50, 7)))
+
+    def works() -> None:
+        for _ in range(60):
+            np.testing.assert_array_equal(program.main(ones), 31 * ones)
+
+    assert in_threads(changes, is_timed, works, works) == []
+
+
 def test_a_forked_process_is_told_that_it_has_no_device() -> None:
     text = f"""
 import multiprocessing, sys

@@ -125,24 +125,26 @@ class Instance:
 
     def set_parameters(self, parameters: Mapping[str, int]) -> None:
         """Change tunable numbers; only kernels whose text uses a changed one are
-        built again."""
+        built again. A run of another thread ends before."""
         program = self.program
-        wanted = {**self._wanted, **parameters}
-        values = self._values(wanted)
-        old = self.run.parameters
-        changed = {
-            i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
-        }
-        self._install(values)
-        self._wanted = wanted
-        chosen = any(program.parameters[index].kind == "choice" for index in changed)
-        if chosen and program.constants is not None:
-            self._evaluate_constants(program.constants)
+        with self.session.lock:
+            wanted = {**self._wanted, **parameters}
+            values = self._values(wanted)
+            old = self.run.parameters
+            changed = {
+                i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
+            }
+            self._install(values)
+            self._wanted = wanted
+            kinds = {program.parameters[index].kind for index in changed}
+            if "choice" in kinds and program.constants is not None:
+                self._evaluate_constants(program.constants)
 
     def watch(self, seen: Seen | None) -> None:
         """From now on note comparisons and launches there (None: nowhere)."""
-        self._seen = seen
-        self._install(self._values(self._wanted))
+        with self.session.lock:
+            self._seen = seen
+            self._install(self._values(self._wanted))
 
     def _install(self, values: list[int]) -> None:
         """Run with these parameters, and the kernels that are made for them."""

@@ -79,7 +79,11 @@ class TimedCall:
         return other
 
     def __call__(self) -> float:
-        """One run; its seconds."""
+        """One run; its seconds. Waiting for runs of other threads does not count."""
+        with self._session.lock:
+            return self._timed()
+
+    def _timed(self) -> float:
         session = self._session
         self._outcome = ()
         session.recover()
@@ -103,12 +107,13 @@ class TimedCall:
 
     def results(self) -> tuple[Any, ...]:
         """The results of the latest run (which they outlive), as NumPy arrays."""
-        if not self._outcome and self._entry.results:
-            self()
-        self._bytes_out()
-        outcome, self._outcome = self._outcome, ()
-        results = self._converter.results_of(outcome, False)
-        self._run.check()
+        with self._session.lock:
+            if not self._outcome and self._entry.results:
+                self()
+            self._bytes_out()
+            outcome, self._outcome = self._outcome, ()
+            results = self._converter.results_of(outcome, False)
+            self._run.check()
         return results
 
     @property
