@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--schedule", choices=compiler.SCHEDULES)
     parser.add_argument("--timeout", type=float, default=60.0, help="of a first run")
     parser.add_argument("--runs", type=int, default=5, help="of a version afterwards")
+    parser.add_argument("--most", type=int, default=64, help="versions of a program")
     parser.add_argument("--tiles", action="store_true", help="search sizes, too")
     parser.add_argument("--report", action="store_true", help="run nothing")
     given = parser.parse_args()
@@ -94,7 +95,7 @@ def main() -> None:
     tuned = given.tuned or scratch
     tuned.mkdir(exist_ok=True)
     results = Results(given.results)
-    options = Options(given.schedule, tuned, given.timeout, given.runs)
+    options = Options(given.schedule, tuned, given.timeout, given.runs, given.most)
     points = POINTS if given.tiles else 0
     try:
         for name, path, wanted in () if given.report else jobs(given.checkout, scratch):

@@ -1,17 +1,20 @@
 """How good the choice of versions is: untuned, tuned, and the best forced version.
 
-    python benchmarks/versions.py CHECKOUT [--only REGEX] [--tuned FOLDER]
-        [--results FILE] [--schedule cpu|gpu] [--timeout SECONDS] [--report]
+    python benchmarks/versions.py CHECKOUT [--only REGEX] [--data REGEX]
+        [--tuned FOLDER] [--most N] [--results FILE] [--schedule cpu|gpu]
+        [--timeout SECONDS] [--report]
 
 CHECKOUT is a copy of Futhark's benchmarks (github.com/diku-dk/futhark-benchmarks),
 whose programs are run where they are. Data sets that are not part of it are made here,
 in the shapes that its own have. The matrix products are those of the slides "Regular
 flattening": [2^n][2^m] by [2^m][2^n], with m = 25 - 2n and m = 20 - 2n.
 
-Every version of a program is forced and judged, and takes turns with the default
-parameters ("untuned") and with those of FOLDER/PROGRAM.tuning ("tuned"), so that all
-ratios are of one run. It takes long: each data set is kept in the results as soon as it
-is done, and not run again; --report only prints the table of what there is.
+Every version of a program (N at most) is forced and judged, and takes turns with the
+default parameters ("untuned"), with those of FOLDER/PROGRAM.tuning ("tuned"), and with
+the program as it is without versions: flattened moderately, which leaves all but the
+outer parallelism of each nest to threads, and fully. Ratios are of one run, turn by
+turn. It takes long: each data set is kept in the results as soon as it is done, and not
+run again; --report only prints the table of what there is.
 """
 
 from __future__ import annotations
@@ -38,17 +41,23 @@ from minifut.benchmarking.version_report import (
     version_table,
     versions_json,
 )
-from minifut.benchmarking.versions import Versions, versions_of
+from minifut.benchmarking.versions import versions_of
 from minifut.errors import MinifutError
+from minifut.ir.parser import names_after
+from minifut.passes.pipeline import Pass
+from minifut.passes.pipelines import FULL, MODERATE, run_pipeline
 from minifut.tuning.file import read_tuning
 from minifut.values.binary import write_binary
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-RACERS = ("untuned", "tuned", "current")
-"""names that stand for parameters, not for a forced version"""
+CHOICES = ("untuned", "tuned")
+"""parameters that the report compares with the best forced version"""
 
-COMPARED = ("untuned", "tuned", "outer", "full")
-"""what the report compares with the best version"""
+RIVALS = {"moderate": MODERATE, "fully": FULL}
+"""the pipelines without versions, whose times it compares with those of choices"""
+
+RACERS = (*CHOICES, *RIVALS, "current")
+"""names that do not stand for a forced version"""
 
 Values = Callable[[np.random.Generator], list[Any]]
 
@@ -192,6 +201,7 @@ def run_program(
     compiled = compiler.Options(schedule=options.schedule, use_tuning=False)
     try:
         loaded = load_program(path, compiled)
+        rivals = {each: rival(loaded, compiled, RIVALS[each]) for each in RIVALS}
     except MinifutError as error:
         for data in left:
             results.put(name, data.name, str(error))
@@ -204,38 +214,38 @@ def run_program(
     if tuned and tuned.is_file():
         others["tuned"] = {n: v for n, v in read_tuning(tuned).items() if n in known}
     for data in left:
-        versions = versions_of(loaded.kernels, data.entry)
-        result = run_data(loaded, data, versions, others, options)
-        results.put(name, data.name, result)
+        versions = versions_of(loaded.kernels, data.entry, options.most)
+        comparison = Comparison(data)
+        plan = Plan(runs=options.runs, converge=False, limit=options.timeout)
+        compare(comparison, loaded, versions, plan, others=others, rivals=rivals)
+        print("\n" + version_table(comparison), flush=True)
+        ((described),) = versions_json([comparison]).values()
+        results.put(name, data.name, described["datasets"][data.name])
 
 
-def run_data(
-    loaded: Loaded,
-    data: DataSet,
-    versions: Versions,
-    others: dict[str, dict[str, int]],
-    options: Options,
-) -> Any:
-    """One data set; a failure is a string."""
-    comparison = Comparison(data)
-    plan = Plan(runs=options.runs, converge=False, limit=options.timeout)
-    compare(comparison, loaded, versions, plan, others=others)
-    print("\n" + version_table(comparison), flush=True)
-    ((described),) = versions_json([comparison]).values()
-    return described["datasets"][data.name]
+def rival(loaded: Loaded, options: compiler.Options, steps: tuple[Pass, ...]) -> Loaded:
+    """The program as another pipeline makes it."""
+    core = compiler.to_core(compiler.check(compiler.read_source(loaded.path)))
+    with compiler.deep_recursion():
+        kernels = run_pipeline(core, names_after(core), steps=steps)
+    schedule = options.schedule or compiler.device_kind(options.device)
+    module = compiler.to_host_module(kernels, schedule, loaded.path.stem)
+    return Loaded(loaded.path, compiler.load(module), kernels, loaded.oracle)
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:
-    """A line for each data set: how far each choice is from the best version."""
+    """A line for each data set: how far each choice is from the best version, and how
+    much slower the program is without versions than with the last choice."""
     rows: list[tuple[str, ...]] = [
-        ("program", "data set", "best version", "time", *COMPARED)
+        ("program", "data set", "best version", "time", *CHOICES, *RIVALS)
     ]
     for program, by_data in found.items():
         for data, result in by_data.items():
             rows.append((program, data, *summary(result)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "Times of the fastest run; the last columns are times over the best one's."
+        "Time of the best forced version; times of parameters over it; times without "
+        "versions over those of the last parameters."
     ]
     for row in rows:
         cells = [text.ljust(w) for text, w in zip(row[:3], widths[:3], strict=True)]
@@ -246,24 +256,26 @@ def report(found: dict[str, dict[str, Any]]) -> str:
 
 def summary(result: Any) -> tuple[str, ...]:
     """The cells of one data set."""
+    nothing = [""] * (1 + len(CHOICES) + len(RIVALS))
     if isinstance(result, str):
-        return (result.partition("\n")[0][:60], *[""] * 5)
-    times = {
-        name.removesuffix(", untiled"): min(version["runtimes"])
-        for name, version in result["versions"].items()
-        if version["runtimes"]
-    }
-    wrong = [n for n, v in result["versions"].items() if not v["agrees"]]
+        return (result.partition("\n")[0][:60], *nothing)
+    versions = result["versions"]
+    times = {n: v["relative"] for n, v in versions.items() if "relative" in v}
+    wrong = [n for n, v in versions.items() if not v["agrees"]]
     forced = {name: time for name, time in times.items() if name not in RACERS}
     if not forced:
-        return (f"none: {', '.join(wrong)}"[:60], *[""] * 5)
+        return (f"none: {', '.join(wrong)}"[:60], *nothing)
     best = min(forced, key=lambda name: forced[name])
-    ratios = [
-        f"{times[name] / forced[best]:.2f}" if name in times else "-"
-        for name in COMPARED
-    ]
+    seconds = min(versions[best]["runtimes"]) / 1e6
+    last = next((name for name in reversed(CHOICES) if name in times), best)
+
+    def over(name: str, other: str) -> str:
+        return f"{times[name] / times[other]:.2f}" if name in times else "-"
+
+    ratios = [over(name, best) for name in CHOICES]
+    ratios += [over(name, last) for name in RIVALS]
     mark = f" ({len(wrong)} fail)" if wrong else ""
-    return (best + mark, readable_seconds(forced[best] / 1e6), *ratios)
+    return (best[:50] + mark, readable_seconds(seconds), *ratios)
 
 
 @dataclass(frozen=True)
@@ -274,6 +286,7 @@ class Options:
     tuned: Path | None
     timeout: float
     runs: int
+    most: int = 64
 
 
 def main() -> None:
@@ -286,10 +299,13 @@ def main() -> None:
     parser.add_argument("--schedule", choices=compiler.SCHEDULES)
     parser.add_argument("--timeout", type=float, default=120.0, help="of a version")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--most", type=int, default=64, help="versions of a program")
     parser.add_argument("--report", action="store_true", help="run nothing")
     given = parser.parse_args()
     results = Results(given.results)
-    options = Options(given.schedule, given.tuned, given.timeout, given.runs)
+    options = Options(
+        given.schedule, given.tuned, given.timeout, given.runs, given.most
+    )
     scratch = Path(tempfile.gettempdir()) / "minifut-versions"
     scratch.mkdir(exist_ok=True)
     try:
