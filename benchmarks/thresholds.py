@@ -18,6 +18,7 @@ from minifut import compiler
 from minifut.benchmarking.compare import forced
 from minifut.benchmarking.measure import Candidate, Plan, measure_together
 from minifut.benchmarking.ratios import ratio
+from minifut.errors import Source
 from minifut.program import Program
 from minifut.tuning.parameters import NEVER
 
@@ -96,9 +97,8 @@ def main() -> None:
     plan = Plan(runs=given.runs, seconds=0, converge=False)
     for name, (text, shapes) in NESTS.items():
         if re.search(given.only, name):
-            source = compiler.read_source(text)
-            options = compiler.Options(schedule=given.schedule)
-            program = compiler.compile_program(source, options)
+            options = compiler.Options(schedule=given.schedule, use_tuning=False)
+            program = compiler.compile_program(Source(name, text), options)
             print(f"{name}: outer version over the other one", flush=True)
             for shape in shapes:
                 measure_shape(program, shape, plan)

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from minifut.ir.core import Body, If, Loop, Match, Stm
-from minifut.ir.kernels import AtLeast, SegMap, SegScan
+from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
 from minifut.names import Name
 from minifut.passes.flatten.defaults import (
-    FOLD_DEFAULTS,
     INTRA_DEFAULTS,
+    fold_defaults,
     outer_defaults,
 )
 from minifut.passes.flatten.intra_group import both, fits, needs_of, run_map_in_groups
@@ -83,10 +83,10 @@ class Choice:
 
     def outer_defaults(self) -> tuple[int, int]:
         """For a CPU and a GPU."""
-        if not self.soac.is_map:
-            return FOLD_DEFAULTS
-        made = [type(s.exp) for s in on_host(self.inner.build.statements)]
-        return outer_defaults(self.perfect, Loop in made, SegScan in made)
+        last = on_host(self.inner.build.statements)
+        if self.soac.is_map:
+            return outer_defaults(last, self.perfect)
+        return fold_defaults(last)
 
     def body(self, site: Site) -> Body:
         """What binds the pattern at a place, as a branch."""

@@ -2,44 +2,74 @@
 
 A GPU wants tens of thousands of points, and a work-group is busy from a few hundred.
 
-For CPU devices they come from measurements (PoCL, two cores, f32, rows of 32 to 2^18
-elements; time of the outer version over that of the last one, least of nine runs in
-turns):
+For CPU devices they come from measurements (`benchmarks/thresholds.py` on PoCL, two
+cores, 2^20 to 2^24 elements; time of the outer version over that of the last one):
 
-    a reduction, then a map      0.6-0.8    one pass less over memory
-    scans, 4 to 2^14 points      1.1-5      a segmented scan is vectorised, one of a
-    scans, 2^17 points or more   0.4-0.8    thread is not; short rows end that
-    a loop of maps               0.1-0.3    every round would be several launches
+    a reduction, of rows or columns    1.0-10     a segmented one shares itself out well
+    a scan                             0.9-6.4    in any shape
+    products: operands are shared      0.5-1.0    from 16 x 16 results on: lanes are
+                                                  columns; with fewer columns 1.4-3.7
+    a reduction, then a map            0.6-1.1    one pass less over memory
+    scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
+    scans and more, 2^20 points        0.6        a thread is not; short rows end that
+    a fold of reductions               1.5-31     a segmented reduction, then a fold
+    a loop of maps                     0.1-0.3    every round would be several launches
 
 So a CPU is busy with a few points for each core, except that scans are flattened up to
-2^17 points. Where the last version is just one segmented operation, that one shares
-itself out well in any shape. Groups were at 0.9-1.1 of the outer version where they
-fit in a cache, and far slower with short rows: on a CPU they are left to be asked for.
-A fold runs in chunks of many thousand points on a CPU, too: fewer heavy points than
-that are better mapped first.
+2^17 points. Where the last version is just one segmented operation, or two for a fold,
+it is always taken, but for products. Groups were at 0.9-1.1 of the outer version where
+they fit in a cache, and far slower with short rows: on a CPU they are left to be asked
+for. Other folds run in chunks of many thousand points on a CPU, too: fewer heavy points
+than that are better mapped first.
 """
 
 from __future__ import annotations
 
-from minifut.ir.kernels import NEVER
+from collections.abc import Iterable
+
+from minifut.ir.core import Index, Loop, Stm
+from minifut.ir.kernels import NEVER, SegRed, SegScan
+from minifut.passes.flatten.site import SEGMENTED
 
 ALWAYS = 0
 CPU_BUSY = 4
+CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
+CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
 GROUP_BUSY = 256
 
-FOLD_DEFAULTS = (GPU_BUSY, GPU_BUSY)
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 
-def outer_defaults(
-    one_operation: bool, loop_on_host: bool, scans: bool
-) -> tuple[int, int]:
-    """For a CPU and a GPU: whether all parallelism is one segmented operation, and
-    whether it needs a loop of the host or has scans."""
-    if loop_on_host:
+def outer_defaults(last: Iterable[Stm], one_operation: bool) -> tuple[int, int]:
+    """For a CPU and a GPU, of a map whose last version has these statements on the
+    host, and may be one segmented operation."""
+    made = [statement.exp for statement in last]
+    if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
     if one_operation:
-        return NEVER, GPU_BUSY
+        products = any(isinstance(e, SegRed) and shares_operands(e) for e in made)
+        return CPU_PRODUCTS if products else NEVER, GPU_BUSY
+    scans = any(isinstance(exp, SegScan) for exp in made)
     return CPU_SHORT_ROWS if scans else CPU_BUSY, GPU_BUSY
+
+
+def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:
+    """The same for a reduction or scan."""
+    operations = sum(isinstance(statement.exp, SEGMENTED) for statement in last)
+    return NEVER if operations <= 2 else CPU_FOLD, GPU_BUSY
+
+
+def shares_operands(kernel: SegRed) -> bool:
+    """Whether of the two dimensions around the reduction each numbers the elements of
+    an operand that is the same along the other one, as in a product of matrices."""
+    if len(kernel.space.indices) < 3:
+        return False
+    row, column = kernel.space.indices[-3:-1]
+    found: set[tuple[bool, bool]] = set()
+    for statement in kernel.body.statements:
+        if isinstance(statement.exp, Index):
+            entries = statement.exp.slice
+            found.add((row in entries, column in entries))
+    return {(True, False), (False, True)} <= found

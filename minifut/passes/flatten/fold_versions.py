@@ -56,7 +56,7 @@ def choose_versions_of_fold(
           })
     after:
         let outer: bool = at_least(n, "main.reduce_reduce.outer" "threshold"
-          ("cpu" = 32768, "gpu" = 32768) bounds 0 4611686018427387904
+          ("cpu" = 4611686018427387904, "gpu" = 32768) bounds 0 4611686018427387904
           guards "one thread for each point of the outer maps, their bodies sequential")
         let most: i32 = if outer then {
           let left: i32 = segred grid (i < n)
