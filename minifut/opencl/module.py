@@ -19,6 +19,7 @@ from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
 from minifut.names import Name
+from minifut.opencl.alike import Alike
 from minifut.opencl.kernel_texts import Texts, parameter_types
 from minifut.opencl.print_c import PRELUDE, macros_of
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
@@ -86,14 +87,14 @@ class _Part:
         self.lowered = lowered
         self.name = name
         parameters = [p.name for p in lowered.parameters]
-        self.printer = HostPrinter(lowered.kernels, parameters, lowered.constant_names)
+        self.printer = HostPrinter(parameters, lowered.constant_names)
         self.failures = list(lowered.failures)
         self.texts = Texts()
 
     def text(self) -> str:
         """Kernels, host functions, entry points, and the program that holds them."""
         schedule = self.lowered.schedule
-        kernels = "".join(self.kernel(k) for k in self.lowered.kernels)
+        kernels = self.kernels()
         functions = [self.printer.function(f) for f in self.lowered.functions]
         constants = ""
         if self.lowered.constants is not None:
@@ -130,12 +131,25 @@ class _Part:
             + "\n"
         )
 
-    def kernel(self, kernel: kc.Kernel) -> str:
+    def kernels(self) -> str:
+        """All kernels, alike ones once; and the host is told their numbers."""
+        alike, texts = Alike(), []
+        for kernel in self.lowered.kernels:
+            head, last = self.texts.of_kernel(kernel)
+            macros = tuple((m, c.parameter.name) for m, c in macros_of(kernel))
+            called = tuple(function.name for function in kernel.functions)
+            shape = (parameter_types(kernel), kernel.group_size, macros, head, called)
+            number, is_new = alike.number(kernel.name, last, shape)
+            self.printer.numbers[id(kernel)] = number
+            if is_new:
+                texts.append(self.kernel(kernel, head, last))
+        return "".join(texts)
+
+    def kernel(self, kernel: kc.Kernel, head: str, last: str) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local: object = kernel.group_size
         if kernel.group_size is not None and len(kernel.group_size) == 1:
             local = kernel.group_size[0]
-        head, last = self.texts.of_kernel(kernel)
         names = [f"{self.text_name(f)} + " for f in kernel.functions]
         head = f"{_literal(head)} + " if names and head else head
         text = (

@@ -38,12 +38,12 @@ class HostPrinter:
 
     def __init__(
         self,
-        kernels: list[kc.Kernel],
         parameters: list[str],
         constants: tuple[Name, ...],
     ) -> None:
         self.names = Names(RESERVED)
-        self.numbers = {id(kernel): number for number, kernel in enumerate(kernels)}
+        self.numbers: dict[int, int] = {}
+        """of kernels, by their identity"""
         self.parameters = {name: number for number, name in enumerate(parameters)}
         self.constants = constants
         self.lines: list[str] = []
