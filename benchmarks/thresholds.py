@@ -19,8 +19,8 @@ from minifut.benchmarking.compare import forced
 from minifut.benchmarking.measure import Candidate, Plan, measure_together
 from minifut.benchmarking.ratios import ratio
 from minifut.errors import Source
+from minifut.ir.kernels import NEVER
 from minifut.program import Program
-from minifut.tuning.parameters import NEVER
 
 PRODUCT = """
 entry main [n] [k] [m] (a: [n][k]f32) (b: [k][m]f32): [n][m]f32 =

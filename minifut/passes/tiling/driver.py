@@ -38,6 +38,7 @@ from minifut.passes.tiling.nest import (
     redomaps_of,
 )
 from minifut.passes.tiling.versions import (
+    FEWEST,
     STRETCH,
     Tiled,
     divide,
@@ -241,7 +242,8 @@ class _Tiler:
         steps = Size.constant(0)
         for _, redomap in redomaps_of(kernel):
             if bound.isdisjoint(redomap.width.names()):
-                steps = steps + minimum(redomap.width, Size.constant(STRETCH))
+                whole = redomap.width // FEWEST * FEWEST
+                steps = steps + minimum(whole, Size.constant(STRETCH))
         sharing = product(tuple(kernel.space.sizes[d] for d in mark.dimensions))
         return sharing * steps, shares
 
