@@ -12,10 +12,11 @@ later ones have an ordinal behind.
 
 Bounded: at most `DEEPEST` choices stand within one another and at most `MOST` stem from
 one statement of the host; and all the copies of bodies that choices of one statement
-make hold together at most `GROWTH` times as many statements as it does itself. A choice
-sets aside, before what is inside it is looked at, the copy for the outer version, so
-that outer choices come before inner ones; groups get what is left. What is beyond the
-bounds is flattened moderately.
+make hold together at most `GROWTH` times as many statements as it does itself, so that
+programs at most triple (small ones cost little: `SMALL_GROWTH` up to `SMALL` statements
+altogether). A choice sets aside, before what is inside it is looked at, the copy for
+the outer version, so that outer choices come before inner ones; groups get what is
+left. What is beyond the bounds is flattened moderately.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from minifut.ir.traverse import walk
 
 DEEPEST = 3
 MOST = 8
-GROWTH = 4
+GROWTH = 2
+SMALL_GROWTH, SMALL = 4, 256
 
 INCREMENTAL = "incremental"
 MODERATE = "moderate"
@@ -55,7 +57,8 @@ class VersionNames:
         """What follows stems from this statement of the host."""
         if self.kind == INCREMENTAL:
             self.left = MOST
-            self.room = GROWTH * weight(statement)
+            own = weight(statement)
+            self.room = max(GROWTH * own, min(SMALL_GROWTH * own, SMALL))
 
     def reserve(self, path: tuple[str, ...], copied: int) -> bool:
         """Take one choice and the room for a copy, if that is within the bounds."""
