@@ -75,6 +75,7 @@ class KernelFacts:
     writes: dict[Name, list[Access]] = field(default_factory=dict)
     lifted: bool = False
     offers: list[Offer] = field(default_factory=list)
+    costs: dict[tuple[Name, Name, int], float] = field(default_factory=dict)
 
     @staticmethod
     def of(statement: Stm, scope: Scope, machine: Machine) -> KernelFacts:
@@ -100,10 +101,13 @@ class KernelFacts:
 
     def cost(self, array: Name, fastest: Name, innermost: int) -> float:
         """Bytes moved for the accesses to one array."""
-        return sum(
-            self.machine.cost(access, fastest, innermost, self.lifted)
-            for access in self.arrays[array]
-        )
+        key = array, fastest, innermost
+        if key not in self.costs:
+            self.costs[key] = sum(
+                self.machine.cost(access, fastest, innermost, self.lifted)
+                for access in self.arrays[array]
+            )
+        return self.costs[key]
 
     def best(self, fastest: Name) -> Offer:
         """What each array costs least in."""

@@ -19,7 +19,7 @@ gives is row-major.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product as combinations
 from typing import Any, TypeAlias
@@ -27,10 +27,7 @@ from typing import Any, TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Function, Stm
 from minifut.ir.scope import Scope
-from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType
 from minifut.names import Name
-from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (
     BranchChoice,
     Choice,
@@ -41,6 +38,7 @@ from minifut.passes.layout.choices import (
     Offer,
 )
 from minifut.passes.layout.costs import Machine
+from minifut.passes.layout.facts import FunctionFacts, State
 from minifut.passes.layout.host_code import bodies_of, kept_orders
 
 FRESH = (core.Manifest, core.Replicate, core.Scratch)
@@ -52,8 +50,6 @@ PATIENCE = 10_000
 """ways that are tried in a function before the best at each statement must do"""
 ROUNDS = 8
 
-State: TypeAlias = dict[Name, tuple[int, ...]]
-"""innermost dimensions: where the array itself lies, then its copies"""
 Trail: TypeAlias = Any
 """None, or (the trail before, a statement's id and choice or a trail of its body)"""
 Way: TypeAlias = tuple[float, State, Trail]
@@ -63,19 +59,20 @@ Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Trail]]
 
 def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Choice]:
     """Choices by the ids of statements; none if nothing is worth moving."""
-    planner = _Planner(scope, machine)
-    if not planner.look_at(function.body):
+    known = FunctionFacts(scope, machine)
+    if not known.look_at(function.body):
         return {}
-    planner.note_wanted(function.body)
+    known.note_wanted(function.body)
+    planner = _Planner(known)
     start: State = {}
     for parameter in function.parameters:
-        planner.enter(start, parameter.name)
+        known.enter(start, parameter.name)
     ends = planner.solve(function.body, start)
     results = function.body.result
 
     def total(item: tuple[tuple[int | None, ...], tuple[float, Trail]]) -> float:
         order, (cost, _) = item
-        return cost + planner.conform(results, order, planner.row_major(results))
+        return cost + known.conform(results, order, known.row_major(results))
 
     _, (_, trail) = min(ends.items(), key=total)
     return _choices(trail)
@@ -97,11 +94,7 @@ def _choices(trail: Trail) -> dict[int, Choice]:
 
 @dataclass(slots=True)
 class _Planner:
-    scope: Scope
-    machine: Machine
-    facts: dict[int, KernelFacts] = field(default_factory=dict)
-    wanted: dict[int, set[Dimension]] = field(default_factory=dict)
-    later: dict[int, list[set[Name]]] = field(default_factory=dict)
+    known: FunctionFacts
     solved: dict[Any, Ends] = field(default_factory=dict)
     tried: int = 0
 
@@ -110,75 +103,11 @@ class _Planner:
         """Whether so many ways have been tried that from now on the best is taken."""
         return self.tried > PATIENCE
 
-    # --- facts ------------------------------------------------------------------------
-
-    def rank(self, name: Name) -> int:
-        type_ = self.scope.get(name)
-        return type_.rank if isinstance(type_, ArrayType) else 0
-
-    def look_at(self, body: Body) -> bool:
-        """Find the facts of all kernels; whether any would gain from a layout."""
-        found = False
-        for statement in body.statements:
-            exp = statement.exp
-            for inner in bodies_of(exp):
-                found |= self.look_at(inner)
-            if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
-                facts = KernelFacts.of(statement, self.scope, self.machine)
-                self.facts[id(statement)] = facts
-                found |= facts.interesting
-        return found
-
-    def note_wanted(self, body: Body) -> set[Dimension]:
-        """The orders of operands that kernels in a body ask for, and what its
-        statements need later."""
-        found: set[Dimension] = set()
-        for statement in body.statements:
-            for inner in bodies_of(statement.exp):
-                found |= self.note_wanted(inner)
-            facts = self.facts.get(id(statement))
-            for offer in facts.offers if facts else ():
-                found |= set(offer.wanted.items())
-        needed = {a for a in body.result if isinstance(a, Name)}
-        later = [set(needed)]
-        for statement in reversed(body.statements):
-            needed |= free_names(statement)
-            later.append(set(needed))
-        self.later[id(body)] = later[::-1]
-        self.wanted[id(body)] = found
-        return found
-
-    def enter(self, state: State, name: Name, *innermost: int) -> None:
-        """An array of several dimensions; row-major if nothing else is said."""
-        rank = self.rank(name)
-        if rank > 1:
-            state[name] = innermost or (rank - 1,)
-
-    def turn(self, name: Name) -> float:
-        return self.machine.turn(self.scope[name])
-
-    def row_major(self, atoms: Iterable[core.Atom]) -> tuple[int | None, ...]:
-        ranks = [self.rank(a) if isinstance(a, Name) else 0 for a in atoms]
-        return tuple(rank - 1 if rank > 1 else None for rank in ranks)
-
-    def conform(
-        self,
-        atoms: tuple[core.Atom, ...],
-        lie: tuple[int | None, ...],
-        wanted: tuple[int | None, ...],
-    ) -> float:
-        """The cost of making arrays lie as wanted."""
-        return sum(
-            self.turn(atom)
-            for atom, one, other in zip(atoms, lie, wanted, strict=True)
-            if one != other and isinstance(atom, Name)
-        )
-
     # --- bodies -----------------------------------------------------------------------
 
     def solve(self, body: Body, state: State) -> Ends:
         """The cheapest way through a body for each order of its results."""
-        later = self.later[id(body)]
+        later = self.known.later[id(body)]
         state = {n: lie for n, lie in state.items() if n in later[0]}
         key = id(body), frozenset(state.items())
         if key not in self.solved:
@@ -212,13 +141,13 @@ class _Planner:
     def step(self, statement: Stm, state: State) -> Iterator[Way]:
         """All ways on from a state; the last part is for the trail."""
         exp = statement.exp
-        if id(statement) in self.facts:
-            yield from self.kernel(statement, self.facts[id(statement)], state)
+        if id(statement) in self.known.kernels:
+            yield from self.kernel(statement, self.known.kernels[id(statement)], state)
         elif isinstance(exp, core.If | core.Match):
             yield from self.branches(statement, bodies_of(exp), state)
         elif isinstance(exp, core.Loop):
             yield from self.loop(statement, exp, state)
-        elif isinstance(exp, FRESH) and self.rank(statement.pattern[0].name) > 1:
+        elif isinstance(exp, FRESH) and self.known.rank(statement.pattern[0].name) > 1:
             yield from self.fresh(statement, state)
         else:
             yield self.plain(statement, state)
@@ -226,10 +155,10 @@ class _Planner:
     def fresh(self, statement: Stm, state: State) -> Iterator[Way]:
         """An array that is made in any order at the same cost."""
         name = statement.pattern[0].name
-        own = self.rank(name) - 1
+        own = self.known.rank(name) - 1
         if isinstance(statement.exp, core.Manifest):
             own = statement.exp.permutation[-1]
-        for dimension in (own, *(d for d in range(self.rank(name)) if d != own)):
+        for dimension in (own, *(d for d in range(self.known.rank(name)) if d != own)):
             results = ((name, dimension),) if dimension != own else ()
             choice = KernelChoice(None, (), results)
             item = id(statement), choice, ()
@@ -237,9 +166,7 @@ class _Planner:
 
     def plain(self, statement: Stm, state: State) -> Way:
         exp, cost = statement.exp, 0.0
-        after = dict(state)
-        for bound in statement.pattern:
-            self.enter(after, bound.name)
+        after = self.known.with_results(statement, state)
         name = statement.pattern[0].name if statement.pattern else None
         match exp:
             case core.Copy(source) | core.Opaque(source) if source in state:
@@ -253,12 +180,14 @@ class _Planner:
                 after[name] = state[array][:1]
             case core.Apply(_, arguments):
                 lie = tuple(state[a][0] if a in state else None for a in arguments)
-                cost = self.conform(arguments, lie, self.row_major(arguments))
+                cost = self.known.conform(
+                    arguments, lie, self.known.row_major(arguments)
+                )
             case _:
                 # what is written row by row, or copied by groups
-                arrays = tuple(a for a in free_names(exp) if a in state)
+                arrays = tuple(a for a in self.known.arrays_of(statement) if a in state)
                 lie = tuple(state[a][0] for a in arrays)
-                cost = self.conform(arrays, lie, self.row_major(arrays))
+                cost = self.known.conform(arrays, lie, self.known.row_major(arrays))
         return cost, after, None
 
     # --- kernels ----------------------------------------------------------------------
@@ -284,7 +213,7 @@ class _Planner:
         self, facts: KernelFacts, offer: Offer, array: Name, state: State
     ) -> Iterator[tuple[float, Name, int | None]]:
         """Read an operand as it lies, from a copy, or from a copy made for it."""
-        lies = state.get(array, (self.rank(array) - 1,))
+        lies = state.get(array, (self.known.rank(array) - 1,))
         own = facts.cost(array, offer.fastest, lies[0])
         wanted = offer.wanted.get(array)
         if wanted is None or wanted == lies[0]:
@@ -296,12 +225,12 @@ class _Planner:
             return
         yield own, array, None
         if there < own:
-            yield there + self.turn(array), array, wanted
+            yield there + self.known.turn(array), array, wanted
 
     def results(
         self, facts: KernelFacts, offer: Offer, array: Name
     ) -> Iterator[tuple[float, Name, int | None]]:
-        for dimension in reversed(range(self.rank(array))):
+        for dimension in reversed(range(self.known.rank(array))):
             yield facts.cost(array, offer.fastest, dimension), array, dimension
 
     def chosen(
@@ -312,9 +241,7 @@ class _Planner:
         way: tuple[tuple[float, Name, int | None], ...],
         state: State,
     ) -> Way:
-        after = dict(state)
-        for bound in statement.pattern:
-            self.enter(after, bound.name)
+        after = self.known.with_results(statement, state)
         exp = statement.exp
         if isinstance(exp, kernels.SegMap):
             for bound, result in zip(statement.pattern, exp.body.result, strict=True):
@@ -329,7 +256,7 @@ class _Planner:
                 continue
             if array in facts.writes:
                 after[array] = (innermost,)
-                if innermost != self.rank(array) - 1:
+                if innermost != self.known.rank(array) - 1:
                     results.append((array, innermost))
                 continue
             reads.append((array, innermost))
@@ -352,7 +279,7 @@ class _Planner:
             cost, trails = 0.0, []
             for body, end in zip(bodies, ends, strict=True):
                 least = min(
-                    (own + self.conform(body.result, lie, order), number, trail)
+                    (own + self.known.conform(body.result, lie, order), number, trail)
                     for number, (lie, (own, trail)) in enumerate(end.items())
                 )
                 cost += least[0] / len(bodies)
@@ -360,7 +287,7 @@ class _Planner:
             after = dict(state)
             for name, innermost in zip(names, order, strict=True):
                 if innermost is not None:
-                    self.enter(after, name, innermost)
+                    self.known.enter(after, name, innermost)
             yield cost, after, (id(statement), BranchChoice(order), tuple(trails))
 
     def loop(self, statement: Stm, exp: core.Loop, state: State) -> Iterator[Way]:
@@ -372,7 +299,7 @@ class _Planner:
         names = tuple(p.name for p in exp.parameters)
         starts = tuple(
             state[a][0] if isinstance(a, Name) and a in state else row
-            for a, row in zip(exp.initial, self.row_major(names), strict=True)
+            for a, row in zip(exp.initial, self.known.row_major(names), strict=True)
         )
         for order in self.orders(names, starts):
             for ahead in self.ahead(exp.body, state, names):
@@ -384,16 +311,20 @@ class _Planner:
                     names, statement.pattern, order, strict=True
                 ):
                     if lies is not None:
-                        self.enter(inside, name, lies)
-                        self.enter(after, bound.name, lies)
+                        self.known.enter(inside, name, lies)
+                        self.known.enter(after, bound.name, lies)
                 own, _, trail = min(
-                    (own + self.conform(exp.body.result, lie, order), number, trail)
+                    (
+                        own + self.known.conform(exp.body.result, lie, order),
+                        number,
+                        trail,
+                    )
                     for number, (lie, (own, trail)) in enumerate(
                         self.solve(exp.body, inside).items()
                     )
                 )
-                cost = rounds * own + self.conform(exp.initial, starts, order)
-                cost += sum(self.turn(array) for array, _ in ahead)
+                cost = rounds * own + self.known.conform(exp.initial, starts, order)
+                cost += sum(self.known.turn(array) for array, _ in ahead)
                 choice = LoopChoice(ahead, order)
                 yield cost, after, (id(statement), choice, (trail,))
 
@@ -401,14 +332,17 @@ class _Planner:
         self, names: tuple[Name, ...], starts: tuple[int | None, ...]
     ) -> list[tuple[int | None, ...]]:
         """Orders for the parameters of a loop: how they start, then all others."""
-        every = [range(self.rank(n)) if self.rank(n) > 1 else (None,) for n in names]
+        every = [
+            range(self.known.rank(n)) if self.known.rank(n) > 1 else (None,)
+            for n in names
+        ]
         number = 1
         for each in every:
             number *= len(each)
         if self.in_haste:
             return [starts]
         if number > WAYS // 4:
-            return list(dict.fromkeys((starts, self.row_major(names))))
+            return list(dict.fromkeys((starts, self.known.row_major(names))))
         return list(dict.fromkeys((starts, *combinations(*every))))
 
     def ahead(
@@ -420,7 +354,7 @@ class _Planner:
         wanted = sorted(
             (
                 (array, innermost)
-                for array, innermost in self.wanted[id(body)]
+                for array, innermost in self.known.wanted[id(body)]
                 if array in state
                 and array not in parameters
                 and innermost not in state[array]

@@ -1,0 +1,119 @@
+"""What the plan knows of a function: its kernels, what is needed where, ranks, and what
+it costs to turn an array. Each is found once, since the plan asks for every state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Body, Stm
+from minifut.ir.scope import Scope
+from minifut.ir.traverse import free_names
+from minifut.ir.types import ArrayType
+from minifut.names import Name
+from minifut.passes.layout.accesses import KERNELS
+from minifut.passes.layout.choices import Dimension, KernelFacts
+from minifut.passes.layout.costs import Machine
+from minifut.passes.layout.host_code import bodies_of
+
+State: TypeAlias = dict[Name, tuple[int, ...]]
+"""innermost dimensions: where the array itself lies, then its copies"""
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """Tables by the ids of statements and bodies: `kernels`, the orders of operands
+    that kernels in a body ask for (`wanted`), what its statements need `later`, the
+    `arrays` of several dimensions that a statement uses, and those that it makes."""
+
+    scope: Scope
+    machine: Machine
+    kernels: dict[int, KernelFacts] = field(default_factory=dict)
+    wanted: dict[int, set[Dimension]] = field(default_factory=dict)
+    later: dict[int, list[set[Name]]] = field(default_factory=dict)
+    arrays: dict[int, tuple[Name, ...]] = field(default_factory=dict)
+    made: dict[int, State] = field(default_factory=dict)
+    turns: dict[Name, float] = field(default_factory=dict)
+
+    def rank(self, name: Name) -> int:
+        type_ = self.scope.get(name)
+        return type_.rank if isinstance(type_, ArrayType) else 0
+
+    def look_at(self, body: Body) -> bool:
+        """Find the facts of all kernels; whether any would gain from a layout."""
+        found = False
+        for statement in body.statements:
+            exp = statement.exp
+            for inner in bodies_of(exp):
+                found |= self.look_at(inner)
+            if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
+                facts = KernelFacts.of(statement, self.scope, self.machine)
+                self.kernels[id(statement)] = facts
+                found |= facts.interesting
+        return found
+
+    def note_wanted(self, body: Body) -> set[Dimension]:
+        """The orders of operands that kernels in a body ask for, and what its
+        statements need later."""
+        found: set[Dimension] = set()
+        for statement in body.statements:
+            for inner in bodies_of(statement.exp):
+                found |= self.note_wanted(inner)
+            facts = self.kernels.get(id(statement))
+            for offer in facts.offers if facts else ():
+                found |= set(offer.wanted.items())
+        needed = {a for a in body.result if isinstance(a, Name)}
+        later = [set(needed)]
+        for statement in reversed(body.statements):
+            needed |= free_names(statement)
+            later.append(set(needed))
+        self.later[id(body)] = later[::-1]
+        self.wanted[id(body)] = found
+        return found
+
+    def enter(self, state: State, name: Name, *innermost: int) -> None:
+        """An array of several dimensions; row-major if nothing else is said."""
+        rank = self.rank(name)
+        if rank > 1:
+            state[name] = innermost or (rank - 1,)
+
+    def turn(self, name: Name) -> float:
+        if name not in self.turns:
+            self.turns[name] = self.machine.turn(self.scope[name])
+        return self.turns[name]
+
+    def with_results(self, statement: Stm, state: State) -> State:
+        """The state with what the statement binds, row-major."""
+        key = id(statement)
+        if key not in self.made:
+            self.made[key] = {}
+            for bound in statement.pattern:
+                self.enter(self.made[key], bound.name)
+        return state | self.made[key]
+
+    def arrays_of(self, statement: Stm) -> tuple[Name, ...]:
+        key = id(statement)
+        if key not in self.arrays:
+            free = free_names(statement.exp)
+            self.arrays[key] = tuple(a for a in free if self.rank(a) > 1)
+        return self.arrays[key]
+
+    def row_major(self, atoms: Iterable[core.Atom]) -> tuple[int | None, ...]:
+        ranks = [self.rank(a) if isinstance(a, Name) else 0 for a in atoms]
+        return tuple(rank - 1 if rank > 1 else None for rank in ranks)
+
+    def conform(
+        self,
+        atoms: tuple[core.Atom, ...],
+        lie: tuple[int | None, ...],
+        wanted: tuple[int | None, ...],
+    ) -> float:
+        """The cost of making arrays lie as wanted."""
+        return sum(
+            self.turn(atom)
+            for atom, one, other in zip(atoms, lie, wanted, strict=True)
+            if one != other and isinstance(atom, Name)
+        )
