@@ -199,7 +199,7 @@ def load(
     device_ = instance.session.device
     tunables = [
         Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
-        for p in generated.parameters
+        for p in instance.parameters
         if p.kind != "limit"
     ]
     schedule = getattr(generated, "schedule", "")

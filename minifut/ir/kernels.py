@@ -236,6 +236,17 @@ LOCAL_MEMORY = Parameter(
 """the bytes of local memory that a work-group of the device has"""
 
 
+def group_size(of: str) -> Parameter:
+    """The work-items of groups of a GPU that do some kind of thing. The device has a
+    bound of its own."""
+    defaults = (("cpu", 256), ("gpu", 256))
+    return Parameter(f"gpu.{of}.group_size", "group_size", defaults, (1, 1 << 16))
+
+
+GROUP_SIZE = group_size("group")
+"""of groups that run the body of a map: no more than that, and no more than help"""
+
+
 @node
 class GetParameter:
     """The current value of a parameter, an i64."""

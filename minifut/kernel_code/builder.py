@@ -36,6 +36,8 @@ class CodeBuilder:
         self.called: dict[kc.DeviceFunction, None] = {}
         self.can_fail = False
         self.fail_label: str | None = None
+        self.group_name = names.fresh("group")
+        self.declared.add(self.group_name)
 
     # --- variables ---------------------------------------------------------------
 
@@ -74,6 +76,12 @@ class CodeBuilder:
         if isinstance(exp, kc.Variable | kc.Literal):
             return exp
         return self.declare(base, exp)
+
+    @property
+    def width(self) -> kc.Expression:
+        """The work-items of a group, where a launch gives them: a constant when the
+        kernel is built."""
+        return kc.Variable(self.group_name, kc.LONG)
 
     # --- sizes and indices ---------------------------------------------------------
 
@@ -296,7 +304,8 @@ class CodeBuilder:
     def finish(
         self, name: str, group_size: tuple[int, ...] | None, *, fresh: bool = False
     ) -> kc.Kernel:
-        """The kernel written so far."""
+        """The kernel written so far, for groups of one size or of what a launch
+        gives."""
         parameters = tuple(
             kc.MemoryParameter(p.memory, p.memory.name in self.written)
             if isinstance(p, kc.MemoryParameter)
@@ -309,7 +318,7 @@ class CodeBuilder:
             name,
             parameters,
             body,
-            group_size,
+            group_size or self.group_name,
             self.can_fail,
             fresh,
             constants=constants,

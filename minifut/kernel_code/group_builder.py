@@ -29,7 +29,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.group_registers import InRegisters
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
-from minifut.kernel_code.nest_cpu import unravel
+from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.register_tiles import Tile, new_tile, resolved
 from minifut.names import Name
 
@@ -48,7 +48,6 @@ class GroupBuilder(KernelBuilder):
         self.registers = registers
         self.group = group
         self.local = self.declare("local", self.identity("get_local_id"))
-        self.width = self.size_value(group)
         self.reads: set[Name] = set()
         self.writes: set[Name] = set()
         self.pending_reads: set[Name] = set()

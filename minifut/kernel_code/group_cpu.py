@@ -34,7 +34,7 @@ from minifut.kernel_code.held_tiles import chains
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
-from minifut.kernel_code.nest_cpu import unravel
+from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.register_tiles import Tile
 from minifut.kernel_code.register_tiles_cpu import Held, tile_for
 from minifut.kernel_code.tile_layouts import PADDING, PanelArray, Panels, layouts

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from minifut.ir.kernels import SegBinOp
+from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_kernel import KernelBuilder
@@ -45,7 +46,7 @@ class Team:
     types: Sequence[ScalarType]
     piece: Piece
     shared: Shared
-    group: int
+    group: Size
 
     def neutral(self, base: str) -> list[kc.Variable]:
         """New variables with the neutral elements."""
@@ -100,7 +101,7 @@ def team(
     operators: tuple[SegBinOp, ...],
     types: Sequence[ScalarType],
     piece: Piece,
-    group: int,
+    group: Size,
 ) -> Team:
     """The lanes of a piece, with local memory of their own."""
     return Team(k, operators, types, piece, Shared(k, types, group, "lanes"), group)
@@ -155,10 +156,10 @@ class Tile:
 def tiles(team: Team) -> Iterator[Tile]:
     """Run over the tiles of the piece, in order."""
     k, piece = team.k, team.piece
-    most = staged_elements(team.types, team.group)
+    most = staged_elements(k.host, team.types, team.group)
     staged = Shared(k, team.types, team.group * most, "staged")
-    long = piece.chunk > team.group
-    one, several = kc.Literal(1, kc.LONG), kc.Literal(most, kc.LONG)
+    long = piece.chunk > k.width
+    one, several = kc.Literal(1, kc.LONG), k.size_value(most)
     per = k.declare("per", kc.Select(long, several, one, kc.LONG))
     place = k.declare("tile_place", (piece.local - piece.lane) * per)
     with k.loop("done", piece.chunk, 0, piece.lanes * per) as done:

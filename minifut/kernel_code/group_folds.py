@@ -137,7 +137,7 @@ def _team(
     piece: Piece,
 ) -> Team:
     """The lanes of a segment, with a place in local memory for each thread."""
-    return Team(k, operators, types, piece, Shared(k, types, k.group, "lanes"), 0)
+    return Team(k, operators, types, piece, Shared(k, types, k.group, "lanes"), k.group)
 
 
 @contextmanager

@@ -4,8 +4,7 @@
 
 A group has as many work-items as the space whose arrays lie in registers, else as many
 as help its largest space of threads, up to a tuning parameter. What it does is in
-`group_code`, with `group_builder`; here are its size, its local memory, which is
-checked before the launch, and its results:
+`group_code`, with `group_builder`; here are its size and its results:
 
     returns x       a scalar by one thread, an array by all together
     tile, regtile   all threads what they have of it, where that lies inside the total
@@ -19,26 +18,20 @@ from typing import TYPE_CHECKING
 
 from minifut.ir import kernels
 from minifut.ir.core import Param
-from minifut.ir.kernels import Parameter, SegMap
+from minifut.ir.kernels import GROUP_SIZE, SegMap
 from minifut.ir.sizes import ONE, Size, maximum, product
 from minifut.ir.traverse import bound_names, walk
-from minifut.ir.types import ArrayType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import segmap
 from minifut.kernel_code.group_builder import GroupBuilder
 from minifut.kernel_code.group_registers import InRegisters, in_registers
+from minifut.kernel_code.group_results import output_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.nest_cpu import unravel
+from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.register_tiles import Tile, each_register
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
-
-GROUP_SIZE = Parameter(
-    "gpu.group.group_size", "group_size", (("cpu", 256), ("gpu", 256)), (32, 4096)
-)
-STATIC_BYTES = 16
-"""local memory that a kernel has besides its arrays: the cell for failures"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> None:
@@ -73,23 +66,9 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
         _give_back(k, result, output, at)
-    _check(host, k, group)
     host.launch(k, groups * group, group)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
-
-
-def output_of(
-    host: HostBuilder,
-    bound: Param,
-    result: kernels.KernelResult,
-    space: kernels.SegSpace,
-) -> Array:
-    """The memory of a result."""
-    if isinstance(result, kernels.Returns | kernels.WriteReturns):
-        return segmap.output_of(host, bound, result, space)
-    assert isinstance(bound.type, ArrayType)
-    return host.allocate(bound.type.element, host.shape(bound.type), bound.name.base)
 
 
 def _group_size(host: HostBuilder, operation: SegMap, registers: InRegisters) -> Size:
@@ -111,24 +90,6 @@ def _group_size(host: HostBuilder, operation: SegMap, registers: InRegisters) ->
 
 
 _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
-
-
-def _check(host: HostBuilder, k: GroupBuilder, group: Size) -> None:
-    """What the device cannot run must not be launched."""
-    nbytes = Size.constant(STATIC_BYTES)
-    for parameter in k.parameters.values():
-        if isinstance(parameter, kc.LocalParameter):
-            nbytes = nbytes + parameter.count * local_bytes(parameter.memory)
-    for statement in k.prologue:
-        if isinstance(statement, kc.DeclareArray) and statement.memory.space == "local":
-            nbytes = nbytes + statement.count * local_bytes(statement.memory)
-    used = tuple((c.parameter.name, c.name) for c in k.constants.values())
-    host.emit(kc.CheckGroup(group, nbytes, used))
-
-
-def local_bytes(memory: kc.Memory) -> int:
-    """What an element takes in local memory, where f16 is a float."""
-    return 4 if memory.element.name == "f16" else memory.element.bytes
 
 
 # --- results ------------------------------------------------------------------------

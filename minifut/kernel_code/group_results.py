@@ -1,4 +1,4 @@
-"""What the groups of a `SegMap` give back, under the CPU schedule.
+"""What the groups of a `SegMap` give back; written under the CPU schedule.
 
 returns x                     out[g] = x, a scalar or an array
 tile t of (n by s, m by u)    out[g * s + i, h * u + j] = t[i, j]     where inside

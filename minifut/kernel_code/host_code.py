@@ -12,6 +12,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.group_limits import check_asked
 from minifut.kernel_code.host_operators import host_text
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_host import HostBuilder
@@ -43,6 +44,10 @@ def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
     operands = tuple(host.atom(a) for a in exp.operands)
     if host_text(exp.operator) is not None:
         _assign(host, stm, core.ScalarOp(exp.operator, operands))
+        needed, limit = operands[0], operands[-1]
+        if limit in host.limits and needed in host.build_sizes:
+            assert isinstance(needed, Name)
+            check_asked(host, host.build_sizes[needed])
         return
     made = host.allocate(exp.operator.result, (), stm.pattern[0].name.base)
 
@@ -65,6 +70,8 @@ def _get_parameter(host: HostBuilder, stm: Stm, exp: kernels.GetParameter) -> No
     host.program.parameter(exp.parameter)
     _assign(host, stm, exp)
     host.keep_build_constant(stm.pattern[0].name, exp.parameter)
+    if exp.parameter.kind == "limit":
+        host.limits.add(stm.pattern[0].name)
 
 
 def _at_least(host: HostBuilder, stm: Stm, exp: kernels.AtLeast) -> None:

@@ -108,6 +108,15 @@ class CheckGroup:
 
 
 @node
+class CheckAsked:
+    """An error if tuning parameters (with their variables) ask for more bytes of local
+    memory than the device has. Defaults do not ask: another version runs then."""
+
+    local_bytes: Size
+    parameters: tuple[tuple[str, Name], ...]
+
+
+@node
 class CopyMemory:
     """`count` elements from one memory to another of the same element type."""
 
@@ -193,6 +202,7 @@ HostStatement: TypeAlias = (
     | Drop
     | Launch
     | CheckGroup
+    | CheckAsked
     | CopyMemory
     | WriteElement
     | HostComment

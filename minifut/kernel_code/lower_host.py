@@ -23,6 +23,7 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import launch_with_arenas
+from minifut.kernel_code.group_limits import check_group
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_turned, plane_of
@@ -67,6 +68,7 @@ class HostBuilder:
         self.scalars: dict[Name, ScalarType] = dict(program.constant_scalars)
         self.build_constants: dict[Name, kernels.Parameter] = {}
         self.build_sizes: dict[Name, Size] = {}
+        self.limits: set[Atom] = set()
 
     # --- names ------------------------------------------------------------------------
 
@@ -164,7 +166,9 @@ class HostBuilder:
         """The current value of a tunable parameter."""
         self.program.parameter(parameter)
         exp = kernels.GetParameter(parameter)
-        return Size.of(self.scalar(exp, I64, parameter.kind))
+        name = self.scalar(exp, I64, parameter.kind)
+        self.keep_build_constant(name, parameter)
+        return Size.of(name)
 
     # --- memory -----------------------------------------------------------------------
 
@@ -242,10 +246,13 @@ class HostBuilder:
         fresh: bool = False,
     ) -> None:
         """Finish a kernel and launch it over `grid` work-items in groups of `group`; a
-        size is one that the host knows when it runs."""
+        size is one that the host knows when it runs, for which kernels are built."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
-        if not isinstance(group, Size):
+        if isinstance(group, Size):
+            k.keep_constants(group)
+            check_group(self, k, group)
+        else:
             fixed = group if isinstance(group, tuple) else (group,)
         kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
                           fresh=fresh)  # fmt: skip

@@ -115,6 +115,14 @@ class KernelBuilder(CodeBuilder):
         """Whether the size is known when the kernel is built."""
         return self.host.build_constants.keys() >= size.names()
 
+    def keep_constants(self, size: Size) -> None:
+        """Let the kernel be built again where a parameter in the size changes, though
+        its text does not mention it."""
+        for name in size.names():
+            parameter = self.host.build_constants.get(name)
+            if parameter is not None:
+                self.constants.setdefault(name, kc.BuildConstant(name, parameter))
+
     def resolve(self, size: Size) -> Size:
         """A size of the IR in variables of the kernel and the host."""
         mapping: dict[Name, Size] = {}

@@ -26,6 +26,7 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes import NotLifted, lift
 from minifut.kernel_code.lower_kernel import KernelBuilder
+from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.streaming_cpu import stream_blocks
 from minifut.kernel_code.widths_cpu import WIDTHS, by_width
 
@@ -169,19 +170,3 @@ def in_lanes(
     k.emit(kc.Declare(rest, start))
     k.statements.extend(chosen)
     return rest
-
-
-def unravel(
-    k: KernelBuilder, flat: kc.Expression, shape: tuple[Size, ...]
-) -> tuple[kc.Expression, ...]:
-    """The indices, outermost first, of a position in row-major order."""
-    indices: list[kc.Expression] = []
-    rest = flat
-    for size in reversed(shape[1:]):
-        bound = k.size_value(size)
-        above = k.declare("rest", rest // bound)
-        indices.append(k.declare("i", rest - above * bound))
-        rest = above
-    if shape:
-        indices.append(k.declare("i", rest))
-    return tuple(reversed(indices))

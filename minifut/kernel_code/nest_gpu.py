@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.ir.kernels import Parameter
-from minifut.ir.sizes import Size, minimum, product
-from minifut.kernel_code.nest_cpu import Visit, unravel
+from minifut.ir.kernels import Parameter, group_size
+from minifut.ir.sizes import Size, ceil_div, minimum, product
+from minifut.kernel_code.nest_cpu import Visit
+from minifut.kernel_code.positions import unravel
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
-GROUP = 256
+GROUP_SIZE = group_size("map")
 GROUPS_PER_CORE = Parameter(
     "gpu.map.groups_per_core", "num_groups", (("cpu", 64), ("gpu", 64)), (1, 4096)
 )
@@ -40,13 +41,10 @@ def launch_nest(
     if total.as_constant == 0:
         return
     total = host.let_size(total, "points")
-    known = total.as_constant
-    if known is not None and known <= GROUP:
-        threads = Size.constant(GROUP)
-    else:
-        most = host.cores() * host.parameter(GROUPS_PER_CORE) * GROUP
-        groups = (minimum(total, most) + (GROUP - 1)) // GROUP
-        threads = host.let_size(groups * GROUP, "threads")
+    group = host.parameter(GROUP_SIZE)
+    most = host.cores() * host.parameter(GROUPS_PER_CORE)
+    groups = minimum(ceil_div(total, group), most)
+    threads = host.let_size(groups * group, "threads")
     k = host.kernel(base)
     thread = k.declare("thread", k.identity("get_global_id"))
     k.thread = (thread, threads)
@@ -54,4 +52,4 @@ def launch_nest(
     limit, step = k.size_value(total), k.size_value(threads)
     with k.loop("at", limit, thread, step) as at:
         visit(k, unravel(k, at, shape))
-    host.launch(k, threads, GROUP, fresh=fresh)
+    host.launch(k, threads, group, fresh=fresh)

@@ -35,6 +35,7 @@ from minifut.kernel_code.expressions import (
 )
 from minifut.kernel_code.host_statements import (
     Allocate,
+    CheckAsked,
     CheckGroup,
     CopyMemory,
     Cores,
@@ -107,6 +108,7 @@ __all__ = [
     "Call",
     "CallFunction",
     "Cast",
+    "CheckAsked",
     "CheckGroup",
     "Chosen",
     "Comment",

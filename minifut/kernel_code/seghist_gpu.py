@@ -20,26 +20,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import Parameter, SegHist
+from minifut.ir.kernels import Parameter, SegHist, group_size
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ArrayType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import seghist_cpu
 from minifut.kernel_code.atomic_cells import Cells, Place, cells_of
+from minifut.kernel_code.group_limits import local_room
 from minifut.kernel_code.histograms import Bins, Point, all_bins, bind_all, points
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.nest_gpu import launch_nest
-from minifut.kernel_code.spread_gpu import bind_segment, meeting, unflatten
+from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.spread_gpu import bind_segment, meeting
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
 
-GROUP = 256
-LOCAL_BYTES = 24576
-"""of local memory for bins"""
-COPIES, COPIED_BYTES = 8, 12288
-"""copies of the bins in a group, at most, and what they may take"""
+GROUP_SIZE = group_size("hist")
+RESIDENT = Parameter(
+    "gpu.hist.resident_groups", "num_groups", (("cpu", 2), ("gpu", 2)), (1, 32)
+)
+"""groups that share a core's local memory: the bins of each must fit into its part"""
+COPIES = Parameter("gpu.hist.copies", "num_copies", (("cpu", 8), ("gpu", 8)), (1, 256))
+"""copies of the bins in a group, at most; fewer where they do not fit"""
 ELEMENTS, ELEMENTS_PER_CELL = 16, 4
 """elements of a chunk for each work-item, and for each cell, at least"""
 GROUPS_PER_CORE = Parameter(
@@ -178,8 +182,8 @@ def _loops(k: KernelBuilder, shape: Sequence[Size]) -> Iterator[tuple[Size, ...]
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """Sizes over variables of the host: `cells` of a target in a segment, `copies` of
-    them, the pieces (chunks of segments) and the groups that take them."""
+    """Sizes over variables of the host: `copies` of the bins, the pieces (chunks of
+    segments), the groups that take them and the work-items of a group."""
 
     segments: Size
     length: Size
@@ -187,6 +191,7 @@ class Gathering:
     chunk: Size
     copies: Size
     groups: Size
+    group: Size
 
 
 def _in_local_memory(
@@ -202,15 +207,17 @@ def _in_local_memory(
         nbytes = nbytes + product(target.shape) * target.cells.bytes
     cells = host.let_size(cells, "cells")
     nbytes = host.let_size(maximum(ONE, nbytes), "bytes")
-    fits = minimum(ONE, Size.constant(LOCAL_BYTES) // nbytes)
+    room = host.let_size(local_room(host) // host.parameter(RESIDENT), "room")
+    fits = minimum(ONE, room // nbytes)
     worth = minimum(ONE, length * ELEMENTS_PER_CELL // maximum(ONE, cells))
     fits = host.let_size(fits * worth, "fits")
     per_core = host.parameter(GROUPS_PER_CORE)
     fill = host.cores() * per_core // maximum(ONE, segments)
-    least = maximum(Size.constant(GROUP * ELEMENTS), cells * ELEMENTS_PER_CELL)
+    group = host.parameter(GROUP_SIZE)
+    least = maximum(group * ELEMENTS, cells * ELEMENTS_PER_CELL)
     chunks = maximum(ONE, minimum(fill, ceil_div(length, least)))
     chunks = host.let_size(chunks, "chunks")
-    copies = minimum(Size.constant(COPIES), Size.constant(COPIED_BYTES) // nbytes)
+    copies = minimum(host.parameter(COPIES), room // nbytes)
     most = host.cores() * per_core * STRIDES
     sizes_of = Gathering(
         segments,
@@ -219,6 +226,7 @@ def _in_local_memory(
         host.let_size(ceil_div(length, chunks), "chunk"),
         host.let_size(maximum(ONE, copies * fits), "copies"),
         host.let_size(minimum(segments * chunks, most) * fits, "groups"),
+        group,
     )
     _gather(host, operation, targets, sizes_of, fits)
     return fits
@@ -235,7 +243,7 @@ def _gather(
     lane = k.declare("lane", k.identity("get_local_id"))
     group = k.declare("group", k.identity("get_group_id"))
     count = k.declare("groups", k.identity("get_num_groups"))
-    k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * GROUP)
+    k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * of.group)
     own = [_Local(host, k, target, of.copies, fits) for target in targets]
     chunks, chunk = k.size_value(of.chunks), k.size_value(of.chunk)
     pieces = k.declare("pieces", k.size_value(of.segments * of.chunks))
@@ -248,7 +256,7 @@ def _gather(
         start = k.declare("start", (piece - segment * chunks) * chunk)
         stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
         end = k.declare("end", stop)
-        with meeting(k), k.loop("at", end, start + lane, GROUP) as at:
+        with meeting(k), k.loop("at", end, start + lane, k.width) as at:
             k.bind(operation.space.indices[-1], at)
             found = points(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
@@ -257,7 +265,7 @@ def _gather(
         with meeting(k):
             for local in own:
                 local.flush(lane, tuple(k.as_size(index) for index in outer))
-    host.launch(k, of.groups * GROUP, GROUP)
+    host.launch(k, of.groups * of.group, of.group)
 
 
 class _Local:
@@ -286,7 +294,7 @@ class _Local:
         """Neutral values in all cells."""
         k = self.k
         total = k.declare("total", self.count * self.copies)
-        with k.loop("cell", total, lane, GROUP) as cell:
+        with k.loop("cell", total, lane, k.width) as cell:
             for memory, word in zip(self.words, self.neutral(), strict=True):
                 k.store(memory, cell, word)
 
@@ -310,7 +318,7 @@ class _Local:
     def flush(self, lane: kc.Expression, outer: tuple[Size, ...]) -> None:
         """Add what the copies hold to the bins in global memory."""
         k = self.k
-        with k.loop("cell", self.count, lane, GROUP) as cell:
+        with k.loop("cell", self.count, lane, k.width) as cell:
             total = [k.declare("total", value) for value in self._load(cell)]
             with k.loop("copy", self.copies, 1) as copy:
                 more = self._load(cell + copy * self.count)
@@ -318,8 +326,7 @@ class _Local:
                 held = [k.declare("new", value) for value in new]
                 for variable, value in zip(total, held, strict=True):
                     k.assign(variable, value)
-            sizes = [k.size_value(size) for size in self.target.shape]
-            at = tuple(k.as_size(index) for index in unflatten(k, sizes, cell))
+            at = tuple(k.as_size(i) for i in unravel(k, cell, self.target.shape))
             self.cells.update(k, self.target.places(k, outer, at), total)
 
     def _load(self, cell: kc.Expression) -> list[kc.Expression]:

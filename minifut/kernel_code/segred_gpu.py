@@ -35,7 +35,7 @@ from minifut.kernel_code.spread_gpu import (
     bind_segment,
     count_segments,
     each_piece,
-    group_size,
+    fold_group,
     launch,
     meeting,
     outer_indices,
@@ -56,7 +56,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     operators = operation.operators
     count = sum(len(op.neutral) for op in operators)
     types = [element_of(t) for t in operation.types[:count]]
-    group = group_size(types, 1 if all(map(commutes, operators)) else 2)
+    group = fold_group(host, types, 1 if all(map(commutes, operators)) else 2)
     segments, length = count_segments(host, operation.space)
     cut = spread(host, segments, length, group)
     outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
@@ -100,7 +100,7 @@ def _first(
     with each_piece(k, cut) as piece:
         outer = bind_segment(k, operation.space, piece.segment)
         point = body_at(k, operation, outer, mapped)
-        total = reduce_piece(k, operation.operators, types, piece, cut.group, point)
+        total = reduce_piece(k, operation.operators, types, piece, cut, point)
         with k.branch(piece.active & piece.lane.equals(0)):
             with k.branch(k.size_value(cut.chunks).equals(1)):
                 for result, value in zip(results, total, strict=True):
@@ -126,7 +126,7 @@ def _second(
         def point(at: kc.Expression) -> Values:
             return tuple(k.read(part, (start + at,)) for part in partials)
 
-        total = reduce_piece(k, operation.operators, types, piece, cut.group, point)
+        total = reduce_piece(k, operation.operators, types, piece, cut, point)
         with k.branch(piece.active & piece.lane.equals(0)):
             outer = outer_indices(k, operation.space, piece.segment)
             for result, value in zip(results, total, strict=True):
@@ -164,11 +164,11 @@ def reduce_piece(
     operators: tuple[SegBinOp, ...],
     types: list[ScalarType],
     piece: Piece,
-    group: int,
+    cut: Spread,
     point: Element,
 ) -> Sequence[kc.Expression]:
     """The value of a piece, in the variables of its lane 0."""
-    lanes = team(k, operators, types, piece, group)
+    lanes = team(k, operators, types, piece, cut.group)
     if all(map(commutes, operators)):
         return reduce_strided(lanes, point)
     return reduce_in_order(lanes, point)

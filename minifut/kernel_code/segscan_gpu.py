@@ -32,7 +32,7 @@ from minifut.kernel_code.spread_gpu import (
     combine,
     count_segments,
     each_piece,
-    group_size,
+    fold_group,
     later_chunks,
     launch,
     meeting,
@@ -51,7 +51,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         return
     count = sum(len(op.neutral) for op in operation.operators)
     types = [element_of(t) for t in operation.types[:count]]
-    group = group_size(types, 2)
+    group = fold_group(host, types, 2)
     segments, length = count_segments(host, operation.space)
     cut = spread(host, segments, length, group)
     shape = host.sizes(operation.space.sizes)

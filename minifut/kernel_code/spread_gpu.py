@@ -23,20 +23,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minifut.ir.kernels import Parameter, SegBinOp, SegSpace
-from minifut.ir.sizes import ONE, Size, as_size, ceil_div, maximum, minimum, product
+from minifut.ir.kernels import Parameter, SegBinOp, SegSpace, group_size
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ScalarType
+from minifut.kernel_code import group_limits
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.positions import unravel
 from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
     from minifut.kernel_code.lower_kernel import KernelBuilder
 
-GROUP = 256
-"""Work-items of a group, where local memory allows"""
-LOCAL_BYTES = 16384
-"""What a kernel may take of local memory: half of what every GPU has"""
+GROUP_SIZE = group_size("fold")
+STAGED = Parameter(
+    "gpu.fold.staged_elements", "tile_size", (("cpu", 7), ("gpu", 7)), (1, 64)
+)
+"""Elements per work-item in local memory, where that allows; if odd, the strided
+accesses of a group fall into different banks"""
 ELEMENTS = 8
 """Elements per work-item that make a chunk of a segment worth a group of its own"""
 GROUPS_PER_CORE = Parameter(
@@ -58,7 +62,7 @@ class Spread:
     chunks: Size
     chunk: Size
     groups: Size
-    group: int
+    group: Size
 
     @property
     def pieces(self) -> Size:
@@ -69,7 +73,7 @@ class Spread:
         return self.groups * self.group
 
 
-def spread(host: HostBuilder, segments: Size, length: Size, group: int) -> Spread:
+def spread(host: HostBuilder, segments: Size, length: Size, group: Size) -> Spread:
     """Cut S segments of length L for this device."""
     busy = host.cores() * host.parameter(GROUPS_PER_CORE)
     fill = busy // maximum(segments, ONE)
@@ -80,7 +84,7 @@ def spread(host: HostBuilder, segments: Size, length: Size, group: int) -> Sprea
 
 
 def whole_segments(
-    host: HostBuilder, segments: Size, length: Size, group: int, wanted: Size
+    host: HostBuilder, segments: Size, length: Size, group: Size, wanted: Size
 ) -> Spread:
     """One piece per segment; no groups at all if `wanted` (0 or 1) is 0."""
     return _spread(host, segments, length, ONE, length, group, wanted)
@@ -101,33 +105,33 @@ def _spread(
     length: Size,
     chunks: Size,
     chunk: Size,
-    group: int,
+    group: Size,
     wanted: Size,
 ) -> Spread:
-    lanes = minimum(as_size(group), 2 * maximum(chunk, ONE))
+    lanes = minimum(group, 2 * maximum(chunk, ONE))
     needed = ceil_div(segments * chunks * lanes, group)
     most = host.cores() * host.parameter(GROUPS_PER_CORE) * STRIDES
     groups = host.let_size(minimum(needed, most) * wanted, "groups")
     return Spread(segments, length, chunks, chunk, groups, group)
 
 
-def group_size(types: Sequence[ScalarType], per_item: int = 1) -> int:
+def fold_group(
+    host: HostBuilder, types: Sequence[ScalarType], per_item: int = 1
+) -> Size:
     """Work-items whose `per_item` values of these types fit into local memory."""
-    bytes_each = sum(t.bytes for t in types) * per_item
-    group = GROUP
-    while group > 32 and group * bytes_each > LOCAL_BYTES:
-        group //= 2
-    return group
+    return group_limits.group_size(host, GROUP_SIZE, _bytes(types) * per_item)
 
 
-def staged_elements(types: Sequence[ScalarType], group: int) -> int:
-    """Elements per work-item that fit beside one value each; odd, so that the strided
-    accesses of a group fall into different banks."""
-    bytes_each = sum(t.bytes for t in types)
-    elements = 7
-    while elements > 1 and group * (elements + 1) * bytes_each > LOCAL_BYTES:
-        elements -= 2
-    return elements
+def staged_elements(
+    host: HostBuilder, types: Sequence[ScalarType], group: Size
+) -> Size:
+    """Elements per work-item that fit beside one value each."""
+    fitting = group_limits.local_room(host) // (group * _bytes(types)) - 1
+    return host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
+
+
+def _bytes(types: Sequence[ScalarType]) -> int:
+    return sum(group_limits.local_bytes(type_) for type_ in types)
 
 
 # --- operators ------------------------------------------------------------------------
@@ -176,12 +180,11 @@ class Shared:
         self,
         k: KernelBuilder,
         types: Sequence[ScalarType],
-        count: int | Size,
+        count: Size,
         base: str,
     ) -> None:
         self.k = k
-        size = as_size(count)
-        self.memories = [k.local_memory(t, size, base) for t in types]
+        self.memories = [k.local_memory(t, count, base) for t in types]
 
     def put(self, index: kc.Operand, values: Sequence[kc.Expression]) -> None:
         """Store the operands of one place."""
@@ -259,15 +262,15 @@ def each_piece(k: KernelBuilder, of: Spread) -> Iterator[Piece]:
     chunk, chunks = k.size_value(of.chunk), k.size_value(of.chunks)
     pieces = k.declare("pieces", k.size_value(of.pieces))
     lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
-    with k.while_loop((lanes < of.group) & (lanes < chunk)):
+    with k.while_loop((lanes * 2 <= k.width) & (lanes < chunk)):
         k.assign(lanes, lanes * 2)
     lane = k.declare("lane", local % lanes)
-    per_group = k.declare("per_group", kc.Literal(of.group, kc.LONG) // lanes)
+    per_group = k.declare("per_group", k.width // lanes)
     own = k.declare("own", local // lanes)
     bound = k.declare("bound", (pieces + per_group - 1) // per_group)
     with k.loop("round", bound, group, count) as at:
         piece = k.declare("piece", at * per_group + own)
-        active = k.declare("active", piece < pieces)
+        active = k.declare("active", (own < per_group) & (piece < pieces))
         segment: kc.Expression = piece
         start: kc.Expression = kc.Literal(0, kc.LONG)
         if of.chunks != ONE:
@@ -290,7 +293,7 @@ def bind_flat(
     k: KernelBuilder, names: Sequence[Name], sizes: Sequence[Size], flat: kc.Expression
 ) -> tuple[kc.Expression, ...]:
     """Bind index names to the indices of a flat position, and give them."""
-    indices = unflatten(k, [k.size(size) for size in sizes], flat)
+    indices = unravel(k, flat, tuple(k.resolve(size) for size in sizes))
     for name, index in zip(names, indices, strict=True):
         k.bind(name, index)
     return indices
@@ -300,20 +303,7 @@ def outer_indices(
     k: KernelBuilder, space: SegSpace, segment: kc.Expression
 ) -> tuple[kc.Expression, ...]:
     """The outer indices of a segment, without binding them."""
-    return unflatten(k, [k.size(size) for size in space.sizes[:-1]], segment)
-
-
-def unflatten(
-    k: KernelBuilder, sizes: Sequence[kc.Expression], flat: kc.Expression
-) -> tuple[kc.Expression, ...]:
-    """The indices of a row-major position, in variables."""
-    indices: list[kc.Expression] = []
-    for size in reversed(sizes[1:]):
-        indices.append(k.declare("index", flat % size))
-        flat = k.declare("rest", flat // size)
-    if sizes:
-        indices.append(flat)
-    return tuple(reversed(indices))
+    return unravel(k, segment, tuple(k.resolve(s) for s in space.sizes[:-1]))
 
 
 def count_segments(host: HostBuilder, space: SegSpace) -> tuple[Size, Size]:

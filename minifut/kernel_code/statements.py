@@ -291,13 +291,14 @@ class DeviceFunction:
 
 @node
 class Kernel:
-    """One kernel. Group sizes are fixed per kernel; `fresh`: no written buffer can be
-    the same as another parameter, so all may be `restrict`."""
+    """One kernel. `group_size`: numbers, or the variable that stands for what a launch
+    gives, for which the kernel is then built. `fresh`: no written buffer can be the
+    same as another parameter, so all may be `restrict`."""
 
     name: str
     parameters: tuple[Parameter, ...]
     body: Block
-    group_size: tuple[int, ...] | None
+    group_size: tuple[int, ...] | Name
     can_fail: bool
     fresh: bool
     comment: str = ""

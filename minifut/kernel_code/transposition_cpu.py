@@ -19,7 +19,7 @@ from minifut.ir.types import BOOL, U8
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lower_host import HostBuilder
 from minifut.kernel_code.lower_kernel import KernelBuilder
-from minifut.kernel_code.nest_cpu import unravel
+from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.shuffles import interleave
 from minifut.kernel_code.streaming_cpu import LARGE, STREAMABLE
 from minifut.kernel_code.transposition import Plane

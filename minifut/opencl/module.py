@@ -138,7 +138,8 @@ class _Part:
             head, last = self.texts.of_kernel(kernel)
             macros = tuple((m, c.parameter.name) for m, c in macros_of(kernel))
             called = tuple(function.name for function in kernel.functions)
-            shape = (parameter_types(kernel), kernel.group_size, macros, head, called)
+            local = local_of(kernel)
+            shape = (parameter_types(kernel), local, macros, head, called)
             number, is_new = alike.number(kernel.name, last, shape)
             self.printer.numbers[id(kernel)] = number
             if is_new:
@@ -147,9 +148,7 @@ class _Part:
 
     def kernel(self, kernel: kc.Kernel, head: str, last: str) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
-        local: object = kernel.group_size
-        if kernel.group_size is not None and len(kernel.group_size) == 1:
-            local = kernel.group_size[0]
+        local = local_of(kernel)
         names = [f"{self.text_name(f)} + " for f in kernel.functions]
         head = f"{_literal(head)} + " if names and head else head
         text = (
@@ -288,6 +287,14 @@ class _Part:
             else:
                 dimensions.append("None")
         return f'rt.Leaf("{leaf.type.element}", {_tuple(dimensions)})'
+
+
+def local_of(kernel: kc.Kernel) -> int | tuple[int, ...] | None:
+    """The size of a kernel's groups as the runtime has it."""
+    sizes = kernel.group_size
+    if isinstance(sizes, Name):
+        return None
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def _tuple(texts: list[str]) -> str:

@@ -38,11 +38,15 @@ PRELUDE = """\
 #endif
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define barrier(fences) barrier(fences); __asm__ volatile("")
+#define GROUP ((long)get_local_size(0))
+#else
+#define GROUP WORK_ITEMS
 #endif
 """
-"""What all kernels are compiled after. Something must stand between a barrier and a
-branch: where a condition that is known before stands right behind a barrier, PoCL lets
-work-items begin at one of its two sides, and what is on the other one is lost."""
+"""What all kernels are compiled after. PoCL divides the code of work-items at barriers
+and loses parts of it in two cases: where a condition that is known before stands right
+behind a barrier, so something must stand between; and around barriers in branches,
+where its first passes have made use of how many work-items a group has."""
 
 
 class KernelPrinter(ExpressionPrinter):
@@ -249,6 +253,8 @@ class KernelPrinter(ExpressionPrinter):
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""
         self.names.reserve(_MACROS)
+        if isinstance(kernel.group_size, Name):
+            self.names.call(kernel.group_size, GROUP)
         for text, constant in macros_of(kernel):
             self.names.reserve([text])
             self.names.call(constant.name, text)
@@ -258,11 +264,11 @@ class KernelPrinter(ExpressionPrinter):
         self.enter(kernel)
         self.block(kernel.body)
         joined = ",\n        ".join(parameters)
-        sized = ""
-        if kernel.group_size is not None:
-            sizes = (*kernel.group_size, 1, 1)[:3]
-            inner = ", ".join(str(s) for s in sizes)
-            sized = f"__attribute__((reqd_work_group_size({inner})))\n"
+        sizes: tuple[object, ...] = (WORK_ITEMS,)
+        if not isinstance(kernel.group_size, Name):
+            sizes = kernel.group_size
+        inner = ", ".join(str(s) for s in (*sizes, 1, 1)[:3])
+        sized = f"__attribute__((reqd_work_group_size({inner})))\n"
         head = f"{sized}__kernel void {kernel.name}(\n        {joined})\n{{\n"
         return head + "\n".join(self.lines) + "\n}\n"
 
@@ -397,4 +403,8 @@ def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
     return list(found.items())
 
 
-_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM"})
+WORK_ITEMS = "WORK_ITEMS"
+"""the macro for the size of a group that a launch gives"""
+GROUP = "GROUP"
+"""the same as an expression of the code"""
+_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM", WORK_ITEMS, GROUP})

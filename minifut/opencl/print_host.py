@@ -144,8 +144,10 @@ class HostPrinter:
                 self.launch(statement)
             case kc.CheckGroup(group, local_bytes, parameters):
                 needs = f"{self.size(group)}, {self.size(local_bytes)}"
-                given = ", ".join(f"{n!r}: {self.name(v)}" for n, v in parameters)
-                self.line(f"run.check_group({needs}, {{{given}}})")
+                self.line(f"run.check_group({needs}, {self.values(parameters)})")
+            case kc.CheckAsked(local_bytes, parameters):
+                given = f"{self.size(local_bytes)}, {self.values(parameters)}"
+                self.line(f"run.check_asked({given})")
             case kc.CopyMemory(target, to, source, start, count):
                 unit = target.element.bytes
                 where = f"{self.name(target.name)}, {self.size(to * unit)}"
@@ -186,11 +188,16 @@ class HostPrinter:
                 inner = ", ".join([str(number), *[self.atom(v) for v in values]])
                 self.line(f"    run.fail({inner})")
 
+    def values(self, parameters: tuple[tuple[str, Name], ...]) -> str:
+        """What tuning parameters are, by name."""
+        given = ", ".join(f"{n!r}: {self.name(v)}" for n, v in parameters)
+        return f"{{{given}}}"
+
     def launch(self, launch: kc.Launch) -> None:
         points = [self.size(size) for size in launch.grid]
         arguments = [points[0] if len(points) == 1 else f"({', '.join(points)})"]
         call = ""
-        if launch.kernel.group_size is None:
+        if isinstance(launch.kernel.group_size, Name):
             arguments.append(self.size(launch.group[0]))
             call = ".sized"
         pairs = zip(launch.kernel.parameters, launch.arguments, strict=True)

@@ -98,5 +98,3 @@ def test_groups_have_as_many_threads_as_the_parameter_allows(threads: int) -> No
     xs = np.arange(200, dtype=np.float32).reshape(2, 100)
     sums, _, _ = instance.main(xs)
     np.testing.assert_array_equal(sums, xs.sum(axis=1))
-    with pytest.raises(UsageError, match="from 32 to 4096"):
-        instance.set_parameters({"gpu.group.group_size": 7})

@@ -26,7 +26,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel: its name in `text`, the types of its parameters after `failure`, and
-    the number of work-items per group (a tuple in 2-d and 3-d; None: given at launch).
+    the number of work-items per group (a tuple in 2-d and 3-d; None: given at launch,
+    and known to the text as WORK_ITEMS).
 
     `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
     macro's name and the index of the tunable parameter that is its value.

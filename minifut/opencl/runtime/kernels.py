@@ -35,8 +35,16 @@ _ARGUMENTS: dict[str, Any] = {
 }
 
 
+WORK_ITEMS = "WORK_ITEMS"
+"""the macro for the size of groups that a launch gives"""
+
+
 class Launcher:
-    """`launcher(points, *arguments)` enqueues the kernel over that many work-items."""
+    """`launcher(points, *arguments)` enqueues the kernel over that many work-items.
+
+    Where a launch gives the size of groups, the kernel is built for each such size, as
+    a constant that loops are unrolled by and registers are counted for.
+    """
 
     __slots__ = (
         "_build",
@@ -45,6 +53,7 @@ class Launcher:
         "_local",
         "_queue",
         "_session",
+        "_sizes",
         "_width",
         "kernel",
     )
@@ -65,6 +74,7 @@ class Launcher:
         self._local = (local,) if isinstance(local, int) else local
         self._width = local if isinstance(local, int) else 0
         self._build = (prelude, options, constants)
+        self._sizes: dict[int, Any] = {}
         self._enqueue: Any = self._first
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
@@ -77,42 +87,42 @@ class Launcher:
                 )
             return
         assert self._local is not None
-        self.sized(points, self._local, *arguments)
-
-    def sized(
-        self,
-        points: int | tuple[int, ...],
-        local: int | tuple[int, ...],
-        *arguments: Any,
-    ) -> None:
-        """The same with a group size that the caller chooses, in 1-d, 2-d or 3-d."""
         extents = points if isinstance(points, tuple) else (points,)
-        group = local if isinstance(local, tuple) else (local,)
         if min(extents) > 0:
-            whole = tuple(
-                (n + g - 1) // g * g for n, g in zip(extents, group, strict=True)
+            sizes = tuple(
+                (n + g - 1) // g * g for n, g in zip(extents, self._local, strict=True)
             )
             self._session.last_event = self._enqueue(
-                self._queue, whole, group, self._failure, *arguments
+                self._queue, sizes, self._local, self._failure, *arguments
+            )
+
+    def sized(self, points: int, group: int, *arguments: Any) -> None:
+        """The same with groups of a size that the caller chooses."""
+        if points > 0:
+            enqueue = self._sizes.get(group)
+            if enqueue is None:
+                enqueue = self._sizes[group] = self.prepare(group)
+            whole = (points + group - 1) // group * group
+            self._session.last_event = enqueue(
+                self._queue, (whole,), (group,), self._failure, *arguments
             )
 
     def _first(self, *arguments: Any) -> Any:
         self._enqueue = self.prepare()
         return self._enqueue(*arguments)
 
-    def prepare(self) -> Any:
-        """Build the kernel now; gives the OpenCL kernel object."""
-        if self._enqueue != self._first:
-            return self._enqueue
+    def prepare(self, group: int | None = None) -> Any:
+        """Build the kernel now (for groups of a size, where a launch gives that); gives
+        the OpenCL kernel object."""
         cl = self._session.cl
         prelude, options, constants = self._build
         text = prelude + expanded(self.kernel.text or "", constants)
-        options = " ".join((options, *[f"-D{m}={v}" for m, v in constants.items()]))
+        macros = dict(constants) if group is None else {**constants, WORK_ITEMS: group}
+        options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
         program = _build(self._session, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
         kernel.set_scalar_arg_dtypes(types)
-        self._enqueue = kernel
         return kernel
 
 

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import Parameter
 
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.device import Device
+
 LOCAL_MEMORY = "device.local_memory"
 """the parameter that stands for the bytes of local memory of the device"""
+
+
+def on_device(parameter: Parameter, device: Device) -> Parameter:
+    """The parameter with the bounds that the device sets."""
+    if parameter.kind != "group_size" or parameter.bounds is None:
+        return parameter
+    low, high = parameter.bounds
+    most = min(high, device.group_size)
+    defaults = {kind: min(value, most) for kind, value in parameter.defaults.items()}
+    return replace(parameter, bounds=(low, most), defaults=defaults)
 
 
 def parameter_values(
@@ -33,6 +48,17 @@ def parameter_values(
     return [int(known.get(p.name, p.defaults.get(kind, 1))) for p in table]
 
 
+def changed_parameters(
+    table: Sequence[Parameter], kind: str, wanted: Mapping[str, int]
+) -> frozenset[str]:
+    """The names of those that are not to have their defaults."""
+    return frozenset(
+        p.name
+        for p in table
+        if p.name in wanted and wanted[p.name] != p.defaults.get(kind, 1)
+    )
+
+
 def _unknown(name: str, names: Sequence[str]) -> str:
     if not names:
         return f"unknown parameter '{name}': the program has none"
@@ -50,6 +76,9 @@ def _check_bounds(parameter: Parameter, value: int) -> None:
     if parameter.bounds is not None:
         low, high = parameter.bounds
         if not low <= value <= high:
+            why = ", the most work-items of a group on this device"
+            why = why if parameter.kind == "group_size" and value > high else ""
             raise UsageError(
-                f"parameter '{parameter.name}' must be from {low} to {high}: {value}"
+                f"parameter '{parameter.name}' must be from {low} to {high}{why}: "
+                f"{value}"
             )

@@ -15,7 +15,12 @@ from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.kernels import Launcher
-from minifut.opencl.runtime.parameters import LOCAL_MEMORY, parameter_values
+from minifut.opencl.runtime.parameters import (
+    LOCAL_MEMORY,
+    changed_parameters,
+    on_device,
+    parameter_values,
+)
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
@@ -96,13 +101,16 @@ class Instance:
         self.program = program
         self.session = session
         self.queue = session.queue
+        self.parameters = tuple(
+            on_device(p, session.device) for p in program.parameters
+        )
         self._wanted: dict[str, int] = {}
         self._seen: Seen | None = None
         self._launchers: dict[tuple[int, ...], Launcher] = {}
         values = self._values(parameters)
         self.run = Run(session, (), values, program.failures, program.places)
         self._install(values)
-        self._wanted = dict(parameters)
+        self._want(parameters)
         if program.constants is not None:
             self._evaluate_constants(program.constants)
         self.entries: dict[str, Callable[..., Any]] = {
@@ -135,7 +143,7 @@ class Instance:
                 i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
             }
             self._install(values)
-            self._wanted = wanted
+            self._want(wanted)
             kinds = {program.parameters[index].kind for index in changed}
             if "choice" in kinds and program.constants is not None:
                 self._evaluate_constants(program.constants)
@@ -169,12 +177,18 @@ class Instance:
         raise unknown_entry(name, list(self.entries))
 
     def _values(self, wanted: Mapping[str, int]) -> list[int]:
-        device = self.session.device
-        limits = {LOCAL_MEMORY: device.local_memory}
-        # defaults suit the shape of the kernels, on whatever device they run
+        limits = {LOCAL_MEMORY: self.session.device.local_memory}
+        return parameter_values(self.parameters, self._kind, wanted, limits)
+
+    @property
+    def _kind(self) -> str:
+        """Defaults suit the shape of the kernels, on whatever device they run."""
         schedule = self.program.schedule
-        kind = schedule if schedule in ("cpu", "gpu") else device.kind
-        return parameter_values(self.program.parameters, kind, wanted, limits)
+        return schedule if schedule in ("cpu", "gpu") else self.session.device.kind
+
+    def _want(self, wanted: Mapping[str, int]) -> None:
+        self._wanted = dict(wanted)
+        self.run.asked = changed_parameters(self.parameters, self._kind, wanted)
 
     def _launcher(self, number: int, kernel: Kernel, values: list[int]) -> Launcher:
         """The kernel for these values; one made for the same values before is kept."""

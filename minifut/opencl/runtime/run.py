@@ -38,6 +38,7 @@ class Run:
         self.session = session
         self.kernels = kernels
         self.parameters = parameters
+        self.asked: frozenset[str] = frozenset()
         self.constants: tuple[Any, ...] = ()
         self.depth = 0
         self._failures = failures
@@ -61,17 +62,24 @@ class Run:
     ) -> None:
         """An error if the device cannot run such groups (PoCL would crash)."""
         device = self.device
-        chosen = ", ".join(f"{name}={value}" for name, value in parameters.items())
-        why = f" ({chosen})" if chosen else ""
         if group > device.group_size:
             raise UsageError(
-                f"a kernel needs groups of {group} work-items{why}; the device allows "
-                f"{device.group_size}"
+                f"a kernel needs groups of {group} work-items{_chosen(parameters)}; "
+                f"the device allows {device.group_size}"
             )
-        if local_bytes > device.local_memory:
+        self._check_local(local_bytes, parameters)
+
+    def check_asked(self, local_bytes: int, parameters: Mapping[str, int]) -> None:
+        """An error if parameters that are not at their defaults ask for more local
+        memory than there is; what those need is left to other versions."""
+        if not self.asked.isdisjoint(parameters):
+            self._check_local(local_bytes, parameters)
+
+    def _check_local(self, local_bytes: int, parameters: Mapping[str, int]) -> None:
+        if local_bytes > self.device.local_memory:
             raise UsageError(
-                f"a kernel needs {local_bytes} bytes of local memory{why}; the device "
-                f"has {device.local_memory}"
+                f"a kernel needs {local_bytes} bytes of local memory"
+                f"{_chosen(parameters)}; the device has {self.device.local_memory}"
             )
 
     def local(self, nbytes: int) -> Any:
@@ -130,3 +138,9 @@ class Run:
     def trace(self, label: str, value: Any) -> None:
         """Show a value on standard error."""
         print(f"{label}: {show(value)}", file=sys.stderr)
+
+
+def _chosen(parameters: Mapping[str, int]) -> str:
+    """The parameters to blame, in parentheses."""
+    named = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return f" ({named})" if named else ""

@@ -43,6 +43,7 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import (
     GROUP,
+    GROUP_SIZE,
     LOCAL_MEMORY,
     THREAD,
     GetParameter,
@@ -71,8 +72,6 @@ SEQUENTIAL = Declined("it is sequential by its attribute")
 VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
 MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
-GREATEST_GROUP = 1024
-"""the points of reductions and scans for each of which local memory is set aside"""
 
 
 @flattening("G for l + 1", PPOPP)
@@ -176,10 +175,12 @@ def with_own_destinations(
 @dataclass(frozen=True, slots=True)
 class Needs:
     """`parallelism` is the number of points of the largest operation of the threads,
-    `local_bytes` the room that all arrays of the group take."""
+    `local_bytes` the room that all arrays of the group take, `thread_bytes` what each
+    thread takes besides."""
 
     parallelism: Size
     local_bytes: Size
+    thread_bytes: int
 
 
 def needs_of(kernel: SegMap) -> Needs | None:
@@ -196,14 +197,18 @@ def needs_of(kernel: SegMap) -> Needs | None:
     known = [size for size in points if inner.isdisjoint(size.names())]
     if used is None or not known:
         return None
-    return Needs(maximum(*known), used)
+    return Needs(maximum(*known), used, _thread_bytes(statements))
 
 
 def fits(build: Builder, needs: Needs) -> Name:
     """The host's check of whether the arrays of a group fit into local memory."""
     limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
-    used = build.size_atom(needs.local_bytes, "local_bytes")
-    return build.let(ScalarOp(operator("le", I64), (used, limit)), "fits")
+    used = needs.local_bytes
+    if needs.thread_bytes:
+        threads = build.let(GetParameter(GROUP_SIZE), "threads")
+        used = used + needs.thread_bytes * Size.of(threads)
+    total = build.size_atom(used, "local_bytes")
+    return build.let(ScalarOp(operator("le", I64), (total, limit)), "fits")
 
 
 def both(build: Builder, left: Atom, right: Atom, base: str) -> Name:
@@ -229,8 +234,8 @@ def _group_code(statements: tuple[Stm, ...]) -> Iterator[Stm]:
 
 
 def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:
-    """The bytes of all arrays that the statements make, each counted once, and of the
-    partial results of reductions and scans; None if the host does not know them."""
+    """The bytes of all arrays that the statements make, each counted once; None if the
+    host does not know them."""
     total = Size.constant(0)
     for statement in _group_code(statements):
         total = total + _made(statement)
@@ -254,16 +259,24 @@ def _made(statement: Stm) -> Size:
     exp = statement.exp
     if isinstance(exp, VIEWS):
         return Size.constant(0)
-    total = sum((_bytes(p.type) for p in statement.pattern), Size.constant(0))
-    if isinstance(exp, SegRed | SegScan):
-        for op in exp.operators:
-            partial = sum((_bytes(t, 1) for t in op.operator.results), Size.constant(0))
-            total = total + partial * Size.constant(GREATEST_GROUP)
-    return total
+    return sum((_bytes(p.type) for p in statement.pattern), Size.constant(0))
 
 
-def _bytes(type_: Type, of_scalars: int = 0) -> Size:
+def _thread_bytes(statements: tuple[Stm, ...]) -> int:
+    """The bytes of the partial results of reductions and scans: a scalar for each
+    thread (operators on arrays are the work of a single one)."""
+    return sum(
+        element_of(type_).bytes
+        for statement in _group_code(statements)
+        if isinstance(statement.exp, SegRed | SegScan)
+        for op in statement.exp.operators
+        for type_ in op.operator.results
+        if not shape_of(type_)
+    )
+
+
+def _bytes(type_: Type) -> Size:
     if not shape_of(type_):
-        return Size.constant(of_scalars * element_of(type_).bytes)
+        return Size.constant(0)
     width = Size.constant(element_of(type_).bytes)
     return product(shape_of(type_)) * width
