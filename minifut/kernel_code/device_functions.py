@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.core import Stm
-from minifut.ir.sizes import ONE, Size, product
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import Arena, arena_of
@@ -63,14 +63,10 @@ class FunctionBuilder(KernelBuilder):
         self.declared.add(self.number)
         self.used_before: dict[Name, ScalarType] = {}
 
-    def new_array(
+    def scratch_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:
-        """Private if small, else in the arena: the host knows of no other scratch."""
-        count = product(shape)
-        if self.is_small(element, count):
-            self.private_bytes += (count * element.bytes).as_constant or 0
-            return self.private_array(element, shape, base)
+        """In the arena: the host knows of no other scratch."""
         return self.arena_array(element, shape, base)
 
     def used_at_first(self, element: ScalarType) -> kc.Expression:

@@ -70,17 +70,8 @@ def _convert(k: GroupBuilder, target: Target, back: bool) -> None:
     """Fill the words of cells from the destination, or write them back."""
     if target.cells.is_plain:
         return
-    cells, arrays = target.cells, target.bins.arrays
-    with k.phase(), k.points(arrays[0].shape) as at:
-        where = tuple(k.as_size(index) for index in at)
-        if back:
-            words = [k.declare("word", k.read(word, where)) for word in target.words]
-            for array, value in zip(arrays, cells.decode(k, words), strict=True):
-                k.write(array, where, value)
-        else:
-            values = [k.declare("value", k.read(array, where)) for array in arrays]
-            for word, bits in zip(target.words, cells.encode(k, values), strict=True):
-                k.write(word, where, bits)
+    with k.phase(), k.points(target.bins.arrays[0].shape) as at:
+        target.convert(k, at, back)
 
 
 def _one_by_one(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:

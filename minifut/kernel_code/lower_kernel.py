@@ -165,10 +165,15 @@ class KernelBuilder(CodeBuilder):
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:
         """Memory of this thread: private if small, else its part of scratch memory."""
-        count = product(shape)
-        if self.is_small(element, count):
-            self.private_bytes += (count * element.bytes).as_constant or 0
+        if self.is_small(element, product(shape)):
             return self.private_array(element, shape, base)
+        return self.scratch_array(element, shape, base)
+
+    def scratch_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """Global memory of this thread."""
+        count = product(shape)
         if not self.is_of_host(count):
             return self.arena_array(element, shape, base)
         if self.thread is None:
@@ -207,6 +212,7 @@ class KernelBuilder(CodeBuilder):
         """A private array of a constant shape."""
         count = product(shape).as_constant
         assert count is not None
+        self.private_bytes += count * element.bytes
         return whole(self.private_memory(element, max(1, count), base), shape)
 
     def fresh(self, bound: core.Param) -> Array:

@@ -66,6 +66,21 @@ class Target:
         """The dimensions of the cells of a segment."""
         return self.bins.row_shape
 
+    def convert(
+        self, k: KernelBuilder, at: tuple[kc.Expression, ...], back: bool
+    ) -> None:
+        """Fill the words of a cell from the destination, or write them back."""
+        where = tuple(k.as_size(index, "at") for index in at)
+        cells, arrays = self.cells, self.bins.arrays
+        if back:
+            words = [k.declare("word", k.read(word, where)) for word in self.words]
+            for array, value in zip(arrays, cells.decode(k, words), strict=True):
+                k.write(array, where, value)
+        else:
+            values = [k.declare("value", k.read(array, where)) for array in arrays]
+            for word, bits in zip(self.words, cells.encode(k, values), strict=True):
+                k.write(word, where, bits)
+
     def places(
         self, k: KernelBuilder, outer: Sequence[Size], at: Sequence[Size]
     ) -> list[Place]:
@@ -112,20 +127,8 @@ def _convert(host: HostBuilder, target: Target, back: bool) -> None:
     """Fill the words of cells from the destination, or write them back."""
     if target.cells.is_plain:
         return
-    cells, arrays = target.cells, target.bins.arrays
-
-    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        where = tuple(k.as_size(index, "at") for index in at)
-        if back:
-            words = [k.declare("word", k.read(word, where)) for word in target.words]
-            for array, value in zip(arrays, cells.decode(k, words), strict=True):
-                k.write(array, where, value)
-        else:
-            values = [k.declare("value", k.read(array, where)) for array in arrays]
-            for word, bits in zip(target.words, cells.encode(k, values), strict=True):
-                k.write(word, where, bits)
-
-    host.each("hist_words", arrays[0].shape, visit)
+    shape = target.bins.arrays[0].shape
+    host.each("hist_words", shape, lambda k, at: target.convert(k, at, back))
 
 
 # --- straight into global memory ----------------------------------------------------
