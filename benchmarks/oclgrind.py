@@ -60,6 +60,15 @@ ROWS = "".join(
     f"-- random input {{ [{n}][{m}]T }}\n"
     for n, m in ((0, 3), (3, 0), (40, 9), (2, 600))
 )
+PRODUCTS = "".join(
+    f"-- random input {{ [{n}][{m}]T [{m}][{p}]T }}\n"
+    for n, m, p in ((5, 7, 9), (8, 4, 8), (1, 9, 3))
+)
+GEMM = "".join(
+    f"-- random input {{ [{n}][{m}]T [{m}][{p}]T [{n}][{p}]T }}\n"
+    for n, m, p in ((5, 7, 9), (8, 4, 8))
+)
+BATCHES = "-- random input { [3][5][7]T [3][7][6]T }\n"
 BINS = "-- input { 3i64 [0i64,1i64,5i64,-1i64,2i64,1i64] [4T,5T,6T,7T,8T,9T] }\n"
 
 
@@ -83,6 +92,39 @@ PROGRAMS = {
         "def after (a, b) (c, d) = (a * c, b * c + d : i32)\n"
         "entry main (xs: []i32) = reduce after (1, 0) (zip xs xs)",
     ),
+    "product": unary(
+        "Tiles of a product",
+        "i32",
+        PRODUCTS,
+        "entry main [n][m][p] (a: [n][m]i32) (b: [m][p]i32): [n][p]i32 =\n"
+        "  map (\\r -> map (\\c -> i32.sum (map2 (*) r c)) (transpose b)) a",
+    ),
+    "gemm": unary(
+        "Tiles with code after the sum",
+        "i32",
+        GEMM,
+        "entry main [n][m][p] (a: [n][m]i32) (b: [m][p]i32) (c: [n][p]i32) =\n"
+        "  map2 (\\r cs -> map2 (\\s x -> 2 * i32.sum (map2 (*) r s) - 3 * x)\n"
+        "                      (transpose b) cs) a c",
+    ),
+    "batched": unary(
+        "Tiles of a batch of products",
+        "i32",
+        BATCHES,
+        "entry main [q][n][m][p] (a: [q][n][m]i32) (b: [q][m][p]i32) =\n"
+        "  map2 (\\x y -> map (\\r -> map (\\c -> i32.sum (map2 (*) r c))"
+        " (transpose y)) x) a b",
+    ),
+    "largest_term": unary(
+        "Tiles with sums that are tuples",
+        "i32",
+        PRODUCTS,
+        "def more (x: i32, i: i64) (y, j) =\n"
+        "  if x > y || (x == y && i < j) then (x, i) else (y, j)\n"
+        "entry main [n][m][p] (a: [n][m]i32) (b: [m][p]i32) =\n"
+        "  map (\\r -> map (\\c -> reduce_comm more (i32.lowest, i64.highest)\n"
+        "    (map3 (\\x y i -> (x * y, i)) r c (iota m))) (transpose b)) a",
+    ),
     "row_sums": unary(
         "Sums of rows", "i64", ROWS, "entry main (xs: [][]i64) = map i64.sum xs"
     ),
@@ -102,6 +144,12 @@ PROGRAMS = {
         "-- input { [1i64,2i64,3i64] [0i64,2i64] } output { 4i64 }\n"
         "-- input { [1i64,2i64,3i64] [0i64,7i64] } error: out of bounds\n",
         "entry main (xs: []i64) (is: []i64) = i64.sum (map (\\i -> xs[i]) is)",
+    ),
+    "transposed": unary(
+        "Squares turned in local memory",
+        "u8",
+        "-- random input { [40][70]T }\n",
+        "entry main (xs: [][]u8) = copy (transpose xs)",
     ),
     "histogram": unary(
         "A native atomic",
@@ -131,6 +179,23 @@ PROGRAMS = {
         "  unzip (hist best (-f64.inf, -1) k (map (\\i -> i64.abs i % (k + 1)) is)"
         " (zip vs (iota n)))",
     ),
+}
+TILES = {
+    "tiled": 0,
+    "split": 1 << 62,
+    "block_rows": 2,
+    "block_columns": 3,
+    "block_depth": 4,
+    "register_rows": 2,
+    "register_columns": 2,
+}
+"""what the last words of tuning parameters stand for in a program with products, so
+that small ones have several tiles, and edges"""
+TILED = {
+    "product": "main.map_map_redomap",
+    "gemm": "main.map_map_redomap",
+    "batched": "main.map_map_map_redomap",
+    "largest_term": "main.map_map_redomap",
 }
 
 
@@ -168,6 +233,10 @@ def chosen(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
         for name, text in PROGRAMS.items():
             found.append(folder / f"{name}.fut")
             found[-1].write_text(text)
+            if name in TILED:
+                lines = [f"{TILED[name]}.{last}={n}\n" for last, n in TILES.items()]
+                lines.append("main.map_reduce.outer=0\n")
+                found[-1].with_suffix(".fut.tuning").write_text("".join(lines))
         found += sorted((TESTS / "programs").glob("*.fut"))
         found += sorted((TESTS / "kernel_code" / "groups").glob("*.ir"))
         found += sorted((TESTS / "ir" / "printed").glob("tiled_matmul.ir"))
