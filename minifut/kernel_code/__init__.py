@@ -10,6 +10,7 @@
                       in host_code, and in on_host for what kernels cannot do
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
     nest_cpu, nest_gpu    nests of parallel loops: maps, copies, fills
+    group_limits    group sizes and local memory, as parameters and the device allow
     segmap, segred_cpu, segred_gpu, ...    one segmented operation, one schedule
     group_gpu             a segmap of groups, GPU schedule: the code of groups and of
                           their threads is in group_code, group_folds, group_hist;
@@ -39,7 +40,8 @@ which `lower_host.SEGMENTED` names per class and schedule. It
    where `k.thread` must first be set to (number of the thread, how many run) if
    the body may need scratch memory: an expression and a host size;
 3. launches it: `host.launch(k, grid, group)`, sizes over host variables; `group` are
-   ints. A parameter of the program is read with `host.parameter(Parameter)`;
+   ints, or a size for which the kernel is built when it is launched: `k.width` in its
+   code, see `group_limits`. A parameter is read with `host.parameter(Parameter)`;
 4. binds the pattern: `host.bind(param, array)`; for a scalar element an Array of
    rank 0, which is read (synchronising) then.
 

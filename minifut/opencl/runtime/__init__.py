@@ -31,7 +31,8 @@ sizes, integers and bools are Python ints and bools, floats NumPy or Python floa
 * `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups
   of the kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`,
   scalars as they are, `run.local(nbytes)` for local memory. A tuple of points makes it
-  2-d or 3-d; `.sized(points, local, *arguments)` chooses the group size.
+  2-d or 3-d; `.sized(points, group, *arguments)` chooses the group size, for which
+  the kernel is then built (WORK_ITEMS in its text).
 * `run.allocate(nbytes)`: a block; when the last reference dies it goes back to the
   pool (so `del` early). Zero bytes are fine. All commands run in order, so a block may
   be let go as soon as its last use is enqueued.
