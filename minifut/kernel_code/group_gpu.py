@@ -43,7 +43,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
         return host.build_constants.keys() >= names
 
     registers = in_registers(body, known_when_built)
-    group = _group_size(host, operation, registers)
+    group, most = _group_size(host, operation, registers)
     outputs = [
         output_of(host, bound, result, space)
         for bound, result in zip(pattern, body.result, strict=True)
@@ -52,6 +52,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     groups = host.let_size(product(sizes), "groups")
     base = pattern[0].name.base if pattern else "check"
     k = GroupBuilder(host, f"{base}_groups", group, registers)
+    k.keep_constants(most)
     k.thread = (k.declare("thread", k.identity("get_global_id")), groups * group)
     number = k.declare("group", k.identity("get_group_id"))
     at = tuple(k.as_size(index) for index in unravel(k, number, sizes))
@@ -71,9 +72,13 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
         host.bind(bound, output)
 
 
-def _group_size(host: HostBuilder, operation: SegMap, registers: InRegisters) -> Size:
+def _group_size(
+    host: HostBuilder, operation: SegMap, registers: InRegisters
+) -> tuple[Size, Size]:
+    """The size, and what it is at most."""
     if registers.group is not None:
-        return host.size(registers.group)
+        size = host.size(registers.group)
+        return size, size
     wanted: list[Size] = [ONE]
     bound = {*operation.space.indices, *bound_names(operation.body)}
     most = host.parameter(GROUP_SIZE)
@@ -84,9 +89,8 @@ def _group_size(host: HostBuilder, operation: SegMap, registers: InRegisters) ->
             wanted.append(host.size(size) if known else most)
         elif isinstance(node, kernels.CollectiveCopy):
             wanted.append(most)
-    return Size.of(
-        host.scalar(kc.GroupSize(maximum(*wanted), most), kc.LONG.scalar, "group")
-    )
+    chosen = kc.GroupSize(maximum(*wanted), most)
+    return Size.of(host.scalar(chosen, kc.LONG.scalar, "group")), most
 
 
 _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
