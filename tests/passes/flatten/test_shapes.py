@@ -118,7 +118,7 @@ def test_what_does_not_fit_into_local_memory_is_not_run_in_groups() -> None:
     limits = [
         node.parameter for node in walk(after) if isinstance(node, kernels.GetParameter)
     ]
-    assert limits == [kernels.LOCAL_MEMORY]
+    assert limits == [kernels.LOCAL_MEMORY, kernels.GROUP_SIZE]
     xss = np.arange(6).reshape(2, 3)
     expected = run(after, "main", [xss], chosen)
     small = {**chosen, kernels.LOCAL_MEMORY.name: 8}
