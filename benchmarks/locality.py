@@ -10,7 +10,9 @@ programs in which a layout serves several kernels. `written` is compiled without
 pass, `by hand` is another program that turns operands itself (`manifest`), compiled
 without it too, `pass` is the program as written with it. The three run in turns in one
 process; times are medians over all rounds, and a ratio is that of the program as
-written to the other: 2 is twice as fast.
+written to the other: 2 is twice as fast. The last table is the lecture's histogram: in
+one pass, or in several over ranges of bins that stay in caches, which the parameter
+`histogram_passes` decides.
 """
 
 from __future__ import annotations
@@ -119,14 +121,24 @@ entry main [n][m] (a: [n][m]f32): [n]f32 =
 )
 
 
-def program(text: str, options: Any, laid_out: bool) -> Program:
+HISTOGRAM = """
+entry main [n] (bins: i64) (keys: [n]i32): [bins]i32 =
+  hist (+) 0 bins (map i64.i32 keys) (replicate n 1)
+"""
+BINS = (1 << 8, 1 << 16, 1 << 20, 1 << 23)
+PASSES = (1, 2, 4, 8)
+
+
+def program(
+    text: str, options: Any, laid_out: bool, parameters: dict[str, int] | None = None
+) -> Program:
     """The program, with the pass or without."""
     core = compiler.to_core(compiler.check(compiler.Source("case.fut", text)))
     kernels = compiler.to_kernels(core)
     if laid_out:
         kernels = compiler.to_schedule(kernels, options.schedule)
     module = module_text(kernels, schedule=options.schedule)
-    return compiler.load(module, options.device)
+    return compiler.load(module, options.device, parameters)
 
 
 def measure(case: Case, options: Any) -> dict[str, float]:
@@ -144,11 +156,35 @@ def measure(case: Case, options: Any) -> dict[str, float]:
     expected = programs["written"].main(*arguments)
     for each in programs.values():
         np.testing.assert_allclose(each.main(*arguments), expected, rtol=1e-4)
+    return medians(programs, arguments, options.rounds)
+
+
+def histograms(bins: int, options: Any) -> dict[str, float]:
+    """Median seconds with each number of passes."""
+    programs = {
+        f"{passes} passes": program(
+            HISTOGRAM, options, True, {"histogram_passes": passes}
+        )
+        for passes in PASSES
+    }
+    number = options.side * options.side
+    random = np.random.default_rng(1)
+    arguments = np.int64(bins), random.integers(0, bins, number).astype(np.int32)
+    expected = np.bincount(arguments[1], minlength=bins)
+    for each in programs.values():
+        np.testing.assert_array_equal(each.main(*arguments), expected)
+    return medians(programs, arguments, options.rounds)
+
+
+def medians(
+    programs: dict[str, Program], arguments: tuple[Any, ...], rounds: int
+) -> dict[str, float]:
+    """Seconds of each program, in turns."""
     times: dict[str, list[float]] = {name: [] for name in programs}
     names = list(programs)
-    for round_ in range(options.rounds):
+    for round_ in range(rounds):
         # in turns, so that none always finds what the same one left in the caches
-        for name in names[round_ % 3 :] + names[: round_ % 3]:
+        for name in names[round_ % len(names) :] + names[: round_ % len(names)]:
             programs[name].main(*arguments)  # writes back what others left there
             start = time.perf_counter()
             programs[name].main(*arguments)
@@ -175,6 +211,13 @@ def main() -> None:
         by_hand = times["written"] / times["by hand"]
         by_pass = times["written"] / times["pass"]
         print(f"{case.name:28}{row}   {by_hand:8.2f}  {by_pass:8.2f}", flush=True)
+    keys = f"histogram of {options.side**2} keys"
+    if re.search(options.only, keys):
+        print(f"\n{keys:28}" + "".join(f"{p:>8}p." for p in PASSES))
+        for bins in BINS:
+            times = results[f"{keys}, {bins} bins"] = histograms(bins, options)
+            row = "".join(f"{seconds * 1e3:8.2f}ms" for seconds in times.values())
+            print(f"{bins:>10} bins{'':13}{row}", flush=True)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
 
