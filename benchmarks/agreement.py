@@ -45,7 +45,7 @@ from typing import Any
 AGREES, DISAGREES, CRASHED, HUNG, PARTLY, REFUSED, NO_DATA = (
     "agrees", "DISAGREES", "CRASHED", "hung", "partly", "refused", "no data",
 )  # fmt: skip
-GRACE = 30
+GRACE = 20
 """seconds beyond its limit after which a program is stopped"""
 PROGRAMS = 40
 """that one worker is given, since device compilers do not return all memory"""
