@@ -20,6 +20,7 @@ from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.names import Name
+from minifut.opencl.barriers import assigned, has_barrier
 from minifut.opencl.c_expressions import ExpressionPrinter
 
 PRELUDE = """\
@@ -39,14 +40,21 @@ PRELUDE = """\
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define barrier(fences) barrier(fences); __asm__ volatile("")
 #define GROUP ((long)get_local_size(0))
+#define KEEP(x) { __typeof__(x) kept = x; __asm__ volatile("" : "+m"(kept)); x = kept; }
+#define LAST __asm__ volatile("");
 #else
 #define GROUP WORK_ITEMS
+#define KEEP(x)
+#define LAST
 #endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
-and loses parts of it in two cases: where a condition that is known before stands right
-behind a barrier, so something must stand between; and around barriers in branches,
-where its first passes have made use of how many work-items a group has."""
+and loses parts of it in these cases: where a condition that is known before stands
+right behind a barrier, so something must stand between; where a branch stands right
+before the end, at which all meet as well (LAST); where a loop or branch before a
+barrier comes down to a choice between two constants, which all work-items are given
+alike then (KEEP); and around barriers in branches, where its first passes have made use
+of how many work-items a group has."""
 
 
 class KernelPrinter(ExpressionPrinter):
@@ -68,7 +76,14 @@ class KernelPrinter(ExpressionPrinter):
     def block(self, block: kc.Block) -> None:
         """The statements, one level deeper."""
         self.depth += 1
+        before: list[kc.Statement] = []
         for statement in block.statements:
+            if isinstance(statement, kc.Barrier | kc.LeaveTogether):
+                for variable in assigned(before):
+                    self.line(f"KEEP({self.primary(variable)})")
+                before = []
+            else:
+                before.append(statement)
             self.statement(statement)
         self.depth -= 1
 
@@ -263,6 +278,8 @@ class KernelPrinter(ExpressionPrinter):
             parameters.append(self.parameter(parameter, kernel.fresh))
         self.enter(kernel)
         self.block(kernel.body)
+        if has_barrier(kernel.body):
+            self.lines.append("    LAST")
         joined = ",\n        ".join(parameters)
         sizes: tuple[object, ...] = (WORK_ITEMS,)
         if not isinstance(kernel.group_size, Name):
@@ -356,29 +373,6 @@ SIZE_HELPERS = {
 }
 
 
-def has_barrier(block: kc.Block) -> bool:
-    """Whether work-items meet somewhere in the block."""
-    for statement in block.statements:
-        match statement:
-            case kc.Barrier() | kc.LeaveTogether():
-                return True
-            case kc.Block():
-                inner: tuple[kc.Block, ...] = (statement,)
-            case kc.For() | kc.While() | kc.Reassociate():
-                inner = (statement.body,)
-            case kc.Branch(_, then, otherwise):
-                inner = (then,) if otherwise is None else (then, otherwise)
-            case kc.Unrolled(_, _, body):
-                inner = (body,)
-            case kc.Chosen(_, then, otherwise):
-                inner = (then, otherwise)
-            case _:
-                continue
-        if any(has_barrier(b) for b in inner):
-            return True
-    return False
-
-
 LEFT = "minifut_left"
 
 
@@ -407,4 +401,7 @@ WORK_ITEMS = "WORK_ITEMS"
 """the macro for the size of a group that a launch gives"""
 GROUP = "GROUP"
 """the same as an expression of the code"""
-_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM", WORK_ITEMS, GROUP})
+_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST"}) | {
+    WORK_ITEMS,
+    GROUP,
+}
