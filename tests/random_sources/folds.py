@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.random_sources.maker import I64, Maker, Scope, Type, factor, mapped
+from tests.random_sources.maker import (
+    DEEPEST,
+    I64,
+    Maker,
+    Scope,
+    Type,
+    factor,
+    mapped,
+)
 
 GREATEST = "(\\(v, i) (w, j) -> if v > w || (v == w && i < j) then (v, i) else (w, j))"
 COMPOSED = "(\\(a, b) (c, d) -> (a * c, b * c + d))"
@@ -97,7 +105,8 @@ def product(make: Maker, scope: Scope) -> None:
     other, shape = make.random.choice(others)
     row = Type(type_.element, (depth,))
     element = Type(make.element())
-    combine = make.function(scope, [row.row, row.row], [element], 1)
+    narrow = Scope(scope.values, scope.sizes, DEEPEST)  # it is called very often
+    combine = make.function(narrow, [row.row, row.row], [element], 1)
     operator, neutral = make.operator(element.element)
     inner = f"reduce {operator} {neutral} (map2 {combine} r c)"
     if make.chance(0.2):

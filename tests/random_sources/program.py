@@ -15,7 +15,7 @@ STATEMENTS: tuple[Statement, ...] = (
 NUMBERS = ELEMENTS[:-1]
 
 
-def random_source(seed: int, statements: int = 6) -> str:
+def random_source(seed: int) -> str:
     """The text of a program with the entry point main; equal seeds give equal ones."""
     make = Maker(seed, STATEMENTS)
     one, other = make.random.choices(NUMBERS, k=2)
@@ -31,7 +31,7 @@ def random_source(seed: int, statements: int = 6) -> str:
         given.append(("xsss", Type(other, ("n", "m", "3"))))
     make.random.shuffle(given)
     scope = Scope([("n", I64), ("m", I64), *given], ("n", "m", "3"))
-    before = len(scope.values)
+    before, statements = len(scope.values), make.random.randint(2, 6)
     while len(scope.values) < before + statements:
         make.fill(scope, 1)
     results = [name for name, _ in scope.values[before:][-5:]]
