@@ -23,8 +23,8 @@ MAY_IMPORT = {
     "analysis": {"ir"},
     "rewrite": {"ir", "analysis"},
     "passes": {"ir", "analysis", "rewrite"},
-    "kernel_code": {"ir", "analysis", "passes"},
-    "opencl": {"ir", "analysis", "kernel_code", "passes", "values"},
+    "kernel_code": {"ir", "analysis", "rewrite", "passes"},
+    "opencl": {"ir", "analysis", "rewrite", "kernel_code", "passes", "values"},
 }
 RUNTIME_MAY_IMPORT = {"values"}
 COMMON = {"errors", "files", "names", "resources", "cache", "version"}

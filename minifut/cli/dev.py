@@ -118,9 +118,9 @@ def command(
             )
         show_timings(options)
         if options.trace is not None:
+            on_host = [] if stop_after else lower(program, schedule, options.trace)
             show_derivation(options.trace, schedule)
-            if stop_after is None:
-                show_on_host(program, schedule)
+            show_on_host(on_host)
             return
         if module:
             text = clock.measure(
@@ -162,15 +162,17 @@ def show_passes() -> None:
 
 
 def show_rules() -> None:
-    """Every rule with the pass module that it lives in."""
+    """Every rule, of passes and of kernel code, with the first line about it."""
     import importlib
     import pkgutil
 
     from minifut import passes
+    from minifut.kernel_code import lanes
     from minifut.rewrite.rule import REGISTRY
 
-    for module in pkgutil.walk_packages(passes.__path__, "minifut.passes."):
-        importlib.import_module(module.name)
+    for room in (passes, lanes):
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
     width = max((len(name) for name in REGISTRY), default=0)
     for name, rule in sorted(REGISTRY.items()):
         label = f" [{rule.label}]" if rule.label else ""
@@ -224,11 +226,16 @@ def show_derivation(trace: Trace, schedule: str) -> None:
     click.echo(explain(trace, schedule))
 
 
-def show_on_host(program: Program, schedule: str) -> None:
-    """What no kernel can do, with the reason."""
+def lower(program: Program, schedule: str, trace: Trace) -> list[str]:
+    """Try the rules of kernel code too; gives what no kernel can do, with reasons."""
     from minifut.kernel_code.lower_program import lower_program
 
-    lines = lower_program(program, schedule).on_host
+    trace.stage = f"lower for {schedule}"
+    return lower_program(program, schedule, trace).on_host
+
+
+def show_on_host(lines: list[str]) -> None:
+    """What no kernel can do."""
     if lines:
         click.echo("point by point on the host")
         for line in lines:

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lanes.rule import Derivation
 
 
 class CodeBuilder:
@@ -34,6 +38,7 @@ class CodeBuilder:
         self.constants: dict[Name, kc.BuildConstant] = {}
         self.declared: set[Name] = set()
         self.called: dict[kc.DeviceFunction, None] = {}
+        self.derivation: Derivation | None = None
         self.can_fail = False
         self.fail_label: str | None = None
         self.group_name = names.fresh("group")

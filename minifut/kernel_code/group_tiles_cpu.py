@@ -20,6 +20,7 @@ from minifut.kernel_code import thread_code
 from minifut.kernel_code import thread_control as control
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes import NotLifted
+from minifut.kernel_code.lanes.rule import unnoted
 from minifut.kernel_code.least_and_greatest import running_extremes
 from minifut.kernel_code.lower_kernel import NotInKernel
 from minifut.kernel_code.register_tiles import Tile
@@ -63,7 +64,7 @@ def lower_tiled_threads(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None
             continue
         k.lanes = lanes
         try:
-            with k.nested() as body:
+            with k.nested() as body, unnoted(k, bool(versions)):
                 _threads(k, exp, outputs)
         except NotLifted as reason:
             if lanes == 1:

@@ -15,7 +15,6 @@ operator, hence the four parts.
 from __future__ import annotations
 
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import (
@@ -39,12 +38,9 @@ def reduce_light(
     start: kc.Variable,
 ) -> None:
     """Reduce most of 64 elements or more; `start` becomes the first left over."""
-    if reduction.lanes and not reduction.is_simple:
-        try:
-            fold_vectors(k, reduction, state, segment, ends, start)
-            return
-        except NotLifted as reason:
-            k.emit(kc.Comment(f"not in explicit vectors: {reason}"))
+    in_vectors = reduction.lanes and not reduction.is_simple
+    if in_vectors and fold_vectors(k, reduction, state, segment, ends, start):
+        return
     by = reduce_lanes if reduction.lanes else reduce_parts
     by(k, reduction, state, segment, ends, start)
 

@@ -25,6 +25,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import launch_with_arenas
 from minifut.kernel_code.group_limits import check_group
 from minifut.kernel_code.index_functions import Array, whole
+from minifut.kernel_code.lanes.rule import Derivation
 from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_turned, plane_of
 from minifut.names import Name
@@ -69,6 +70,7 @@ class HostBuilder:
         self.build_constants: dict[Name, kernels.Parameter] = {}
         self.build_sizes: dict[Name, Size] = {}
         self.limits: set[Atom] = set()
+        self.derivation: Derivation | None = None
 
     # --- names ------------------------------------------------------------------------
 
@@ -309,6 +311,9 @@ class HostBuilder:
         """A segmented operation as kernels, or else point by point on the host."""
         exp: Any = statement.exp
         mark = len(self.statements), len(self.program.kernels)
+        trace = self.program.trace
+        steps = 0 if trace is None else len(trace.steps)
+        self.derivation = None if trace is None else Derivation(trace, statement)
         module = SEGMENTED[type(exp), self.schedule]
         if exp.level == kernels.GROUP:
             module = f"group_{self.schedule}"
@@ -318,6 +323,8 @@ class HostBuilder:
         except NotInKernel as reason:
             del self.statements[mark[0] :]
             del self.program.kernels[mark[1] :]
+            if trace is not None:
+                del trace.steps[steps:]
             from minifut.kernel_code.on_host import run_on_host
 
             run_on_host(self, statement, str(reason))

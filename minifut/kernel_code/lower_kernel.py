@@ -45,6 +45,7 @@ class KernelBuilder(CodeBuilder):
     def __init__(self, host: HostBuilder, base: str) -> None:
         super().__init__(host.names, base)
         self.host = host
+        self.derivation = host.derivation
         self.values: dict[Name, Value] = {}
         self.thread: tuple[kc.Expression, Size] | None = None
         self.destinations: dict[Name, Array] = {}
@@ -106,6 +107,9 @@ class KernelBuilder(CodeBuilder):
     def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:
         """The value of a parameter that no statement of the program asks for, known
         when the kernel is built."""
+        for known in self.constants.values():
+            if known.parameter == parameter:
+                return kc.Variable(known.name, kc.LONG)
         name = self.host.names.fresh(parameter.name.rpartition(".")[2])
         self.host.program.parameter(parameter)
         self.host.build_constants[name] = parameter

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.analysis.layouts import Layouts, find_layouts
@@ -27,6 +28,9 @@ from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.lower_host import HostBuilder, HostValue
 from minifut.kernel_code.residence import Residence
 from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.rewrite.trace import Trace
 
 
 @dataclass(slots=True)
@@ -58,7 +62,10 @@ class LoweredProgram:
 class ProgramBuilder:
     """What the host functions of a program share while they are lowered."""
 
-    def __init__(self, program: Program, schedule: str) -> None:
+    def __init__(
+        self, program: Program, schedule: str, trace: Trace | None = None
+    ) -> None:
+        self.trace = trace
         self.names = names_after(program)
         self.schedule = schedule
         self.functions = {f.name: f for f in program.functions}
@@ -121,9 +128,11 @@ class ProgramBuilder:
         return f"{text}_{number + 1}" if number else text
 
 
-def lower_program(program: Program, schedule: str) -> LoweredProgram:
-    """Lower all functions."""
-    build = ProgramBuilder(program, schedule)
+def lower_program(
+    program: Program, schedule: str, trace: Trace | None = None
+) -> LoweredProgram:
+    """Lower all functions; the rules that are tried are noted in the trace."""
+    build = ProgramBuilder(program, schedule, trace)
     constants, names = _constants(build, program)
     deep = recursive(call_graph(program))
     inner = called_in_threads(program)

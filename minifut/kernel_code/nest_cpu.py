@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes import NotLifted, lift
+from minifut.kernel_code.lanes.loops import vectorise_map
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.streaming_cpu import stream_blocks
-from minifut.kernel_code.widths_cpu import WIDTHS, by_width
+from minifut.kernel_code.widths_cpu import WIDTHS, site_of
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_host import HostBuilder
@@ -106,7 +106,7 @@ def rows(
     stop: kc.Variable,
     visit: Visit,
     parallel: bool,
-    heavy: bool = False,
+    heavy: bool,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -139,34 +139,7 @@ def points(
     device's compiler would not vectorise around."""
     with k.nested() as body:
         visit()
-    if heavy:
-        start = in_lanes(k, body, index, start, stop)
     one = kc.Literal(1, kc.LONG)
-    k.emit(kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel))
-
-
-def in_lanes(
-    k: KernelBuilder,
-    body: list[kc.Statement],
-    index: kc.Variable,
-    start: kc.Expression,
-    stop: kc.Expression,
-) -> kc.Expression:
-    """As many points as fill all lanes; the first that is left over."""
-    rest = k.variable("rest", kc.LONG)
-
-    def blocks(width: int) -> None:
-        block = k.variable("block", kc.LONG)
-        lifted = kc.Block(tuple(lift(k, body, index, (block, 1), width)))
-        whole = start + (stop - start) // width * width
-        k.assign(rest, kc.Select(start < stop, whole, start, kc.LONG))
-        k.emit(kc.For(block, start, rest, kc.Literal(width, kc.LONG), lifted))
-
-    try:
-        chosen = by_width(k, body, blocks)
-    except NotLifted as reason:
-        k.emit(kc.Comment(f"point by point: {reason}"))
-        return start
-    k.emit(kc.Declare(rest, start))
-    k.statements.extend(chosen)
-    return rest
+    loop = kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel)
+    vectors = vectorise_map.or_comment(loop, site_of(k)) if heavy else None
+    k.statements.extend(vectors or (loop,))

@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING
 
 from minifut.ir import core
 from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import REGISTER, Returns, SegMap
+from minifut.ir.kernels import REGISTER, Parameter, Returns, SegMap
 from minifut.ir.sizes import Size, ceil_div, minimum
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes import lift
+from minifut.kernel_code.lanes import NotLifted
+from minifut.kernel_code.lanes.loops import vectorise_nest
+from minifut.kernel_code.lanes.rule import LoopSite
 from minifut.kernel_code.lanes.vectors import Vectors
 from minifut.kernel_code.lower_kernel import NotInKernel
 from minifut.kernel_code.register_tiles import Tile, each_register
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.group_cpu import WorkerBuilder
@@ -119,10 +122,23 @@ def lower_register_segmap(k: WorkerBuilder, stm: Stm, exp: SegMap) -> None:
                 for tile in map(k.values.get, k.numbers)
                 if isinstance(tile, Tile)
             )
-            lifted = lift(k, body, index, (first, 1), lanes, numbers=numbers)
-            k.statements.extend(lifted)
+            one = kc.Literal(1, kc.LONG)
+            loop = kc.For(index, first, first + lanes, one, kc.Block(tuple(body)))
+            outcome = vectorise_nest(
+                loop,
+                LoopSite(k, (lanes,), governing=governing(k, sizes), numbers=numbers),
+            )
+            if isinstance(outcome, Declined):
+                raise NotLifted(outcome.reason)
+            k.statements.extend(outcome or ())
     for bound, tile in zip(stm.pattern, tiles, strict=True):
         k.bind(bound.name, tile)
+
+
+def governing(k: WorkerBuilder, sizes: tuple[Size, ...]) -> tuple[Parameter, ...]:
+    """The parameters that decide how many lanes fit the innermost size."""
+    constants = k.host.build_constants
+    return tuple(constants[n] for n in sizes[-1].names() if n in constants)
 
 
 def nest_body(

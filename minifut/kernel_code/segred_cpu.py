@@ -10,7 +10,7 @@ A work-group of one work-item runs through units (chunks of segments) one by one
         partial[unit] = s
 
 How the loop over a chunk is made fast: `light_reduction_cpu` for scalar code without
-checks, `heavy_reduction_cpu` for what has loops, checks or arrays.
+checks, `vector_fold_cpu` for what has loops, checks or arrays.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
@@ -29,7 +29,6 @@ from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import BOOL, I64, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.columns_cpu import block_width, cut_columns, reduce_columns
-from minifut.kernel_code.heavy_reduction_cpu import reduce_heavy
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.light_reduction_cpu import reduce_light
 from minifut.kernel_code.lower_host import HostBuilder
@@ -42,6 +41,7 @@ from minifut.kernel_code.reduction_cpu import (
     runs_over_columns,
 )
 from minifut.kernel_code.units_cpu import Units, bounds, cut, each_unit, flat
+from minifut.kernel_code.vector_fold_cpu import fold_vectors
 
 FEW_COLUMNS = 8
 """that lie side by side: then each is reduced on its own, stride or not"""
@@ -160,11 +160,10 @@ def reduce_range(
     first, last = ends
     state = State(k, reduction.operators)
     state.reset()
-    start: kc.Expression = first
+    start = k.declare("start", first)
     if not reduction.light:
-        start = reduce_heavy(k, reduction, state, segment, ends)
+        fold_vectors(k, reduction, state, segment, ends, start)
     else:
-        start = k.declare("start", first)
         with k.branch(last - first >= LANES):
             reduce_light(k, reduction, state, segment, ends, start)
     with k.loop("i", last, start) as index:

@@ -15,17 +15,14 @@ from __future__ import annotations
 from minifut.ir.sizes import Size
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lanes.loops import vectorise_scan
+from minifut.kernel_code.lanes.operators import Fold
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import Reduction
-from minifut.kernel_code.streaming_cpu import LARGE, STREAMABLE
-from minifut.kernel_code.vector_operators_cpu import (
-    NotLifted,
-    ScalarCode,
-    Vectors,
-    replace_state,
-    scalar_places,
-)
+from minifut.kernel_code.streaming_cpu import LARGE
+from minifut.kernel_code.vector_operators_cpu import point_code, scalar_places
+from minifut.kernel_code.widths_cpu import site_of
 
 
 def scan_stretch(
@@ -45,56 +42,23 @@ def scan_stretch(
             k.write(array, (*segment, index), value)
 
     start: kc.Expression = first
-    try:
-        code = ScalarCode(k, reduction, segment, save)
-        start = begin = k.variable("start", kc.LONG)
-        with k.nested() as vectors:
-            chosen = code.by_width(
-                lambda v: _by_vectors(v, state, (begin, last), total)
-            )
-        k.emit(kc.Declare(begin, first))
-        k.statements.extend([*vectors, *chosen])
-    except NotLifted as reason:
-        start = first
-        k.emit(kc.Comment(f"element by element: {reason}"))
+    code = point_code(k, reduction, segment, save)
+    if code is None:
+        k.emit(kc.Comment("element by element: the operator combines arrays"))
+    else:
+        begin = k.variable("start", kc.LONG)
+        fold = Fold(
+            code,
+            tuple(scalar_places(state)),
+            first,
+            last,
+            begin,
+            is_large=lambda: k.size_value(total) >= LARGE,
+        )
+        vectors = vectorise_scan.or_comment(fold, site_of(k))
+        if vectors is not None:
+            start = begin
+            k.statements.extend((kc.Declare(begin, first), *vectors))
     with k.loop("i", last, start) as index:
         state.combine(reduction.visit(k, segment, index))
         state.save(scanned, (*segment, index))
-
-
-def _by_vectors(
-    vectors: Vectors,
-    state: State,
-    ends: tuple[kc.Variable, kc.Expression],
-    total: Size,
-) -> None:
-    """All whole vectors; what is left begins at the first of the ends then."""
-    k, width = vectors.k, vectors.width
-    start, last = ends
-    before = vectors.declare("before", vectors.spread(scalar_places(state)))
-    large = k.declare("large", k.size_value(total) >= LARGE)
-    whole = k.declare("whole", last - (last - start) % width)
-    with k.loop("at", whole, start, width) as at:
-        vectors.visit(at)
-        vectors.prefix()
-        vectors.combine(before)
-        vectors.save(at, lambda s: _around_caches(s, large, width))
-        for variable, value in zip(before, vectors.last_in_all(), strict=True):
-            k.assign(variable, value)
-    with k.branch(start < whole):
-        replace_state(k, state, vectors.last())
-    k.assign(start, whole)
-
-
-def _around_caches(
-    statement: kc.Statement, large: kc.Expression, width: int
-) -> kc.Statement:
-    """A store of a vector, around the caches if results are large and it is aligned."""
-    match statement:
-        case kc.Store(memory, index, exp, False):
-            if memory.element in STREAMABLE and exp.type.lanes == width:
-                aligned = (index & (width - 1)).equals(0)
-                wanted = kc.Binary("&&", large, aligned, kc.TRUTH)
-                around = kc.Store(memory, index, exp, True)
-                return kc.Branch(wanted, kc.Block((around,)), kc.Block((statement,)))
-    return statement

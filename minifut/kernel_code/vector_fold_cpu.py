@@ -1,26 +1,27 @@
-"""Light reductions on whole vectors, where the operator branches or mixes components.
+"""Reductions on whole vectors: bodies with loops, and operators that branch or mix
+components.
 
-    for i by 64:  for p < 4:  acc[p] = acc[p] op body(i + 16 p .. i + 16 p + 15)
-    right = acc[0] op acc[1] op ..;  prefixes of right; its last lane
+    interleave_fold    for i by 64:  for p < 4:  acc[p] = acc[p] op body(i + 16 p ..)
+    divide_fold        for t < part:  acc = acc op body(first + t, first + part + t, ..)
 
-The compiler of the device makes vectors of such loops, too, but keeps running values in
-memory. Elements are dealt to lanes in turn, so the operator must commute.
+The rules are in `lanes.loops`. Of plain operators on light bodies the compiler of the
+device makes good vectors itself; of others it does, too, but keeps running values in
+memory.
 """
 
 from __future__ import annotations
 
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.loops import divide_fold, interleave_fold
+from minifut.kernel_code.lanes.operators import Fold
 from minifut.kernel_code.lower_kernel import KernelBuilder
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import State, commutes
 from minifut.kernel_code.reduction_cpu import Reduction
-from minifut.kernel_code.vector_operators_cpu import (
-    ScalarCode,
-    Vectors,
-    replace_state,
-)
+from minifut.kernel_code.vector_operators_cpu import point_code, scalar_places
+from minifut.kernel_code.widths_cpu import site_of
 
 TOGETHER = 4
-"""running vectors at once: one would wait for its operator"""
+"""running vectors at once where a body is light: one would wait for its operator"""
 
 
 def fold_vectors(
@@ -30,31 +31,18 @@ def fold_vectors(
     segment: list[kc.Variable],
     ends: tuple[kc.Expression, kc.Expression],
     start: kc.Variable,
-) -> None:
+) -> bool:
     """Reduce what fills whole vectors into a state that is neutral; `start` becomes the
-    first element left over. Raises `NotLifted`."""
-    first, last = ends
-    code = ScalarCode(k, reduction, segment)
-
-    def make(vectors: Vectors) -> None:
-        rest = (last - first) % (vectors.width * TOGETHER)
-        whole = k.declare("whole", last - rest)
-        _dealt(vectors, first, whole)
-        replace_state(k, state, vectors.last())
-        k.assign(start, whole)
-
-    k.statements.extend(code.by_width(make))
-
-
-def _dealt(vectors: Vectors, first: kc.Expression, whole: kc.Expression) -> None:
-    k, width = vectors.k, vectors.width
-    lanes = [vectors.declare("lane", vectors.neutral) for _ in range(TOGETHER)]
-    with k.loop("at", whole, first, TOGETHER * width) as at:
-        for number, mine in enumerate(lanes):
-            vectors.visit(k.named(at + number * width, "own"))
-            vectors.combine(mine)
-            for variable, value in zip(mine, vectors.right, strict=True):
-                k.assign(variable, value)
-    for mine in lanes[:-1]:
-        vectors.combine(mine)
-    vectors.prefix()
+    first element left over. False if no rule does it."""
+    code = point_code(k, reduction, segment)
+    if code is None:
+        k.emit(kc.Comment("element by element: the operator combines arrays"))
+        return False
+    commute = all(map(commutes, reduction.operators))
+    together = TOGETHER if reduction.light else 1
+    running = tuple(scalar_places(state))
+    fold = Fold(code, running, *ends, start, commute, together)
+    rule = interleave_fold if commute else divide_fold
+    vectors = rule.or_comment(fold, site_of(k))
+    k.statements.extend(vectors or ())
+    return vectors is not None

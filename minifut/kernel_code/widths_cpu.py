@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from minifut.ir.kernels import Parameter
-from minifut.ir.traverse import walk
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.rule import LoopSite
 from minifut.kernel_code.lower_kernel import KernelBuilder
 
 WIDTHS = (16, 8)
@@ -19,28 +16,6 @@ LANES = Parameter(
 )
 
 
-def by_width(
-    k: KernelBuilder, body: Sequence[kc.Statement], make: Callable[[int], None]
-) -> list[kc.Statement]:
-    """What `make` emits for the width that the parameter asks for; nothing for single
-    points. Raises `NotLifted` if `make` does.
-
-    Where loops carry values of 64 bits, as many fill a vector as half of the width.
-    """
-    share = 2 if carries_long_values(body) else 1
-    chosen = kc.Block(())
-    for width in reversed(WIDTHS):
-        with k.nested() as statements:
-            make(width // share)
-        wanted = k.build_constant(LANES) >= width
-        chosen = kc.Block((kc.Chosen(wanted, kc.Block(tuple(statements)), chosen),))
-    return list(chosen.statements)
-
-
-def carries_long_values(body: Sequence[kc.Statement]) -> bool:
-    """Whether variables of 64 bits change, other than those that count."""
-    return any(
-        isinstance(node, kc.Assign) and node.target.type.scalar.bits == 64
-        for statement in body
-        for node in walk(statement)
-    )
+def site_of(k: KernelBuilder) -> LoopSite:
+    """A loop where the parameter decides how many points are done at once."""
+    return LoopSite(k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,))

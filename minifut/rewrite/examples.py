@@ -63,7 +63,7 @@ def examples_of(documentation: str) -> list[Example]:
     """The examples of a docstring, in order."""
     found: list[Example] = []
     opened: Block | None = None
-    for head, text in _blocks(documentation):
+    for head, text in blocks_of(documentation):
         if head == "after:":
             if opened is None:
                 raise ValueError("an after: without its before:")
@@ -81,7 +81,7 @@ def examples_of(documentation: str) -> list[Example]:
     return found
 
 
-def _blocks(documentation: str) -> list[tuple[str, str]]:
+def blocks_of(documentation: str) -> list[tuple[str, str]]:
     """Heads with the indented text below each."""
     first, _, rest = documentation.partition("\n")
     blocks: list[tuple[str, list[str]]] = []
@@ -111,13 +111,13 @@ def _given(text: str) -> Block:
         returned = tuple(parse(word.strip(), "atom") for word in words)
     given: tuple[Param, ...] = ()
     if text.startswith("given"):
-        end = _closing(text)
+        end = closing(text)
         given = parse(text[len("given") : end], "parameters")
         text = text[end:]
     return given, parse(text, "statements"), returned
 
 
-def _closing(text: str) -> int:
+def closing(text: str) -> int:
     """The position after the parenthesis that closes the first one."""
     depth = 0
     for position, letter in enumerate(text):

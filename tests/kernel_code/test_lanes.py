@@ -99,7 +99,7 @@ def test_what_is_done_lane_by_lane_is_left_alone() -> None:
     body = "map (\\x -> loop s = x for i < 3 do s / (i + 3)) xs"
     source = Source("main.fut", f"def main (xs: []i64) = {body}")
     text = to_host_module(to_kernels(to_core(check(source))), "cpu")
-    assert "point by point: div_i64 is done lane by lane" in text
+    assert "no vectorise_map: div_i64 is done lane by lane" in text
 
 
 def test_the_first_point_that_fails_is_told() -> None:

@@ -11,7 +11,7 @@ import minifut.passes
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Body
 from minifut.rewrite.examples import complaint, examples_of, outcome_of
-from minifut.rewrite.rule import REGISTRY
+from minifut.rewrite.rule import REGISTRY, Rule
 
 for module in pkgutil.walk_packages(minifut.passes.__path__, "minifut.passes."):
     importlib.import_module(module.name)
@@ -19,7 +19,7 @@ for module in pkgutil.walk_packages(minifut.passes.__path__, "minifut.passes."):
 RULES = {
     name: rule
     for name, rule in REGISTRY.items()
-    if rule.function.__module__.startswith("minifut.")
+    if isinstance(rule, Rule) and rule.function.__module__.startswith("minifut.")
 }
 
 

@@ -1,4 +1,5 @@
-"""Statements lifted to lanes: masks for branches and loops; see the package."""
+"""Statements lifted to lanes, those of the body in order; see the package. What some
+lanes do and others do not is for the rules of `masks`."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.affine import Affine, affine
 from minifut.kernel_code.lanes.expressions import Lanes, NotLifted, is_step_one
+from minifut.kernel_code.lanes.masks import mask_branch, mask_counted_loop, mask_loop
+from minifut.kernel_code.lanes.rule import LaneRule
 from minifut.kernel_code.lanes.varying import assigned, find_varying
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 
 def lift(
@@ -35,7 +39,7 @@ def lift(
     lanes = Lanes(width, find_varying(statements, given))
     lanes.affine[index.name] = at
     lanes.numbers = numbers
-    return _Lifter(k, lanes, assigned(statements)).block(statements)
+    return Lifter(k, lanes, assigned(statements)).block(statements)
 
 
 def _refuse_early(statements: Sequence[kc.Statement]) -> None:
@@ -59,7 +63,9 @@ def _refuse_early(statements: Sequence[kc.Statement]) -> None:
                 raise NotLifted("points read what they write")
 
 
-class _Lifter:
+class Lifter:
+    """Lifts statement after statement into `out`; the site of the rules for masks."""
+
     def __init__(self, k: CodeBuilder, lanes: Lanes, changing: frozenset[Name]) -> None:
         self.k = k
         self.lanes = lanes
@@ -75,7 +81,6 @@ class _Lifter:
         return done
 
     def statement(self, statement: kc.Statement) -> None:
-        lanes = self.lanes
         match statement:
             case kc.Declare(kc.Variable() as variable, init):
                 self.declare(variable, init)
@@ -84,11 +89,9 @@ class _Lifter:
             case kc.Store(memory, index, exp, False):
                 self.store(memory, index, exp)
             case kc.For() | kc.While():
-                lanes.loops += 1
                 self.loop(statement)
-                lanes.loops -= 1
-            case kc.Branch(condition, then, otherwise):
-                self.branch(condition, then, otherwise)
+            case kc.Branch():
+                self.branch(statement)
             case kc.Block(inside):
                 self.out.append(kc.Block(tuple(self.block(inside))))
             case kc.Reassociate(body):
@@ -167,96 +170,32 @@ class _Lifter:
 
     # --- control ----------------------------------------------------------------------
 
-    def named_mask(self, mask: kc.Expression, base: str) -> kc.Variable:
-        """A mask in a variable."""
-        variable = self.k.variable(base, mask.type)
-        self.out.append(kc.Declare(variable, mask))
-        return variable
+    def inner(self, block: kc.Block) -> kc.Block:
+        """A block lifted, under the mask that there is."""
+        return kc.Block(tuple(self.block(block.statements)))
 
-    def branch(
-        self, condition: kc.Expression, then: kc.Block, otherwise: kc.Block | None
-    ) -> None:
-        lanes, outer = self.lanes, self.lanes.mask
-        if not lanes.varies(condition):
-            other = None
-            inner = kc.Block(tuple(self.block(then.statements)))
-            if otherwise is not None:
-                other = kc.Block(tuple(self.block(otherwise.statements)))
-            self.out.append(kc.Branch(condition, inner, other))
-            return
-        truth = self.named_mask(lanes.lift(condition), "truth")
-        self.under(lanes.both(outer, truth), then)
-        if otherwise is not None and otherwise.statements:
-            self.under(lanes.both(outer, lanes.complement(truth)), otherwise)
-        lanes.mask = outer
+    def masked(self, rule: LaneRule, statement: kc.Statement) -> bool:
+        """Emit what a rule makes of a statement; False if it is not of its kind."""
+        outcome = rule(statement, self)
+        if isinstance(outcome, Declined):
+            raise NotLifted(outcome.reason)
+        self.out.extend(outcome or ())
+        return outcome is not None
 
-    def under(self, mask: kc.Expression, block: kc.Block) -> None:
-        """A block for the lanes of a mask; skipped if there are none, unless doing it
-        is cheaper than asking."""
-        lanes, outer = self.lanes, self.lanes.mask
-        active = self.named_mask(mask, "active")
-        lanes.mask = active
-        inside = self.block(block.statements)
-        lanes.mask = outer
-        if is_short(block):
-            self.out.append(kc.Block(tuple(inside)))
-        else:
-            some = kc.Call("any", (active,), kc.TRUTH)
-            self.out.append(kc.Branch(some, kc.Block(tuple(inside))))
-
-    def masked_while(self, condition: kc.Expression, body: kc.Block) -> None:
-        """Goes on while some lane does; the others keep what they have."""
-        if changes_long_integers(body):
-            # Half as many lanes that wait for the slowest: 0.8 of the scalar speed.
-            raise NotLifted("a loop of 64-bit integers ends at different times")
-        lanes, outer = self.lanes, self.lanes.mask
-        first = lanes.both(outer, lanes.lift(condition))
-        live = self.named_mask(first, "live")
-        lanes.mask = live
-        inside = self.block(body.statements)
-        # Lanes that have left keep their variables, so their condition stays false.
-        again = kc.Assign(live, lanes.both(outer, lanes.lift(condition)))
-        lanes.mask = outer
-        some = kc.Call("any", (live,), kc.TRUTH)
-        self.out.append(kc.While(some, kc.Block((*inside, again))))
+    def branch(self, branch: kc.Branch) -> None:
+        """All lanes go the same way, or each its own."""
+        if not self.masked(mask_branch, branch):
+            other = branch.otherwise and self.inner(branch.otherwise)
+            then = self.inner(branch.then)
+            self.out.append(kc.Branch(branch.condition, then, other))
 
     def loop(self, loop: kc.For | kc.While) -> None:
-        """A loop whose ends are the same for all lanes, or else one with a mask."""
-        lanes = self.lanes
+        """A loop that ends for all lanes at the same time, or for each at its own."""
+        self.lanes.loops += 1
         if isinstance(loop, kc.While):
-            if lanes.varies(loop.condition):
-                self.masked_while(loop.condition, loop.body)
-            else:
-                inner = kc.Block(tuple(self.block(loop.body.statements)))
-                self.out.append(kc.While(loop.condition, inner))
-            return
-        variable = loop.variable
-        if variable.name not in lanes.varying:
-            inside = kc.Block(tuple(self.block(loop.body.statements)))
-            self.out.append(kc.For(variable, loop.start, loop.bound, loop.step, inside))
-            return
-        wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))
-        start = lanes.spread(lanes.lift(loop.start))
-        self.out.append(kc.Declare(wide, start))
-        step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
-        body = kc.Block((*loop.body.statements, step))
-        self.masked_while(kc.Binary("<", variable, loop.bound, kc.TRUTH), body)
-
-
-SHORT = 12
-"""statements of a block that are cheaper than a test and a jump"""
-
-
-def is_short(block: kc.Block) -> bool:
-    """Whether a block is a few assignments."""
-    return len(block.statements) <= SHORT and all(
-        isinstance(s, kc.Assign | kc.Declare)
-        and not any(isinstance(n, kc.Load) for n in walk(s))
-        for s in block.statements
-    )
-
-
-def changes_long_integers(body: kc.Block) -> bool:
-    """Whether a loop carries integers of 64 bits."""
-    types = (n.target.type.scalar for n in walk(body) if isinstance(n, kc.Assign))
-    return any(type_.bits == 64 and type_.is_integer for type_ in types)
+            if not self.masked(mask_loop, loop):
+                self.out.append(kc.While(loop.condition, self.inner(loop.body)))
+        elif not self.masked(mask_counted_loop, loop):
+            inside = self.inner(loop.body)
+            self.out.append(replace(loop, body=inside, parallel=False))
+        self.lanes.loops -= 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.traverse import walk
+from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.names import Name
 
@@ -50,6 +51,17 @@ def assigned(statements: Sequence[kc.Statement]) -> frozenset[Name]:
                 case kc.For(variable, _, _, _, _, _):
                     found.add(variable.name)
     return frozenset(found)
+
+
+def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
+    """The types of the variables that get more than a first value, other than those
+    that count."""
+    return {
+        node.target.type.scalar
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Assign)
+    }
 
 
 def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) -> None:

@@ -1,0 +1,153 @@
+"""Bodies and operators of reductions and scans on whole vectors.
+
+    float16 right = xs[i .. i + 15]                    `visit`: the body, lifted
+    for d in 1, 2, 4, 8:                               `prefix`: scan within the vector
+        left = right moved up by d lanes, neutral moves in
+        right = left + right                           `combine`: the operator, lifted
+
+Operands stand in order in the lanes, so any associative operator on scalars will do: a
+tuple has a vector for each component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from minifut.ir.types import BOOL
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.builder import CodeBuilder
+from minifut.kernel_code.lanes.affine import Affine
+from minifut.kernel_code.lanes.expressions import Lanes
+from minifut.kernel_code.lanes.statements import lift
+from minifut.kernel_code.shuffles import move_up
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointCode:
+    """What a step of a fold or scan consists of, for one point: the body, which leaves
+    the operands of the point `index` in `right`; the operator, `right = left op right`,
+    with its neutral values; and what is done with the result, which is in `right`."""
+
+    index: kc.Variable
+    left: tuple[kc.Variable, ...]
+    right: tuple[kc.Variable, ...]
+    neutral: tuple[kc.Expression, ...]
+    body: tuple[kc.Statement, ...]
+    operator: tuple[kc.Statement, ...]
+    saved: tuple[kc.Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """A loop over points, as rules get it:
+
+        for (index = first; index < last; index++) {
+            body; left = running; operator; running = right;
+        }
+
+    A rule does as many points as fill vectors, and assigns the first left over to
+    `start`. `commutes`: points may be combined in any order; `running` is neutral then.
+    `together`: how many vectors are worth running at once. `is_large`: what tells, when
+    it runs, that results are too large for the caches.
+    """
+
+    code: PointCode
+    running: tuple[kc.Variable, ...]
+    first: kc.Expression
+    last: kc.Expression
+    start: kc.Variable
+    commutes: bool = False
+    together: int = 1
+    is_large: Callable[[], kc.Expression] | None = None
+
+
+class LiftedCode:
+    """The code of a point in vectors of a width; declares `left` and `right`."""
+
+    def __init__(self, k: CodeBuilder, code: PointCode, width: int) -> None:
+        self.code, self.k, self.width = code, k, width
+        self.lanes = Lanes(width, frozenset())
+        self.left = [self._wide(v) for v in code.left]
+        self.right = [self._wide(v) for v in code.right]
+        self.neutral = [self.lanes.spread(value) for value in code.neutral]
+        for variable in (*self.left, *self.right):
+            self.k.emit(kc.Declare(variable))
+
+    def _wide(self, variable: kc.Variable) -> kc.Variable:
+        return kc.Variable(variable.name, self.lanes.wide(variable.type.scalar))
+
+    def declare(self, base: str, values: Sequence[kc.Expression]) -> list[kc.Variable]:
+        """New vectors."""
+        return [self.k.declare(base, value) for value in values]
+
+    def spread(self, places: Sequence[kc.Expression]) -> list[kc.Expression]:
+        """Scalars in all lanes."""
+        return [self.lanes.spread(place) for place in places]
+
+    def last(self) -> list[kc.Expression]:
+        """The last lane of `right`, as scalars."""
+        found = []
+        for wide, variable in zip(self.right, self.code.right, strict=True):
+            lane = self.lanes.lane(wide, self.width - 1)
+            found.append(lane.differs(0) if variable.type.scalar == BOOL else lane)
+        return found
+
+    def last_in_all(self) -> list[kc.Expression]:
+        """The last lane of `right`, in all lanes."""
+        return [
+            kc.Vector((self.lanes.lane(wide, self.width - 1),), wide.type)
+            for wide in self.right
+        ]
+
+    def visit(self, at: kc.Expression, step: kc.Operand = 1) -> None:
+        """`right` becomes the operands of points: `at` in the first lane, `step` from
+        lane to lane."""
+        with self.k.scope():
+            self._lifted(self.code.body, (at, step))
+
+    def save(
+        self, at: kc.Expression, change: Callable[[kc.Statement], kc.Statement]
+    ) -> None:
+        """Do for `right` what the scalar code saves, each statement as `change` has
+        it."""
+        self._lifted(self.code.saved, (at, 1), change)
+
+    def combine(self, left: Sequence[kc.Expression]) -> None:
+        """`right = left op right` in each lane."""
+        with self.k.scope():
+            for place, value in zip(self.left, left, strict=True):
+                self.k.assign(place, value)
+            self._lifted(self.code.operator, (kc.Literal(0, kc.LONG), 1))
+
+    def prefix(self) -> None:
+        """Each lane of `right` becomes all lanes up to and with it, in order."""
+        distance = 1
+        while distance < self.width:
+            moved: list[kc.Expression] = []
+            for neutral, right in zip(self.neutral, self.right, strict=True):
+                bits = max(32, right.type.scalar.bits)
+                if right.type.scalar.is_integer:
+                    bits = right.type.scalar.bits
+                name = move_up(distance, self.width, bits)
+                moved.append(kc.Call(name, (neutral, right), right.type))
+            self.combine(moved)
+            distance *= 2
+
+    def replace(
+        self, places: Sequence[kc.Variable], values: Sequence[kc.Expression]
+    ) -> None:
+        """Variables get new values."""
+        for place, value in zip(places, values, strict=True):
+            self.k.assign(place, value)
+
+    def _lifted(
+        self,
+        statements: Sequence[kc.Statement],
+        at: Affine,
+        change: Callable[[kc.Statement], kc.Statement] | None = None,
+    ) -> None:
+        code = self.code
+        running = (*code.left, *code.right)
+        made = lift(self.k, statements, code.index, at, self.width, running)
+        self.k.statements.extend(map(change, made) if change else made)

@@ -1,0 +1,277 @@
+"""The examples in the docstrings of rules of kernel code, and what makes them hold.
+
+    before:
+        given (const float *xs, float *ys, long n)
+        for (long i = 0; i < n; i++) {..}
+    after:
+        ..
+    declines: the reason
+        lanes (bool c, float x)
+        if (c) {..}
+
+`given` are parameters of the kernel; `lanes` are variables that have a value in each of
+the four lanes, and their statement is one of a body that is being lifted. A line
+`fold (int total = 0)`, or `commuting fold`, makes the loop below it a `Fold`: in its
+body the first statement is that of the point, the second the operator, and a third one
+is done with the result.
+
+The text that the rule makes must be that of `after`, but for white space; and a kernel
+made of it must leave in memory what one of the statement as it was leaves there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import walk
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.builder import CodeBuilder
+from minifut.kernel_code.lanes.expressions import Lanes
+from minifut.kernel_code.lanes.operators import Fold, PointCode
+from minifut.kernel_code.lanes.rule import LaneRule, LoopSite, Outcome
+from minifut.kernel_code.lanes.statements import Lifter
+from minifut.kernel_code.lanes.varying import assigned, find_varying
+from minifut.kernel_code.lanes.vectors import Vectors, stored_type
+from minifut.names import Name, NameSource
+from minifut.opencl.print_c import KernelPrinter
+from minifut.opencl.read_c import Reader
+from minifut.rewrite.examples import blocks_of
+from minifut.rewrite.rule import Declined
+
+WIDTH = 4
+ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+
+
+@dataclass(slots=True)
+class Written:
+    """What an example says before the rule is applied."""
+
+    builder: CodeBuilder
+    given: list[kc.Variable | kc.Memory] = field(default_factory=list)
+    lanes: list[kc.Variable] = field(default_factory=list)
+    above: tuple[kc.Statement, ...] = ()
+    statement: kc.Statement | None = None
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`after` is None where the rule must refuse with `reason`."""
+
+    before: str
+    after: str | None
+    reason: str = ""
+
+
+def examples_of(documentation: str) -> list[Example]:
+    """The examples of a docstring, in order."""
+    found: list[Example] = []
+    before = ""
+    for head, text in blocks_of(documentation):
+        if head == "before:":
+            before = text
+        elif head == "after:":
+            found.append(Example(before, text))
+        else:
+            found.append(Example(text, None, head.removeprefix("declines:").strip()))
+    return found
+
+
+def read(text: str) -> Written:
+    """The head lines of an example, and its statements."""
+    names = NameSource()
+    written, reader = Written(CodeBuilder(names, "example")), Reader(names)
+    lines = text.strip().split("\n")
+    total: kc.Declare | None = None
+    commutes = False
+    while lines and (words := lines[0].split()):
+        if words[0] not in ("given", "lanes", "fold", "commuting"):
+            break
+        line = lines.pop(0).strip()
+        if words[0] in ("given", "lanes"):
+            reader.start(line[len("given") :])
+            found = reader.parameters()
+            if words[0] == "given":
+                written.given = found
+            else:
+                written.lanes = [v for v in found if isinstance(v, kc.Variable)]
+            continue
+        commutes = words[0] == "commuting"
+        reader.start(line[line.index("(") + 1 :].replace(")", ";"))
+        declared = reader.statement()
+        assert isinstance(declared, kc.Declare)
+        total = declared
+    if total is not None:
+        for text_ in ("left", "right"):
+            reader.variable(total.variable.type.scalar, text_)
+    reader.start("\n".join(lines))
+    *above, written.statement = reader.statements()
+    written.above = tuple(above)
+    if total is not None:
+        written.fold = _fold(reader, written.statement, total, commutes)
+    return written
+
+
+def _fold(
+    reader: Reader, loop: kc.Statement, total: kc.Declare, commutes: bool
+) -> Fold:
+    assert isinstance(loop, kc.For) and isinstance(total.variable, kc.Variable)
+    assert total.init is not None
+    body, operator, *saved = loop.body.statements
+    code = PointCode(
+        loop.variable,
+        (reader.variables["left"],),
+        (reader.variables["right"],),
+        (total.init,),
+        (body,),
+        (operator,),
+        tuple(saved),
+    )
+    start = kc.Variable(reader.names.fresh("start"), kc.LONG)
+    return Fold(code, (total.variable,), loop.start, loop.bound, start, commutes)
+
+
+def outcome_of(rule: LaneRule, written: Written) -> Outcome:
+    """What the rule makes of the last statement."""
+    assert written.statement is not None
+    if not written.lanes:
+        return rule(written.fold or written.statement, LoopSite(written.builder, (4,)))
+    statements = (*written.above, written.statement)
+    varying = find_varying(statements, [v.name for v in written.lanes])
+    lanes = Lanes(WIDTH, varying)
+    return rule(written.statement, Lifter(written.builder, lanes, assigned(statements)))
+
+
+def complaint(rule: LaneRule, example: Example) -> str | None:
+    """What is wrong with the text of an example; None if it holds."""
+    written = read(example.before)
+    outcome = outcome_of(rule, written)
+    if example.after is None:
+        if isinstance(outcome, Declined) and example.reason in outcome.reason:
+            return None
+        return f"should decline with {example.reason!r}, but gave {outcome}"
+    if not isinstance(outcome, tuple):
+        return f"should fire, but gave {outcome}"
+    found = printed(written, outcome)
+    if found.split() != example.after.split():
+        return f"gave\n{found}\ninstead of\n{example.after}"
+    return None
+
+
+def printed(written: Written, statements: Sequence[kc.Statement]) -> str:
+    """Statements, with the names that the example has."""
+    printer = KernelPrinter()
+    for each in (*written.given, *written.lanes):
+        printer.names.text(each.name)
+    for statement in statements:
+        printer.statement(statement)
+    return "\n".join(printer.lines)
+
+
+# --- what both sides compute ----------------------------------------------------------
+
+
+def kernels(rule: LaneRule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
+    """A kernel of the statement as it is, and one of what the rule makes of it."""
+    written = read(example.before)
+    outcome = outcome_of(rule, written)
+    assert isinstance(outcome, tuple) and written.statement is not None
+    names = written.builder.names
+    memories = {
+        v.name: kc.Memory(names.fresh(v.name.base), v.type.scalar)
+        for v in written.lanes
+    }
+    fold = written.fold
+    sides: list[Sequence[kc.Statement]]
+    if fold is not None:
+        total = kc.Memory(names.fresh("result"), fold.running[0].type.scalar)
+        sides = [
+            (*_begun(fold), *some, _rounds(fold, start), _stored(total, fold))
+            for some, start in (((), fold.first), (outcome, fold.start))
+        ]
+        memories[total.name] = total
+    elif written.lanes:
+        sides = [_one_by_one(written, memories), _at_once(written, memories, outcome)]
+    else:
+        sides = [(*written.above, written.statement), (*written.above, *outcome)]
+    return (
+        _kernel("plain", written, memories.values(), sides[0]),
+        _kernel("lifted", written, memories.values(), sides[1]),
+    )
+
+
+def _kernel(
+    name: str,
+    written: Written,
+    memories: Iterable[kc.Memory],
+    body: Sequence[kc.Statement],
+) -> kc.Kernel:
+    changed = {n.memory for s in body for n in walk(s) if isinstance(n, kc.Store)}
+    parameters = tuple(
+        kc.MemoryParameter(g, g in changed)
+        if isinstance(g, kc.Memory)
+        else kc.ScalarParameter(g.name, g.type.scalar)
+        for g in (*written.given, *memories)
+    )
+    block = kc.Block(tuple(body))
+    return kc.Kernel(name, parameters, block, (1,), False, False)
+
+
+def _begun(fold: Fold) -> list[kc.Statement]:
+    """What is declared before a fold."""
+    (total,), (neutral,) = fold.running, fold.code.neutral
+    return [kc.Declare(total, neutral), kc.Declare(fold.start, fold.first)]
+
+
+def _rounds(fold: Fold, start: kc.Expression) -> kc.For:
+    """The points of a fold, one by one."""
+    code = fold.code
+    (left,), (right,), (total,) = code.left, code.right, fold.running
+    body = (
+        kc.Declare(left, total),
+        kc.Declare(right),
+        *code.body,
+        *code.operator,
+        *code.saved,
+        kc.Assign(total, right),
+    )
+    return kc.For(code.index, start, fold.last, ONE, kc.Block(body))
+
+
+def _stored(total: kc.Memory, fold: Fold) -> kc.Store:
+    return kc.Store(total, ZERO, fold.running[0])
+
+
+def _one_by_one(
+    written: Written, memories: Mapping[Name, kc.Memory]
+) -> list[kc.Statement]:
+    """The statement for lane after lane."""
+    assert written.statement is not None
+    lane = kc.Variable(written.builder.names.fresh("lane"), kc.LONG)
+    body: list[kc.Statement] = [
+        kc.Declare(v, kc.Load(memories[v.name], lane, v.type)) for v in written.lanes
+    ]
+    body += [*written.above, written.statement]
+    body += [kc.Store(memories[v.name], lane, v) for v in written.lanes]
+    return [kc.For(lane, ZERO, kc.Literal(WIDTH, kc.LONG), ONE, kc.Block(tuple(body)))]
+
+
+def _at_once(
+    written: Written,
+    memories: Mapping[Name, kc.Memory],
+    outcome: Sequence[kc.Statement],
+) -> list[kc.Statement]:
+    """What the rule made, on vectors."""
+    vectors = Vectors(WIDTH)
+    begin: list[kc.Statement] = []
+    end: list[kc.Statement] = []
+    for variable in written.lanes:
+        memory = memories[variable.name]
+        wide = replace(variable, type=vectors.wide(variable.type.scalar))
+        element = kc.VectorType(stored_type(memory), WIDTH)
+        loaded = vectors.from_memory(memory, kc.Load(memory, ZERO, element))
+        begin.append(kc.Declare(wide, loaded))
+        end.append(kc.Store(memory, ZERO, vectors.to_memory(memory, wide)))
+    return [*begin, *written.above, *outcome, *end]

@@ -1,0 +1,136 @@
+"""Every rule of kernel code: its docstring is executed, as text and on a device."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from minifut.cli.dev import command
+from minifut.kernel_code import lanes
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.rule import LaneRule
+from minifut.opencl.kernel_texts import kernel_text
+from minifut.opencl.print_c import PRELUDE
+from minifut.opencl.rule_examples import complaint, examples_of, kernels
+from minifut.rewrite.rule import REGISTRY
+
+for module in pkgutil.iter_modules(lanes.__path__, "minifut.kernel_code.lanes."):
+    importlib.import_module(module.name)
+
+RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, LaneRule)}
+ELEMENTS = 64
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_the_docstring_of_a_rule_holds(name: str) -> None:
+    examples = examples_of(RULES[name].documentation)
+    assert any(e.after is not None for e in examples), "no before: and after:"
+    assert any(e.after is None for e in examples), "no declines:"
+    for example in examples:
+        assert complaint(RULES[name], example) is None, complaint(RULES[name], example)
+
+
+def test_an_example_that_does_not_hold_is_found() -> None:
+    rule = RULES["mask_loop"]
+    (good, refusal) = examples_of(rule.documentation)
+    wrong = type(good)(good.before, "x = x;")
+    assert "instead of" in str(complaint(rule, wrong))
+    assert "should decline" in str(complaint(rule, type(good)(good.before, None, "no")))
+    fires = type(good)(refusal.before, "x = x;")
+    assert "should fire" in str(complaint(rule, fires))
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_both_sides_of_a_rule_compute_the_same(name: str) -> None:
+    (example,) = (e for e in examples_of(RULES[name].documentation) if e.after)
+    plain, lifted = kernels(RULES[name], example)
+    for seed, length in enumerate((0, 3, 17, 32)):
+        before = run(plain, seed, length)
+        after = run(lifted, seed, length)
+        assert before
+        for one, many in zip(before, after, strict=True):
+            np.testing.assert_array_equal(one, many)
+
+
+def run(kernel: kc.Kernel, seed: int, length: int) -> list[Any]:
+    """What the memories of a kernel hold after it ran on random values."""
+    from minifut.opencl.runtime import open_session
+
+    session = open_session()
+    cl = session.cl
+    rng = np.random.default_rng(seed)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    failure = cl.Buffer(session.context, flags, hostbuf=np.zeros(16, np.int32))
+    arguments: list[Any] = [failure]
+    held = []
+    for parameter in kernel.parameters:
+        if isinstance(parameter, kc.ScalarParameter):
+            numbers = {"i64": np.int64(length), "f32": np.float32(rng.normal())}
+            arguments.append(numbers[parameter.type.name])
+            continue
+        assert isinstance(parameter, kc.MemoryParameter)
+        element = parameter.memory.element.name
+        values: Any = rng.integers(-9, 10, ELEMENTS).astype(np.int32)
+        if element == "f32":
+            values = rng.normal(size=ELEMENTS).astype(np.float32)
+        elif element == "bool":
+            values = rng.integers(0, 2, ELEMENTS).astype(np.uint8)
+        buffer = cl.Buffer(session.context, flags, hostbuf=values)
+        arguments.append(buffer)
+        held.append((buffer, values))
+    built = cl.Program(session.context, PRELUDE + kernel_text(kernel)).build()
+    getattr(built, kernel.name)(session.queue, (1,), (1,), *arguments)
+    for buffer, values in held:
+        cl.enqueue_copy(session.queue, values, buffer)
+    return [values for _, values in held]
+
+
+BODIES = """
+entry steps (xs: []i32): i32 =
+  i32.sum (map (\\x -> (loop (y, k) = (x, 0) while y > 1 do
+    (if y % 2 == 0 then y / 2 else 3 * y + 1, k + 1)).1) xs)
+entry composed (xs: []i32) =
+  let compose (a: i32, b: i32) (c: i32, d: i32) = (a * c, b * c + d)
+  in reduce compose (1, 0) (map (\\x -> (x, loop s = 0 for i < (x & 3) do s * x + i)) xs)
+entry sums (xs: []i32) = scan (+) 0 xs
+entry divided (xs: []i64) = map (\\x -> loop s = x for i < 3 do s / (i + 3)) xs
+"""
+
+
+def explained(folder: Path, *options: str) -> list[str]:
+    file = folder / "bodies.fut"
+    file.write_text(BODIES)
+    result = CliRunner().invoke(command, ["--explain", str(file), *options])
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.output.split("\n")]
+    return lines[lines.index(f"lower for {options[-1] if options else 'cpu'}") :]
+
+
+def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) -> None:
+    lines = explained(tmp_path)
+    at = lines.index(
+        "interleave_fold [asVector]  ->  16 or 8 lanes in reduce  (lanes = 16)"
+    )
+    assert lines[at + 1 : at + 3] == ["mask_loop", "mask_branch"]
+    assert "mask_counted_loop" in lines
+    starts = {line.split("  ->")[0] for line in lines if "lanes = 16" in line}
+    assert starts == {
+        "interleave_fold [asVector]",
+        "divide_fold [asVector]",
+        "vectorise_scan [asVector]",
+    }
+    assert "no vectorise_map [asVector]: div_i64 is done lane by lane" in lines
+    assert sum("lanes in reduce " in line for line in lines) == 2, "told once each"
+
+
+def test_the_list_of_rules_has_those_of_kernel_code() -> None:
+    told = CliRunner().invoke(command, ["--list-rules"]).output
+    for rule in RULES.values():
+        assert f"{rule.name} " in told and rule.summary in told
