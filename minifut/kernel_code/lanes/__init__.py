@@ -14,6 +14,9 @@ branch or in a loop that some lanes have left, assignments select by a *mask*.
 
 So one mechanism serves maps with control flow, reductions (each lane its own running
 value), the first phase of scans and register tiles; W = 1 is the scalar body itself.
+The ways in which it is used are rules (`rule`): those for loops over points in `loops`,
+those for what some lanes do and others do not in `masks`. The lowering asks them, and
+`minifut dev --explain` tells which fired for a kernel, and why others refused.
 
 Source: Steuwer, Remmelg and Dubach, "Matrix multiplication beyond auto-tuning" (Lift's
 asVector); Karrenberg and Hack, "Whole-function vectorization" (masks).
