@@ -96,20 +96,40 @@ _UNSIGNED = {
 _UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
 _UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
 
-# Bytes, because only those may be looked at through a pointer to another type: else a
-# compiler may take it that a store of a half leaves a ushort alone.
-_HALF = {
+# On CPUs, clang's own access to a half is one instruction, the function of the library
+# often many. Bytes, because only those may be looked at through a pointer to another
+# type: else a compiler may take it that a store of a half leaves a ushort alone.
+HALF: dict[str, str] = {
+    "access_f16": """
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+#define LOAD_F16(place) __builtin_load_halff(place)
+#define STORE_F16(x, place) __builtin_store_halff(x, place)
+#else
+#define LOAD_F16(place) vload_half(0, place)
+#define STORE_F16(x, place) vstore_half_rte(x, 0, place)
+#endif
+""",
+    "load_f16": """
+float load_f16(__global const half *place) {
+  return LOAD_F16(place);
+}
+""",
+    "store_f16": """
+void store_f16(float x, __global half *place) {
+  STORE_F16(x, place);
+}
+""",
     "to_bits_f16": """
 ushort to_bits_f16(float x) {
   uchar2 bits;
-  vstore_half_rte(x, 0, (half *)&bits);
+  STORE_F16(x, (half *)&bits);
   return as_ushort(bits);
 }
 """,
     "from_bits_f16": """
 float from_bits_f16(ushort x) {
   uchar2 bits = as_uchar2(x);
-  return vload_half(0, (half *)&bits);
+  return LOAD_F16((half *)&bits);
 }
 """,
     "round_f16": """
@@ -135,9 +155,43 @@ float nextafter_f16(float x, float y) {
 """,
 }
 
+for _width in (2, 4, 8, 16):
+    # Ties to even at the last of eleven bits. Below the least normal number, one half
+    # added makes the sum as coarse as halves are there; what is too large is infinite.
+    HALF[f"round_f16_{_width}"] = """
+float# round_f16_#(float# x) {
+  uint# sign = as_uint#(x) & 0x80000000u, bits = as_uint#(x) ^ sign;
+  float# size = as_float#(bits);
+  float# near = as_float#((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
+  near = near > 65504.0f ? (float#)(INFINITY) : near;
+  near = size < 0x1p-14f ? (size + 0.5f) - 0.5f : near;
+  near = size == size ? near : size;
+  return as_float#(as_uint#(near) | sign);
+}
+""".replace("#", str(_width))
+    HALF[f"load_f16_{_width}"] = """
+float# load_f16_#(__global const half *place) {
+  float parts[#];
+  for (int i = 0; i < #; i++) parts[i] = LOAD_F16(place + i);
+  return vload#(0, parts);
+}
+""".replace("#", str(_width))
+    HALF[f"store_f16_{_width}"] = """
+void store_f16_#(float# x, __global half *place) {
+  float parts[#];
+  vstore#(x, 0, parts);
+  for (int i = 0; i < #; i++) STORE_F16(parts[i], place + i);
+}
+""".replace("#", str(_width))
+
 _CALLS = {
     "round_f16": ("to_bits_f16", "from_bits_f16"),
     "nextafter_f16": ("to_bits_f16", "from_bits_f16"),
+} | {
+    name: ("access_f16",)
+    for name, text in HALF.items()
+    if "LOAD_F16(" in text or "STORE_F16(" in text
+    if name != "access_f16"
 }
 
 _WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
@@ -145,11 +199,11 @@ _WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
 
 def helper_source(helper: str) -> list[tuple[str, str]]:
     """The function of that name after those it calls: pairs of name and C text."""
-    if helper in _HALF:
+    if helper in HALF:
         called = [
             pair for name in _CALLS.get(helper, ()) for pair in helper_source(name)
         ]
-        return [*called, (helper, _HALF[helper].lstrip())]
+        return [*called, (helper, HALF[helper].lstrip())]
     name, _, type_name = helper.rpartition("_")
     return [(helper, _numeric(name, SCALARS[type_name]).lstrip())]
 

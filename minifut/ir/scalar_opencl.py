@@ -6,7 +6,7 @@
 
 Operands must be primary expressions (names, constants, things in parentheses or calls),
 of the register type: f16 lives in registers as `float` (each operation rounds it), in
-memory as `half`, to be read and written with `vload_half` and `vstore_half_rte`; bool
+memory as `half`, to be read and written with the helpers `load_f16`, `store_f16`; bool
 is `bool` in registers and `uchar` in memory. `helper_text` gives the functions that the
 spellings used need, each after those it calls. Where `vector` is None there is no
 spelling for vector types. f64 needs the pragma of `cl_khr_fp64`.
@@ -36,11 +36,19 @@ C_NAMES = {
 
 @value
 class Spelling:
-    """Templates with {0}, {1}, ... for operands and {v} for the vector width."""
+    """Templates with {0}, {1}, ... for operands and {v} for the vector width, which the
+    names of the functions that vectors need have too."""
 
     scalar: str
     vector: str | None = None
     helpers: tuple[str, ...] = ()
+    vector_helpers: tuple[str, ...] = ()
+
+    def helpers_for(self, width: int) -> tuple[str, ...]:
+        """The functions that the expression calls."""
+        if width == 1:
+            return self.helpers
+        return tuple(helper.format(v=width) for helper in self.vector_helpers)
 
     def text(self, *operands: str, width: int = 1) -> str:
         """The expression for these operands."""
@@ -268,7 +276,12 @@ def _half(name: str) -> Spelling:
     single = _float(name, ScalarType("f32", "float", 32))
     if name in _EXACT:
         return single
-    return Spelling(f"round_f16({single.scalar})", None, (*single.helpers, "round_f16"))
+    return Spelling(
+        f"round_f16({single.scalar})",
+        single.vector and f"round_f16_{{v}}({single.vector})",
+        (*single.helpers, "round_f16"),
+        ("round_f16_{v}",),
+    )
 
 
 def _conversion(source: ScalarType, target: ScalarType) -> Spelling:
@@ -287,6 +300,12 @@ def _conversion(source: ScalarType, target: ScalarType) -> Spelling:
     if target.bits == 16 and target.is_float:
         if source.bits == 64 and source.is_float:
             return Spelling("round_f16_f64({0})", None, ("round_f16_f64",))
-        return Spelling("round_f16((float){0})", None, ("round_f16",))
+        rounded = "round_f16_{v}(convert_float{v}({0}))"
+        return Spelling(
+            "round_f16((float){0})",
+            None if source.kind == "bool" else rounded,
+            ("round_f16",),
+            ("round_f16_{v}",),
+        )
     vector = None if source.kind == "bool" else f"convert_{c}{{v}}({{0}})"
     return Spelling(f"({c}){{0}}", vector)

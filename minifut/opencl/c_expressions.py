@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
+from minifut.ir.scalar_helpers import HALF
 from minifut.ir.scalar_opencl import (
     constant_text,
     memory_type,
@@ -38,7 +39,7 @@ _WORDS = """
     read_only write_only read_write uniform as convert vec_step NAN INFINITY NULL
     complex imaginary I popcount clz rotate shuffle signbit isnan isinf printf barrier
     fmin fmax fabs get_global_id get_local_id get_group_id get_num_groups
-    get_local_size get_global_size vload_half vstore_half_rte
+    get_local_size get_global_size
 """
 
 
@@ -46,7 +47,7 @@ _WORDS = """
 def reserved_words() -> frozenset[str]:
     """What no variable may be called: C's words, and every function that the spelling
     of a scalar operator calls (a variable `acosh` would hide it)."""
-    words = set(_WORDS.split())
+    words = {*_WORDS.split(), *HALF}
     for operator in all_operators():
         found = spelling(operator)
         operands = [""] * len(operator.operands)
@@ -171,9 +172,9 @@ class ExpressionPrinter:
                 return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
             case kc.Operation(operator, operands, type_):
                 spelled = spelling(operator)
-                for helper in spelled.helpers:
-                    self.helpers[helper] = None
                 width = max([o.type.lanes for o in operands])
+                for helper in spelled.helpers_for(width):
+                    self.helpers[helper] = None
                 texts = [self.primary(o) for o in operands]
                 text = spelled.text(*texts, width=width)
                 return text if _is_primary(text) else f"({text})"
@@ -237,12 +238,18 @@ class ExpressionPrinter:
     ) -> str:
         name, at = self.names.text(memory.name), self.exp(index)
         if memory.element.name == "f16" and memory.space == "global":
-            lanes = "" if type_.lanes == 1 else str(type_.lanes)
-            return f"vload_half{lanes}(0, {name} + {self.primary(index)})"
+            function = self.half_access("load", type_.lanes)
+            return f"{function}({name} + {self.primary(index)})"
         if type_.lanes > 1:
             pointer = self.loose(memory, type_.lanes, const=True)
             return f"(*({pointer})({name} + {self.primary(index)}))"
         return f"{name}[{at}]"
+
+    def half_access(self, verb: str, lanes: int) -> str:
+        """The function that loads or stores halves."""
+        name = f"{verb}_f16" if lanes == 1 else f"{verb}_f16_{lanes}"
+        self.helpers[name] = None
+        return name
 
     def loose(self, memory: kc.Memory, lanes: int, const: bool = False) -> str:
         """The type of a pointer to vectors that need not be aligned. PoCL does not

@@ -194,8 +194,7 @@ class KernelPrinter(ExpressionPrinter):
         lanes = exp.type.lanes
         where = f"{name} + {self.primary(index)}"
         if memory.element.name == "f16" and memory.space == "global":
-            suffix = "" if lanes == 1 else str(lanes)
-            self.line(f"vstore_half{suffix}_rte({value}, 0, {where});")
+            self.line(f"{self.half_access('store', lanes)}({value}, {where});")
         elif lanes > 1:
             self.line(f"*({self.loose(memory, lanes)})({where}) = {value};")
         else:

@@ -39,6 +39,11 @@ BODIES = {
       def main (xs: []i32) =
         map (\\x -> loop y = f64.i32 x for i < 6 do
                      f64.max (f64.sqrt (f64.abs y) - 1) (y / 3) + f64.i32 i) xs""",
+    "halves": """
+      def main (xs: []i32) =
+        map (\\x -> loop (y, k) = (f16.i32 x / 9, 0) while y * y < 600 && k < 9 do
+                     (f16.sqrt (y * y + 3) - y / 7 + f16.bool (y > 2),
+                      k + i32.f16 (f16.min 2 (f16.abs y)))) xs |> unzip""",
     "truth values": """
       def main (xs: []i32) =
         map (\\x -> loop (p, q) = (x > 0, false) for i < 5 do (!q || x > i, p != q)) xs
@@ -93,6 +98,25 @@ def test_lanes_agree_with_single_points(name: str) -> None:
         for lanes in (8, 16):
             for one, many in zip(found[1], found[lanes], strict=True):
                 np.testing.assert_array_equal(one, many)
+
+
+def test_lanes_round_to_halves_as_numpy_does() -> None:
+    program = minifut.compile(
+        """def main (k: i32) (xs: []f32) =
+             map (\\x -> loop y = 0f16 for i < 3 do
+                            if i < k then f16.f32 x else y) xs""",
+        schedule="cpu",
+    )
+    assert "lanes" in program.tuning
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        between = (halves[1:] / 2 + halves[:-1] / 2).astype(np.float32)
+        random = np.random.default_rng(7).integers(0, 1 << 32, 1 << 16, np.uint32)
+        xs = np.concatenate([halves, between, random.view(np.float32)])
+        wanted = xs.astype(np.float16)
+    for lanes in (1, 8, 16):
+        program.tuning["lanes"] = lanes
+        np.testing.assert_array_equal(program.main(9, xs), wanted)
 
 
 def test_what_is_done_lane_by_lane_is_left_alone() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, Operator
-from minifut.ir.types import BOOL, F32, F64, I32, I64, ScalarType
+from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, steady_ends
 from minifut.kernel_code.lanes.division import by_floats
@@ -167,7 +167,7 @@ class Lanes(Vectors):
         if target == BOOL:
             zero = kc.Literal(0.0 if source.is_float else 0, kc.VectorType(source))
             return self.compare("!=", operand, self.spread(zero))
-        if source.is_float and target.is_integer and source in (F32, F64):
+        if source.is_float and target.is_integer:
             type_ = self.wide(target)
             nought = self.spread(kc.Literal(0.0, kc.VectorType(source)))
             taken: kc.Expression
