@@ -21,8 +21,10 @@ FACTORS = (1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 3.0, 4.0, 6
 FARTHEST = 3
 """rungs between a random value and the default"""
 MOST_VALUES = 64
-"""of a choice or of lanes"""
-POWERS_OF_TWO = ("lanes", "group_size", "num_threads", "num_groups")
+"""of a choice"""
+LANES = (1, 8, 16)
+"""the numbers of lanes for which kernels have code"""
+POWERS_OF_TWO = ("group_size", "num_threads", "num_groups")
 """kinds of which other values make no sense"""
 NOT_SEARCHED = ("threshold", "limit")
 
@@ -37,6 +39,8 @@ def ladder(tunable: Tunable, default: int) -> list[int]:
     low, high = tunable.bounds or (1, NEVER)
     if tunable.kind == "choice":
         return sorted({default, *range(low, min(high, low + MOST_VALUES - 1) + 1)})
+    if tunable.kind == "lanes":
+        return sorted({default, *(n for n in LANES if low <= n <= high)})
     if tunable.kind in POWERS_OF_TWO:
         powers = (1 << exponent for exponent in range(62))
         near = (p for p in powers if default <= 16 * p and p <= 16 * default)

@@ -115,7 +115,8 @@ def test_ladders_stay_within_bounds_and_hold_the_default() -> None:
     assert ladder(size("rows", 42), 42)[0] == 5
     assert max(ladder(size("rows", 42, 100), 42)) == 84
     assert 7 in ladder(size("rows", 7, 8), 7)
-    assert ladder(size("lanes", 16, 16, "lanes"), 16) == [1, 2, 4, 8, 16]
+    assert ladder(size("lanes", 16, 16, "lanes"), 16) == [1, 8, 16]
+    assert ladder(size("group", 4, 16, "group_size"), 4) == [1, 2, 4, 8, 16]
     assert ladder(size("which", 2, 4, "choice"), 2) == [1, 2, 3, 4]
     limit = Tunable("t", "threshold", {"cpu": 1}, (0, NEVER), "")
     assert not is_size(limit) and is_size(size("rows", 1))
