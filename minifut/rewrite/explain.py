@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from minifut.ir.core import Stm
 from minifut.ir.kernels import (
+    NEVER,
     AtLeast,
     GetParameter,
     Parameter,
@@ -40,8 +41,6 @@ WORDS: dict[type, str] = {
     SegScan: "segscan",
     SegHist: "seghist",
 }
-NEVER = 1 << 62
-"""the default of a threshold that nothing reaches"""
 
 
 def explain(trace: Trace, schedule: str = "cpu") -> str:
