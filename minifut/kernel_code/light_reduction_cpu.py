@@ -15,6 +15,7 @@ operator, hence the four parts.
 from __future__ import annotations
 
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.loops import divide_fold, interleave_fold
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.reduction_cpu import (
@@ -25,6 +26,8 @@ from minifut.kernel_code.reduction_cpu import (
 )
 from minifut.kernel_code.vector_fold_cpu import fold_vectors
 
+PLAIN = "of plain operators the compiler of the device makes vectors itself"
+FEW = "a light body runs in four parts side by side, as scalars"
 PARTS = 4
 """of a chunk, reduced side by side where the order must be kept"""
 
@@ -41,6 +44,11 @@ def reduce_light(
     in_vectors = reduction.lanes and not reduction.is_simple
     if in_vectors and fold_vectors(k, reduction, state, segment, ends, start):
         return
+    if not in_vectors:
+        rule, reason = (
+            (interleave_fold, PLAIN) if reduction.lanes else (divide_fold, FEW)
+        )
+        rule.leave(k, reason)
     by = reduce_lanes if reduction.lanes else reduce_parts
     by(k, reduction, state, segment, ends, start)
 

@@ -231,7 +231,9 @@ class HostBuilder:
     def each(self, base: str, shape: tuple[Size, ...], visit: Any) -> None:
         """A kernel that runs `visit(k, indices)` for each point of the shape."""
         nest = import_module(f"minifut.kernel_code.nest_{self.schedule}")
+        kept, self.derivation = self.derivation, None
         nest.launch_nest(self, base, shape, visit, heavy=False, parallel=True)
+        self.derivation = kept
 
     # --- kernels ----------------------------------------------------------------------
 
@@ -328,6 +330,8 @@ class HostBuilder:
             from minifut.kernel_code.on_host import run_on_host
 
             run_on_host(self, statement, str(reason))
+        finally:
+            self.derivation = None
 
 
 def _order_of(array: Array) -> Order | None:

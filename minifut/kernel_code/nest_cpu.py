@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 STRETCHES_PER_CORE = 8
 HEAVY_STRETCHES_PER_CORE = 32
 """where points may be very different amounts of work"""
+LEFT = "of a body without loops the compiler of the device makes vectors itself"
 LONGEST, SHORTEST = 16384, 512
 """points of a stretch, where a point is little work"""
 
@@ -141,5 +142,8 @@ def points(
         visit()
     one = kc.Literal(1, kc.LONG)
     loop = kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel)
-    vectors = vectorise_map.or_comment(loop, site_of(k)) if heavy else None
-    k.statements.extend(vectors or (loop,))
+    if heavy:
+        k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
+    else:
+        vectorise_map.leave(k, LEFT)
+        k.emit(loop)

@@ -100,6 +100,7 @@ entry composed (xs: []i32) =
   let compose (a: i32, b: i32) (c: i32, d: i32) = (a * c, b * c + d)
   in reduce compose (1, 0) (map (\\x -> (x, loop s = 0 for i < (x & 3) do s * x + i)) xs)
 entry sums (xs: []i32) = scan (+) 0 xs
+entry negated (xs: []i32) = map (\\x -> -x) xs
 entry divided (xs: []i64) = map (\\x -> loop s = x for i < 3 do s / (i + 3)) xs
 """
 
@@ -127,6 +128,7 @@ def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) 
         "vectorise_scan [asVector]",
     }
     assert "no vectorise_map [asVector]: div_i64 is done lane by lane" in lines
+    assert sum("of a body without loops" in line for line in lines) == 1
     assert sum("lanes in reduce " in line for line in lines) == 2, "told once each"
 
 

@@ -126,6 +126,11 @@ class LaneRule(NamedRule):
             return Declined(str(reason))
         return outcome
 
+    def leave(self, k: CodeBuilder, reason: str) -> None:
+        """Note why the rule is not even tried, which would cost time."""
+        if k.derivation is not None:
+            k.derivation.trace.refuse(self, k.derivation.statement, reason)
+
     def or_comment(self, statement: Any, site: Any) -> tuple[kc.Statement, ...] | None:
         """What the rule makes; None if it refuses, which the code then tells."""
         outcome = self(statement, site)
