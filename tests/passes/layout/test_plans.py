@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,14 @@ from minifut import compiler
 from minifut.ir import core, kernels
 from minifut.ir.core import Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
+from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
 from minifut.kernel_code.lower_program import lower_program
+from minifut.names import Name
 from minifut.opencl.kernel_texts import kernel_text
+from minifut.passes.layout.accesses import Access
+from minifut.passes.layout.costs import CPU
+from minifut.passes.layout.plan import plan
 from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
 
 TURN = "coalesce_by_transposition"
@@ -150,3 +157,18 @@ def test_the_device_agrees(name: str, schedule: str) -> None:
     found = found if isinstance(found, tuple) else (found,)
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["loop", "branch", "three_dimensions"])
+def test_a_cost_is_found_once_for_all_states(name: str) -> None:
+    asked: Counter[tuple[object, ...]] = Counter()
+
+    def access(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
+        asked[id(access), fastest, innermost] += 1
+        return CPU.access(access, fastest, innermost, lifted)
+
+    program = kernels_of(name)
+    machine = replace(CPU, access=access)
+    for function in program.functions:
+        plan(function, scope_of(program), machine)
+    assert asked and set(asked.values()) == {1}
