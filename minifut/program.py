@@ -142,7 +142,9 @@ class Program:
 
         self.entries: dict[str, EntryPoint] = {e.name: e for e in entries}
         self.description = description
-        self.tuning = tuning or Tuning((), "cpu", lambda values: None, {})
+        if tuning is None:  # one without parameters is empty, and can still watch
+            tuning = Tuning((), "cpu", lambda values: None, {})
+        self.tuning = tuning
 
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})

@@ -116,3 +116,11 @@ def test_runs_can_be_watched() -> None:
         seen.clear()
     program.main(XSS)
     assert seen.comparisons == [] and seen.launches == []
+
+
+def test_a_program_without_parameters_is_watched_too() -> None:
+    program = minifut.compile("entry main (xs: *[]i32) = scatter xs [0, 1] [5, 6]")
+    assert not program.tuning.tunables
+    with program.tuning.watch() as seen:
+        program.main([1, 2, 3])
+    assert seen.launches
