@@ -119,13 +119,19 @@ def stack(
     values: list[Any], width: int, row_shape: tuple[int, ...], element: str
 ) -> np.ndarray:
     """Results per point as one array."""
-    made = np.empty((width, *row_shape), NUMPY_TYPES[element])
+    made = np.empty((width, *size_of_rows(row_shape)), NUMPY_TYPES[element])
     if row_shape:
         for i, value in enumerate(values):
             made[i] = value
     elif values:
         made[:] = values
     return made
+
+
+def size_of_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of rows: sizes may be negative where there is no point that would have
+    made a row."""
+    return tuple(max(0, size) for size in shape)
 
 
 def fold(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES
-from minifut.ir.interpret.operations import accumulate, fold
+from minifut.ir.interpret.operations import accumulate, fold, size_of_rows
 
 Function = Callable[..., tuple[Any, ...]]
 RowTypes = list[tuple[str, tuple[int, ...]]]
@@ -104,10 +104,11 @@ def scan_segments(
 def _array(
     values: list[Any], outer: tuple[int, ...], name: str, shape: tuple[int, ...]
 ) -> np.ndarray:
-    made = np.empty((len(values), *shape), NUMPY_TYPES[name])
+    rows = size_of_rows(shape)
+    made = np.empty((len(values), *rows), NUMPY_TYPES[name])
     for i, value in enumerate(values):
         made[i] = value
-    return made.reshape(outer + shape)
+    return made.reshape(outer + rows)
 
 
 def collective_copy(
