@@ -20,6 +20,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.collective_parts import Stretch, clamped, stretches
+from minifut.kernel_code.direct_reads import part_in_place
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_kernel import KernelBuilder
 from minifut.kernel_code.tile_layouts import PanelArray
@@ -72,6 +73,10 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
             where = tuple(clamped(k, p, p.start) for p in parts)
             k.assign(value, k.read(source, where))
         k.bind(bound.name, value)
+        return
+    in_place = part_in_place(k, bound, exp, source, parts)
+    if in_place is not None:
+        k.bind(bound.name, in_place)
         return
     dense = dense_dimension(source, parts)
     inner = len(bound.type.shape) - 1 if dense is None else dense

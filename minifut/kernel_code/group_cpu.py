@@ -27,6 +27,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.arena import forget_after
+from minifut.kernel_code.direct_reads import Known, known_of
 from minifut.kernel_code.even_blocks import even_out
 from minifut.kernel_code.group_registers import find_tiles
 from minifut.kernel_code.group_results import finish_group, output_of
@@ -145,6 +146,7 @@ class WorkerBuilder(KernelBuilder):
         self.delayed: dict[Name, core.Atom] = {}
         self.postponed: dict[Name, core.Stm] = {}
         self.layouts: dict[Name, Panels] = {}
+        self.known: Known | None = None
         self.edges: dict[tuple[ScalarType, tuple[Size, ...]], Array] = {}
 
     def rules(self) -> Mapping[type, Any]:
@@ -236,6 +238,7 @@ class WorkerBuilder(KernelBuilder):
         if not self.tiles:
             return
         self.layouts = layouts(body)
+        self.known = known_of(job.operation)
         for chain in chains(body):
             result = body.result[chain.result]
             assert isinstance(result, kernels.RegTileReturns)

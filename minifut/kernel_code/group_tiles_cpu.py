@@ -18,6 +18,7 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import thread_code
 from minifut.kernel_code import thread_control as control
+from minifut.kernel_code.direct_reads import PartArray
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.lanes.rule import unnoted
@@ -146,7 +147,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     value = k.atom(exp.array)
     if isinstance(value, Tile):
         bind_register(k, bound, value, exp.slice)
-    elif isinstance(value, PanelArray):
+    elif isinstance(value, PanelArray | PartArray):
         indices = tuple(
             k.full_size(Size.of(part)) if isinstance(part, Name) else k.index(part)
             for part in exp.slice

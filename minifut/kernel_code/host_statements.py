@@ -39,8 +39,24 @@ class GroupSize:
     most: Size
 
 
+@node
+class Covering:
+    """The smallest of `most`, its half, quarter and so on that is at least `wanted`."""
+
+    wanted: Size
+    most: Size
+
+
 HostExp: TypeAlias = (
-    Atom | ScalarOp | SizeExp | ReadElement | GetParameter | AtLeast | Cores | GroupSize
+    Atom
+    | ScalarOp
+    | SizeExp
+    | ReadElement
+    | GetParameter
+    | AtLeast
+    | Cores
+    | GroupSize
+    | Covering
 )
 
 

@@ -71,6 +71,7 @@ class HostBuilder:
         self.build_sizes: dict[Name, Size] = {}
         self.limits: set[Atom] = set()
         self.derivation: Derivation | None = None
+        self.chosen: set[Name] = set()
 
     # --- names ------------------------------------------------------------------------
 
@@ -158,6 +159,16 @@ class HostBuilder:
         the host is it too."""
         if parameter.kind in BUILD_CONSTANTS:
             self.build_constants[name] = parameter
+
+    def choose_build_constant(
+        self, exp: kc.HostExp, parameter: kernels.Parameter, base: str
+    ) -> Name:
+        """A value within the parameter's, for which kernels are built when a launch
+        first has it: of few values, for each is a build."""
+        name = self.scalar(exp, I64, base)
+        self.build_constants[name] = parameter
+        self.chosen.add(name)
+        return name
 
     def keep_build_size(self, name: Name, size: Size) -> None:
         """Let a size made of nothing but build constants be one in kernels too."""

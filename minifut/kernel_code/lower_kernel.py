@@ -101,7 +101,8 @@ class KernelBuilder(CodeBuilder):
         tunable = self.host.build_constants.get(name)
         if tunable is None:
             return super().scalar_parameter(name, type_)
-        self.constants.setdefault(name, kc.BuildConstant(name, tunable))
+        chosen = name in self.host.chosen
+        self.constants.setdefault(name, kc.BuildConstant(name, tunable, chosen))
         return kc.Variable(name, kc.LONG)
 
     def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:

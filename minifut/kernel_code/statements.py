@@ -265,10 +265,13 @@ class ScalarParameter:
 @node
 class BuildConstant:
     """A tuning parameter whose value is known when the kernel is built: the text has a
-    macro for it, so that tiles have constant sizes. `name` is its variable."""
+    macro for it, so that tiles have constant sizes. `name` is its variable. `chosen`:
+    the parameter is a bound, and each launch chooses a value for which there is a build
+    of the kernel."""
 
     name: Name
     parameter: Tunable
+    chosen: bool = False
 
 
 Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter

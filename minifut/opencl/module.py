@@ -161,7 +161,11 @@ class _Part:
             f'("{macro}", {numbers[constant.parameter.name]})'
             for macro, constant in macros_of(kernel)
         ]
+        chosen = [
+            f'"{macro}"' for macro, constant in macros_of(kernel) if constant.chosen
+        ]
         more = f", {_tuple(macros)}" if macros else ""
+        more += f", {_tuple(chosen)}" if chosen else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
 
     def text_name(self, function: kc.DeviceFunction) -> str:

@@ -23,13 +23,13 @@ from minifut.names import Name
 from minifut.opencl.c_expressions import Names
 
 _WORDS = """
-    run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range
+    run kernels rt program min max abs bool int float ceil_div covering quiet PRELUDE range
     f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder floor_div floor_mod
 """
 RESERVED = frozenset(keyword.kwlist) | frozenset(_WORDS.split())
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
-    r"ceil_div|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
+    r"ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
 )
 
 
@@ -105,6 +105,8 @@ class HostPrinter:
                 return "run.device.cores"
             case kc.GroupSize(wanted, most):
                 return f"run.group_size({self.size(wanted)}, {self.size(most)})"
+            case kc.Covering(wanted, most):
+                return f"covering({self.size(wanted)}, {self.size(most)})"
             case GetParameter(parameter):
                 return f"run.parameters[{self.parameters[parameter.name]}]"
             case AtLeast(size, parameter):
@@ -213,7 +215,9 @@ class HostPrinter:
                     unit = 4 if element.name == "f16" else element.bytes
                     arguments.append(f"run.local({self.size(argument * unit)})")
         number = self.numbers[id(launch.kernel)]
-        self.line(f"kernels[{number}]{call}({', '.join(arguments)})")
+        chosen = [self.name(c.name) for c in launch.kernel.constants if c.chosen]
+        built = f".built({', '.join(chosen)})" if chosen else ""
+        self.line(f"kernels[{number}]{built}{call}({', '.join(arguments)})")
 
     # --- functions --------------------------------------------------------------------
 

@@ -57,7 +57,8 @@ aligned to their element only (a user's NumPy array is used in place on CPU devi
 use `vload16`, `vstore16`, never a cast to a vector pointer. Kernels must not write to
 blocks that came as arguments unless the parameter is unique (those are copied on the
 way in). A kernel's text may use the macro of a parameter: list it in `Kernel.macros`
-as (macro, parameter index); it is then built with `-D macro=value`.
+as (macro, parameter index); it is then built with `-D macro=value`. For macros in
+`Kernel.chosen` the value comes with each launch: `kernels[i].built(value)(points, ..)`.
 
 Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 45 us, of which
 the launch and its wait are 35; each further launch takes 4 us. It stays so if host

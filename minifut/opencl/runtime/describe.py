@@ -30,7 +30,8 @@ class Kernel:
     and known to the text as WORK_ITEMS).
 
     `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
-    macro's name and the index of the tunable parameter that is its value.
+    macro's name and the index of the tunable parameter that is its value, or for those
+    in `chosen` its bound: each launch gives their values to `Launcher.built`.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Kernel:
     text: str | None = None
     local: int | tuple[int, ...] | None = 1
     macros: tuple[tuple[str, int], ...] = ()
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,13 @@ wrap_i8, wrap_i16, wrap_i32, wrap_i64 = (_signed(bits) for bits in (8, 16, 32, 6
 wrap_u8, wrap_u16, wrap_u32, wrap_u64 = (_unsigned(bits) for bits in (8, 16, 32, 64))
 
 
+def covering(wanted: int, most: int) -> int:
+    """The smallest of `most`, its half, quarter, .. that is at least `wanted` (and 1)."""
+    while most % 2 == 0 and most // 2 >= wanted:
+        most //= 2
+    return most
+
+
 def floor_div(a: int, b: int) -> int:
     """Towards minus infinity; 0 for division by 0."""
     return a // b if b else 0

@@ -48,6 +48,7 @@ class Launcher:
 
     __slots__ = (
         "_build",
+        "_built",
         "_enqueue",
         "_failure",
         "_local",
@@ -75,7 +76,19 @@ class Launcher:
         self._width = local if isinstance(local, int) else 0
         self._build = (prelude, options, constants)
         self._sizes: dict[int, Any] = {}
+        self._built: dict[tuple[int, ...], Launcher] = {}
         self._enqueue: Any = self._first
+
+    def built(self, *values: int) -> Launcher:
+        """The kernel with these values of the macros that launches choose."""
+        found = self._built.get(values)
+        if found is None:
+            prelude, options, constants = self._build
+            chosen = dict(zip(self.kernel.chosen, values, strict=True))
+            known = {**constants, **chosen}
+            found = Launcher(self._session, self.kernel, prelude, options, known)
+            self._built[values] = found
+        return found
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         width = self._width

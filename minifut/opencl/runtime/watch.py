@@ -70,6 +70,11 @@ class WatchedLauncher:
         self._note()
         self._launcher(*arguments)
 
+    def built(self, *values: int) -> WatchedLauncher:
+        """The same of another build."""
+        launcher = self._launcher.built(*values)
+        return WatchedLauncher(launcher, self._number, self._uses, self._seen)
+
     def sized(self, *arguments: Any) -> None:
         self._note()
         self._launcher.sized(*arguments)
