@@ -198,7 +198,7 @@ def compete(
         runs["hand-written"] = by_hand = hand_written(generated, *given)
         np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
     if size[0] * size[1] * size[2] <= LARGEST_UNTILED and what != "batched":
-        untiled = load(TEXTS[what], {"tiled": UNTILED})
+        untiled = load(TEXTS[what], {"tiled": UNTILED, "narrow": UNTILED})
         runs["untiled"] = lambda: untiled.main(*given, device=True)
     clock = time.process_time if options.processor_time else time.perf_counter
     return measure(runs, options.seconds, clock)

@@ -40,7 +40,7 @@ SIZES = [
 
 TILED = {"tiled": 0, "split": matmul.UNTILED}
 VERSIONS = {
-    "naive": {"tiled": matmul.UNTILED, "outer": 0},
+    "naive": {"tiled": matmul.UNTILED, "narrow": matmul.UNTILED, "outer": 0},
     "block": {**TILED, "register_rows": 1, "register_columns": 1},
     "registers": TILED,
     "split": {"tiled": 0, "split": 0, "split_depth": 512},

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LARGEST_VECTOR = 64
 """bytes"""
+FEW = 8
+"""elements across the end of an array that are better copied one by one"""
 
 
 def cut_panels(parts: list[Stretch], made: PanelArray) -> list[Stretch]:
@@ -86,13 +88,54 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
         if isinstance(made, PanelArray) and may_turn(made, dense):
             fill_turned(k, made, source, parts)
         elif isinstance(made, PanelArray):
-            fill_from(k, target, source, cut_panels(parts, made), (), ())
+            fill_all(k, made, source, parts)
         else:
             fill_in_order(k, made, source, parts, inner)
     with k.otherwise():
         nought = zero(made.memory.element)
         k.each(target.shape, lambda at: k.write(target, at, nought))
     k.bind(bound.name, made)
+
+
+def fill_all(
+    k: KernelBuilder, made: PanelArray, source: Array, parts: list[Stretch]
+) -> None:
+    """Copy panels, at once where the rows of the array are one panel wide."""
+    target = made.opened
+    *outer, along, across = parts
+    rows, last = along.length, across.length
+    plain = made.dimension == 1 == len(made.shape) - 1 and rows and last
+    dense = source.strides[-2:] == (across.total, ONE) and across.step == along.step
+    if not (plain and dense and along.step == ONE and side_by_side(target, source, len(parts) - 1)):
+        fill_from(k, target, source, cut_panels(parts, made), (), ())
+        return
+    assert rows is not None
+    tests = [
+        k.size_value(across.total).equals(k.size_value(made.width)),
+        k.size_value(target.shape[1]).equals(1),
+        k.size_value(across.start).equals(0),
+        k.size_value(along.start) >= 0,
+        k.size_value(along.start + rows) <= k.size_value(along.total),
+    ]
+    with k.branch(all_of(tests)):
+        where = tuple(clamped(k, part, part.start) for part in outer)
+        here, there = (*where, along.start, ZERO), (ZERO, ZERO, ZERO)
+        count = rows * across.total
+        start = copy_vectors(k, target, source, there, here, count)
+        with k.loop("i", k.size_value(count), start) as i:
+            index = Size.of(i.name)
+            place = source.position(here) + index
+            k.store(target.memory, target.offset + index, k.load(source.memory, place))
+    with k.otherwise():
+        fill_from(k, target, source, cut_panels(parts, made), (), ())
+
+
+def all_of(tests: list[kc.Expression]) -> kc.Expression:
+    """Whether all hold."""
+    whole = tests[0]
+    for other in tests[1:]:
+        whole = kc.Binary("&&", whole, other, kc.TRUTH)
+    return whole
 
 
 def shortened(k: WorkerBuilder, bound: Param, parts: list[Stretch]) -> list[Stretch]:
@@ -144,14 +187,55 @@ def fill_from(
         where = (*where, clamped(k, part, part.start))
         fill_from(k, made, source, rest, where, at, within)
     elif part.panel is not None:
-        panels = made.shape[len(at)]
-        with k.loop("panel", k.size_value(panels)) as panel:
-            number = Size.of(panel.name)
-            begin = part.start + number * part.panel * part.step
-            each = Stretch(begin, part.panel, part.step, part.total)
-            fill_stretch(k, made, source, [each, *rest], where, (*at, number), True)
+        fill_panels(k, made, source, parts, where, at)
     else:
         fill_stretch(k, made, source, parts, where, at, False, within)
+
+
+def fill_panels(
+    k: KernelBuilder,
+    made: Array,
+    source: Array,
+    parts: list[Stretch],
+    where: tuple[Size, ...],
+    at: tuple[Size, ...],
+) -> None:
+    """The loops over panels, and over the places within them: first those that lie
+    inside of the array, if their elements can be copied in vectors."""
+    part, rest = parts[0], parts[1:]
+    assert part.panel is not None
+    width, panels = part.panel, k.size_value(made.shape[len(at)])
+    first: kc.Operand = 0
+    if not rest and part.step == ONE and side_by_side(made, source, len(where)):
+        inside = k.size_value((part.total - part.start) // width)
+        none = kc.Literal(0, kc.LONG)
+        inside = kc.Select(k.size_value(part.start) >= 0, inside, none, kc.LONG)
+        first = k.declare("whole", kc.Call("clamp", (inside, none, panels), kc.LONG))
+        with k.loop("panel", first) as panel:
+            number = Size.of(panel.name)
+            begin = part.start + number * width
+            there, here = (*at, number, ZERO), (*where, begin)
+            start = copy_vectors(k, made, source, there, here, width)
+            with k.loop("i", k.size_value(width), start) as i:
+                index = Size.of(i.name)
+                value = k.read(source, (*where, begin + index))
+                k.write(made, (*at, number, index), value)
+    with k.loop("panel", panels, first) as panel:
+        number = Size.of(panel.name)
+        begin = part.start + number * width * part.step
+        each = Stretch(begin, width, part.step, part.total)
+        with k.nested() as general:
+            fill_stretch(k, made, source, [each, *rest], where, (*at, number), True)
+        if rest or not k.is_build_constant(width):
+            k.statements.extend(general)
+            return
+        with k.nested() as small, k.loop("i", k.size_value(width)) as i:
+            index = Size.of(i.name)
+            place = (*where, clamped(k, each, begin + index * part.step))
+            k.write(made, (*at, number, index), k.read(source, place))
+        is_small = k.size_value(width) <= FEW
+        blocks = kc.Block(tuple(small)), kc.Block(tuple(general))
+        k.emit(kc.Chosen(is_small, *blocks))
 
 
 def side_by_side(made: Array, source: Array, dimension: int) -> bool:
@@ -212,10 +296,7 @@ def fill_stretch(
     for position in (part.start, end):
         value = k.size_value(position)
         inside += [value >= 0, value < k.size_value(part.total)]
-    test = inside[0]
-    for other in inside[1:]:
-        test = kc.Binary("&&", test, other, kc.TRUTH)
-    with k.branch(test):
+    with k.branch(all_of(inside)):
         start: kc.Operand = 0
         if part.step == ONE and side_by_side(made, source, len(where)):
             fixed = (clamped(k, each, each.start) for each in rest)
@@ -229,7 +310,7 @@ def fill_stretch(
     with k.otherwise():
         begin: kc.Operand = 0
         if part.step == ONE:
-            # Elements before the end, without asking for each.
+            # Elements before the end, without asking for each; then the last one.
             room = minimum(part.length, part.total - part.start)
             bound = kc.Select(
                 inside[0], k.size_value(room), kc.Literal(0, kc.LONG), kc.LONG
@@ -240,6 +321,10 @@ def fill_stretch(
             with k.loop("i", begin, parallel=True) as i:
                 index = Size.of(i.name)
                 round_(index, part.start + index)
+            stop = kc.Select(inside[0], k.size_value(part.length), begin, kc.LONG)
+            with k.loop("i", stop, begin, parallel=True) as i:
+                round_(Size.of(i.name), part.total - 1)
+            begin = stop
         with k.loop("i", k.size_value(part.length), begin) as i:
             index = Size.of(i.name)
             round_(index, clamped(k, part, part.start + index * part.step))

@@ -23,8 +23,9 @@ from minifut.names import Name
 from minifut.opencl.c_expressions import Names
 
 _WORDS = """
-    run kernels rt program min max abs bool int float ceil_div covering quiet PRELUDE range
-    f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder floor_div floor_mod
+    run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range
+    covering f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder
+    floor_div floor_mod
 """
 RESERVED = frozenset(keyword.kwlist) | frozenset(_WORDS.split())
 _HELPER = re.compile(

@@ -226,4 +226,54 @@ def test_sums_live_in_the_result() -> None:
     for text in (TILED, FINISHED):
         module = module_text(parse_program(text), schedule="cpu")
         host = module[module.index("def main(") : module.index("program_cpu")]
-        assert host.count("run.local(") == 2
+        assert host.count("run.local(") == 1  # only one operand is copied
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_rows_are_read_where_they_lie(turned: bool) -> None:
+    """A copy is made only of what lies the other way round."""
+    text = TILED
+    if turned:
+        text = text.replace(", a: [n][m]f32", ", at: [m][n]f32")
+        view = "  let a: [n][m]f32 = rearrange((1, 0), at)\n"
+        text = text.replace("  let c: [n][p]", view + "  let c: [n][p]")
+    host = module_text(parse_program(text), schedule="cpu")
+    assert host.count("run.local(") == (2 if turned else 1)
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 1), (2, 40, 3), (4, 33, 4), (5, 9, 16),
+                                   (16, 40, 8), (17, 40, 33), (3, 40, 31)])  # fmt: skip
+def test_register_tiles_are_no_larger_than_the_result(
+    shape: tuple[int, int, int],
+) -> None:
+    values = dict(zip(FULL_NAMES, (2, 2, 16, 8, 32), strict=True))
+    instance = load(parse_program(TILED), "cpu", values)
+    n, m, p = shape
+    a, b = numbers(n, m), numbers(m, p)
+    np.testing.assert_array_equal(instance.main(a, b), a @ b)
+    (launcher,) = instance.run.kernels
+    (sizes,) = launcher._built
+    chosen = dict(zip(launcher.kernel.chosen, sizes, strict=True))
+    rows, columns = chosen["REGISTER_ROWS"], chosen["REGISTER_COLUMNS"]
+    assert 8 % rows == 32 % columns == 0
+    for size, total, most in ((rows, n, 8), (columns, p, 32)):
+        assert size == most or total <= size < 2 * total
+
+
+LAST = TILED.replace("b: [m][p]f32)", "bs_2: [m][p][2]f32)").replace(
+    '"b" "[][]f32"', '"bs_2" "[][][]f32"'
+)
+LAST = LAST.replace(
+    "  let c: [n][p]",
+    "  let bs_3: [2][m][p]f32 = rearrange((2, 0, 1), bs_2)\n"
+    "  let b: [m][p]f32 = bs_3[1i64]\n"
+    "  let c: [n][p]",
+)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_operands_whose_elements_are_apart(sizes: tuple[int, ...]) -> None:
+    def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
+        return numbers(n, m), numbers(m, p, 2)
+
+    check(LAST, make, sizes)

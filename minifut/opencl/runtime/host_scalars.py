@@ -36,7 +36,7 @@ wrap_u8, wrap_u16, wrap_u32, wrap_u64 = (_unsigned(bits) for bits in (8, 16, 32,
 
 
 def covering(wanted: int, most: int) -> int:
-    """The smallest of `most`, its half, quarter, .. that is at least `wanted` (and 1)."""
+    """The smallest of `most`, its half, its quarter .. that is at least `wanted`."""
     while most % 2 == 0 and most // 2 >= wanted:
         most //= 2
     return most

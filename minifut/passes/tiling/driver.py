@@ -40,11 +40,11 @@ from minifut.passes.tiling.nest import (
 from minifut.passes.tiling.versions import (
     FEWEST,
     STRETCH,
+    Split,
     Tiled,
     divide,
+    guards_of,
     share_parameters,
-    split_guard,
-    tiled_guard,
 )
 from minifut.rewrite.strategy import Rewriting, Strategy
 from minifut.rewrite.trace import Trace
@@ -182,33 +182,39 @@ class _Tiler:
         mark = mark_of(target, TILE)
         assert mark is not None
         made = divide(tiled, *self.worth(target), len(mark.dimensions))
-        guards, both = tiled_guard(self.names, self.scope, nest, made)
-        body = made.body
+        split = None
         if made.rank == 2 and made.shares:
-            body = self.with_split(known, target, nest, made)
-        return Version(guards, both, body)
+            split = self.split(known, target, made)
+        guards = guards_of(self.names, self.scope, nest, made, split)
+        body = made.body
+        if split is not None and guards.split is not None:
+            body = self.either(guards.split, split.body, body, target)
+        return Version(guards.statements, guards.tiled, body)
 
-    def with_split(self, known: Body, target: Stm, nest: str, made: Tiled) -> Body:
-        """The tiled version, with one beside it that splits the common dimension if
-        the rule makes one."""
+    def split(self, known: Body, target: Stm, made: Tiled) -> Split | None:
+        """The version that splits the common dimension, if the rule makes one."""
         whole = rename(known, self.names)
         self.scope.update(scope_of(whole))
         divided = self.derived(whole, SPLIT)
         if len(divided.statements) == len(whole.statements):
-            return made.body
-        assert isinstance(target.exp, SegMap)
-        ((_, redomap),) = redomaps_of(target.exp)
-        split = self.derived(divided, BLOCK_AND_REGISTER)
-        split = share_parameters(split, made.parameters)
-        guards, long = split_guard(self.names, self.scope, nest, redomap.width, made)
+            return None
+        kernel, mark = target.exp, mark_of(target, TILE)
+        assert isinstance(kernel, SegMap) and mark is not None
+        ((_, redomap),) = redomaps_of(kernel)
+        body = self.derived(divided, BLOCK_AND_REGISTER)
+        points = tuple(kernel.space.sizes[d] for d in mark.dimensions)
+        return Split(share_parameters(body, made.parameters), redomap.width, points)
+
+    def either(self, test: Atom, then: Body, otherwise: Body, target: Stm) -> Body:
+        """One of two bodies with the same results."""
         pattern = tuple(
             Param(self.names.like(name), self.scope[name])
-            for name in made.body.result
+            for name in otherwise.result
             if isinstance(name, Name)
         )
         self.scope.update((p.name, p.type) for p in pattern)
-        choice = Stm(pattern, If(long, split, made.body), (), target.location)
-        return Body((*guards, choice), tuple(p.name for p in pattern))
+        choice = Stm(pattern, If(test, then, otherwise), (), target.location)
+        return Body((choice,), tuple(p.name for p in pattern))
 
     def derived(self, body: Body, steps: tuple[Strategy, ...]) -> Body:
         """The body after these steps; each refusal that stood to the end is noted."""

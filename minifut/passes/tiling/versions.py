@@ -1,8 +1,11 @@
 """Which version runs: tiled if that pays and fits, split if points are few.
 
-    tiled = at_least(n * p * min(m, 256), main.map_map_redomap.tiled)
-    fits  = <bytes of all tiles> <= device.local_memory
-    c = if tiled && fits then if long then <split> else <tiled> else <untiled>
+    tiled  = at_least(n * p * min(m, 256), main.map_map_redomap.tiled)
+    split  = at_least(m / <groups>, main.map_map_redomap.split)
+    narrow = at_least((n - 1) * (p - 1) * m, main.map_map_redomap.narrow)
+    fits   = <bytes of all tiles> <= device.local_memory
+    c = if (tiled || narrow && split) && fits
+        then if split then <split> else <tiled> else <untiled>
 
 `tiled` compares the steps that share a tile, those of one stretch of the common
 dimension: a tile is copied whole, however few points use it, so what matters is how
@@ -10,10 +13,16 @@ many do, and not how long they go on (of fewer than 8 it is none). `split` compa
 many steps there are for each group that would be busy. At most two tiled versions stand
 beside a kernel.
 
-Measured with matrix products of 2^20 and 2^25 steps (PoCL, two cores): from 32 x 32
-results on, tiled was the fastest by 1.2 to 5 times; of 16 x 16 results and fewer it was
-2 to 160 times slower than the best. It breaks even at 64 x 64 x 64. Outer products were
-faster untiled, those of 4 steps by 1.1 and of a single one by 1.7 times.
+Results with few points gain from tiles as well if the common dimension is long enough
+to be split: then each element that is read is used for all of a row or column, where
+other versions read it again for each point. `narrow` compares the steps that gain from
+that, nought for rows and columns alone and for results that are not narrow.
+
+Measured with matrix products on PoCL, two cores: of 2^20 and 2^25 steps from 32 x 32
+results on, tiled was the fastest by 1.2 to 5 times; it breaks even at 64 x 64 x 64.
+Split, 2 x 2 to 16 x 16 results break even at 2^15 to 2^18 steps that gain (24 x 24 at
+2^19), and are 3.5 to 15 times as fast at 2^24. Outer products were faster untiled,
+those of 4 steps by 1.1 and of a single one by 1.7 times.
 """
 
 from __future__ import annotations
@@ -49,8 +58,12 @@ CPU_WORK = 1 << 18
 GPU_WORK = 1 << 18
 CPU_SPLIT = 1 << 13
 GPU_SPLIT = 1 << 7
+CPU_NARROW = 1 << 19
+NARROW = CPU_WORK // STRETCH
+"""points from which on a result is not narrow"""
 GUARDS = "tiles of the operands in local memory, of the results in registers"
 SPLIT_GUARDS = "the common dimension split into parts that are reduced side by side"
+NARROW_GUARDS = "the same for results of few elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,16 @@ class Tiled:
     rank: int
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A derived version with the common dimension in parts: its host statements, how
+    long that dimension is, and the sizes of the tiled ones."""
+
+    body: Body
+    common: Size
+    points: tuple[Size, ...]
+
+
 def divide(body: Body, work: Size, shares: bool, rank: int) -> Tiled:
     """A derived version from its statements."""
     parameters = [s for s in body.statements if isinstance(s.exp, GetParameter)]
@@ -74,38 +97,55 @@ def divide(body: Body, work: Size, shares: bool, rank: int) -> Tiled:
     return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares, rank)
 
 
-def tiled_guard(
-    names: NameSource, scope: Scope, nest: str, tiled: Tiled
-) -> tuple[tuple[Stm, ...], Atom]:
-    """Host statements with the test whether to run the tiled version."""
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Host statements with the tests of versions, and their outcomes: whether to run
+    a tiled one, and whether that is the split one (None: there is none)."""
+
+    statements: tuple[Stm, ...]
+    tiled: Atom
+    split: Atom | None
+
+
+def guards_of(
+    names: NameSource, scope: Scope, nest: str, tiled: Tiled, split: Split | None
+) -> Guards:
+    """The tests for a tiled version, and for the split one beside it."""
     build = Builder(names, scope)
     build.extend(tiled.parameters)
     work = (CPU_WORK if tiled.rank > 1 else NEVER, GPU_WORK)
     if not tiled.shares:
         work = (NEVER, NEVER)
     threshold = _threshold(f"{nest}.tiled", work, GUARDS)
-    enough = build.let(AtLeast(tiled.work, threshold), "tiled")
+    enough: Atom = build.let(AtLeast(tiled.work, threshold), "tiled")
+    long: Atom | None = None
+    if split is not None:
+        threshold = _threshold(f"{nest}.split", (CPU_SPLIT, GPU_SPLIT), SPLIT_GUARDS)
+        each = split.common // maximum(ONE, _groups(tiled))
+        long = build.let(AtLeast(each, threshold), "split")
+        threshold = _threshold(f"{nest}.narrow", (CPU_NARROW, NEVER), NARROW_GUARDS)
+        gains = build.let(AtLeast(_gaining(split), threshold), "narrow")
+        narrow = build.let(ScalarOp(operator("and", BOOL), (gains, long)), "narrow")
+        enough = build.let(ScalarOp(operator("or", BOOL), (enough, narrow)), "enough")
     limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
     needs = build.let(SizeExp(local_bytes(tiled.body)), "bytes")
     fits = build.let(ScalarOp(operator("le", I64), (needs, limit)), "fits")
     both = build.let(ScalarOp(operator("and", BOOL), (enough, fits)), "both")
-    return tuple(build.statements), both
+    return Guards(tuple(build.statements), both, long)
 
 
-def split_guard(
-    names: NameSource, scope: Scope, nest: str, common: Size, tiled: Tiled
-) -> tuple[tuple[Stm, ...], Atom]:
-    """The same for the split version: the steps that each group would do."""
-    build = Builder(names, scope)
-    groups = ONE
+def _groups(tiled: Tiled) -> Size:
+    """How many groups there are without splitting."""
     for node in walk(tiled.body):
         if isinstance(node, SegMap):
-            groups = product(node.space.sizes)
-            break
-    threshold = _threshold(f"{nest}.split", (CPU_SPLIT, GPU_SPLIT), SPLIT_GUARDS)
-    each = common // maximum(ONE, groups)
-    split = build.let(AtLeast(each, threshold), "split")
-    return tuple(build.statements), split
+            return product(node.space.sizes)
+    return ONE
+
+
+def _gaining(split: Split) -> Size:
+    """The steps whose operands others use as well, if the result is narrow."""
+    few = maximum(ZERO, ONE - product(split.points) // NARROW)
+    return few * product(tuple(size - 1 for size in split.points)) * split.common
 
 
 def share_parameters(body: Body, known: tuple[Stm, ...]) -> Body:

@@ -54,13 +54,13 @@ def test_every_version_agrees(name: str) -> None:
     after = tiled(program.text)
     own = [t for t in thresholds(after) if not t.endswith((".outer", ".intra"))]
     assert own[0] == f"{program.nest}.tiled"
-    assert len(own) <= 2
+    assert own[1:] in ([], [f"{program.nest}.split", f"{program.nest}.narrow"])
     finished = run_pass("simplify-kernels", run_pass("sequentialise", after))
     random = np.random.default_rng(5)
     for sizes, shape in zip(SMALL, ((5, 6, 4), (3, 9, 2), (7, 2, 5)), strict=True):
         given = program.arguments(random, *shape)
         wanted = outcome(to_core(program.text), given)
-        for chosen in ((0, HUGE), (0, 0)):
+        for chosen in ((0, HUGE, HUGE), (0, 0, HUGE), (HUGE, 0, 0)):
             values = parameters(program.nest, sizes, split_depth=4)
             values |= dict(zip(own, chosen, strict=False))
             assert_same(wanted, run_with(finished, given, values), str(values))
@@ -76,12 +76,32 @@ def test_small_products_and_tiles_that_do_not_fit_stay_untiled() -> None:
         np.testing.assert_array_equal(found, given[0] @ given[1])
 
 
+@pytest.mark.parametrize(
+    ("shape", "steps"),
+    [((3, 64, 2), 128), ((1, 64, 9), 0), ((16, 9, 16), 2025), ((40, 64, 40), 0)],
+)
+def test_steps_that_gain_from_sharing_are_those_of_narrow_results(
+    shape: tuple[int, int, int], steps: int
+) -> None:
+    after = tiled(MATMUL)
+    sizes = dict(
+        zip((p.name for p in after.functions[0].parameters), shape, strict=False)
+    )
+    (narrow,) = [
+        node
+        for node in walk(after)
+        if isinstance(node, kernels.AtLeast) and node.threshold.name.endswith(".narrow")
+    ]
+    assert narrow.parallelism.evaluate(sizes) == steps
+
+
 def test_the_tiled_version_comes_before_the_choice_of_flattening() -> None:
     after = tiled(MATMUL)
     assert thresholds(after) == [
         "main.map_reduce.outer",
         "main.map_map_redomap.tiled",
         "main.map_map_redomap.split",
+        "main.map_map_redomap.narrow",
     ]
     (last,) = after.functions[0].body.result
     (choice,) = [
