@@ -69,12 +69,16 @@ SIZES = {
     "square": [(1024, 1024, 1024), (2048, 2048, 2048)],
     "near": [(432 + 64 * i, 415 + 61 * i, 456 + 57 * i) for i in range(16)],
     "small": [(64, 64, 64), (128, 128, 128), (256, 256, 256), (512, 512, 512)],
+    "narrow": [(16, 1 << 20, 16), (4, 1 << 21, 4), (2, 1 << 23, 2)],
 }
 """rows, common dimension, columns"""
 
 HAND_WRITTEN = Path(__file__).parent / "hand_written" / "matmul_cpu.cl"
 UNTILED = 1 << 62
+UNSPLIT = {"tiled": 0, "split": UNTILED}
 LARGEST_UNTILED = 512**3
+FEWEST_POINTS = 1024
+"""results with fewer are narrow: compared is the split version with the unsplit one"""
 
 
 def tiled_kernels(text: str) -> Any:
@@ -181,7 +185,8 @@ def compete(
     given = operands(what, size)
     parameters = dict(pair.split("=") for pair in options.param)
     numbers = {name: int(value) for name, value in parameters.items()}
-    generated = load(TEXTS[what], {"tiled": 0, "split": UNTILED, **numbers})
+    narrow = size[0] * size[2] < FEWEST_POINTS
+    generated = load(TEXTS[what], numbers if narrow else {**UNSPLIT, **numbers})
     wanted = expected(what, given)
     if wanted is not None:
         np.testing.assert_allclose(generated.main(*given), wanted, rtol=1e-3)
@@ -191,10 +196,13 @@ def compete(
         out = np.empty((size[0], size[2]), given[0].dtype)
         runs["OpenBLAS"] = lambda: np.matmul(*given, out=out)
     else:
-        plain = load(TEXTS["f32"], {"tiled": 0, "split": UNTILED, **numbers})
+        plain = load(TEXTS["f32"], {**UNSPLIT, **numbers})
         pair = operands("f32", size)
         runs["f32"] = lambda: plain.main(*pair, device=True)
-    if what == "f32":
+    if narrow:
+        unsplit = load(TEXTS[what], {**UNSPLIT, **numbers})
+        runs["unsplit"] = lambda: unsplit.main(*given, device=True)
+    elif what == "f32":
         runs["hand-written"] = by_hand = hand_written(generated, *given)
         np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
     if size[0] * size[1] * size[2] <= LARGEST_UNTILED and what != "batched":

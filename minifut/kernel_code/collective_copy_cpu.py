@@ -106,7 +106,12 @@ def fill_all(
     rows, last = along.length, across.length
     plain = made.dimension == 1 == len(made.shape) - 1 and rows and last
     dense = source.strides[-2:] == (across.total, ONE) and across.step == along.step
-    if not (plain and dense and along.step == ONE and side_by_side(target, source, len(parts) - 1)):
+    if not (
+        plain
+        and dense
+        and along.step == ONE
+        and side_by_side(target, source, len(parts) - 1)
+    ):
         fill_from(k, target, source, cut_panels(parts, made), (), ())
         return
     assert rows is not None
