@@ -136,7 +136,9 @@ class _Part:
         alike, texts = Alike(), []
         for kernel in self.lowered.kernels:
             head, last = self.texts.of_kernel(kernel)
-            macros = tuple((m, c.parameter.name) for m, c in macros_of(kernel))
+            macros = tuple(
+                (m, c.parameter.name, c.chosen) for m, c in macros_of(kernel)
+            )
             called = tuple(function.name for function in kernel.functions)
             local = local_of(kernel)
             shape = (parameter_types(kernel), local, macros, head, called)
