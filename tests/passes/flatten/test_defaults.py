@@ -1,0 +1,41 @@
+"""Which version runs by default on a CPU: what the default thresholds say of nests."""
+
+from __future__ import annotations
+
+import pytest
+
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.core import Stm
+from minifut.ir.kernels import NEVER, AtLeast
+from minifut.ir.traverse import walk
+from minifut.passes.flatten import defaults
+
+NESTS = {
+    "map (\\row -> map (\\col -> f32.sum (map2 (*) row col)) (transpose b)) a": (
+        defaults.CPU_PRODUCTS
+    ),
+    "map (\\row -> f32.sum row) a": NEVER,
+    "map (scan (+) 0) a": NEVER,
+    "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
+    "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
+        defaults.CPU_SHORT_ROWS
+    ),
+    "f32.maximum (map f32.sum a)": NEVER,
+    "map (\\row -> loop row for _i < 3i32 do map (+ row[0]) row) a": defaults.ALWAYS,
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
+    text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
+    core = compiler.to_core(compiler.check(Source("nest.fut", text)))
+    outer = [
+        dict(statement.exp.threshold.defaults)
+        for statement in walk(compiler.to_kernels(core))
+        if isinstance(statement, Stm)
+        and isinstance(statement.exp, AtLeast)
+        and statement.exp.threshold.name.endswith(".outer")
+    ]
+    assert [given["cpu"] for given in outer] == [NESTS[nest]]
+    assert [given["gpu"] for given in outer] == [defaults.GPU_BUSY]
