@@ -235,6 +235,36 @@ def test_order_is_kept_in_columns(schedule: str) -> None:
         agree(text, schedule, (xss,), (whole[:, 0], whole[:, 1]))
 
 
+NEIGHBOURS = """
+entry main [n][m] (xss: [n][m]i32): [n][m]i32 =
+  transpose (map (\\xs -> scan (+) 0 (tabulate n (\\i ->
+    if i > 0 then #[unsafe] xs[i - 1] else 7))) (transpose xss))
+
+entry backwards [n][m] (xss: [n][m]i32): [n][m]i32 =
+  transpose (map (\\xs -> scan (+) 0 (tabulate n (\\i -> #[unsafe] xs[n - i - 1])))
+                 (transpose xss))
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_columns_of_neighbours_and_backwards(
+    schedule: str, shape: tuple[int, int]
+) -> None:
+    program = compiled(NEIGHBOURS, schedule)
+    xss = numbers("i32", *shape)
+    shifted = np.roll(xss, 1, axis=0)
+    shifted[:1] = 7
+    np.testing.assert_array_equal(program.main(xss), np.cumsum(shifted, 0, "i4"))
+    expected = np.cumsum(xss[::-1], 0, "i4")
+    np.testing.assert_array_equal(program.backwards(xss), expected)
+
+
+def test_columns_are_seen_past_neighbours_and_backwards() -> None:
+    module = compiler.to_host_module(kernels_of(NEIGHBOURS), "cpu")
+    assert "main_scan_columns(" in module and "backwards_scan_columns(" in module
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_three_dimensions(schedule: str) -> None:
     text = """
