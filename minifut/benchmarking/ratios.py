@@ -18,9 +18,12 @@ from dataclasses import dataclass
 
 from minifut.benchmarking.measure import Candidate
 
-SPREAD = 1.4826
-"""the standard deviation of what is distributed normally, over the middle of its
-deviations from the middle"""
+MIDDLE_SPREAD, MEAN_SPREAD = 1.4826, 1.2533
+"""the standard deviation of what is distributed normally, over the middle one and the
+mean of its deviations from the middle"""
+
+SEVERAL = 6
+"""turns; of fewer the middle deviation may well be none"""
 
 MIDDLE = 1.2533
 """how much less precise the middle is than the mean"""
@@ -43,8 +46,12 @@ def ratio(one: Candidate, other: Candidate) -> Ratio:
     if not logs:
         return Ratio(math.inf, 0.0)
     middle = statistics.median(logs)
-    deviation = statistics.median(abs(log - middle) for log in logs)
-    error = SPREAD * MIDDLE * deviation / math.sqrt(len(logs))
+    deviations = [abs(log - middle) for log in logs]
+    if len(logs) < SEVERAL:
+        spread = MEAN_SPREAD * statistics.fmean(deviations)
+    else:
+        spread = MIDDLE_SPREAD * statistics.median(deviations)
+    error = MIDDLE * spread / math.sqrt(len(logs))
     return Ratio(math.exp(middle), math.expm1(error))
 
 

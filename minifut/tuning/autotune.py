@@ -7,8 +7,9 @@
 
 First, if asked for, tiles and other sizes are searched (`structure`), then thresholds
 (`thresholds`). In the end defaults and new values take turns on each data set, unless
-they did already. What has changed is then judged one by one: a parameter without which
-the data sets that it concerns are as fast goes back to its default.
+they did already. What has changed is judged once more, one by one and in races of its
+own, as long as the budget allows: a parameter without which the data sets that it
+concerns are as fast goes back to its default.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from minifut.tuning.trials import Trials
 
 FINAL_RUNS = 5
 """of each candidate of the final comparison, if the budget leaves so many"""
+
+CONFIRMING = 11
+"""turns in which a value that is no default must gain, if the budget leaves so many"""
 
 Notify = Callable[[str, float], None]
 """called with what is being done and the part of all work that is done"""
@@ -177,19 +181,29 @@ class Autotuner:
     def _gains(self, name: str, subjects: Sequence[Subject]) -> bool:
         """Whether data sets on which the parameter makes a difference gain by it on
         average, by more than chance."""
-        without = {**self.values, name: self.defaults[name]}
+        several = [{**self.values, name: self.defaults[name]}, self.values]
         gains: list[float] = []
+        concerned = []
         for subject in subjects:
-            keys = self.trials.keys(subject, [without, self.values])
-            if keys[0] != keys[1]:
-                old, new = self._times(subject, [without, self.values])
-                if math.isinf(old.seconds) or math.isinf(new.seconds):
-                    fails = math.isinf(new.seconds)
-                    gains.append(-INFINITE_LOSS if fails else INFINITE_LOSS)
-                    continue
-                gain = math.log(max(1e-9, old.seconds) / max(1e-9, new.seconds))
-                noise = math.log1p(max(old.noise, new.noise))
-                gains.append(0.0 if abs(gain) <= noise else gain)
+            old, new = self.trials.keys(subject, several)
+            if old != new:
+                concerned.append(subject)
+        left = self.trials.left - 2 * FINAL_RUNS * len(subjects)
+        left /= max(1, len(concerned) * len(self.changed))
+        turns = min(CONFIRMING, int(left) // len(several))
+        for subject in concerned:
+            if turns >= FINAL_RUNS:
+                most = turns * len(several)
+                before, after = self.trials.race(subject, several, turns, most)
+            else:
+                before, after = self._times(subject, several)
+            if math.isinf(before.seconds) or math.isinf(after.seconds):
+                fails = math.isinf(after.seconds)
+                gains.append(-INFINITE_LOSS if fails else INFINITE_LOSS)
+                continue
+            gain = math.log(max(1e-9, before.seconds) / max(1e-9, after.seconds))
+            noise = math.log1p(max(before.noise, after.noise))
+            gains.append(0.0 if abs(gain) <= noise else gain)
         return bool(gains) and sum(gains) / len(gains) > math.log1p(SIGNIFICANT / 2)
 
     def _row(self, subject: Subject) -> Row:
