@@ -3,25 +3,17 @@
     nodes             the small language of kernels and of the host around them
     index_functions   `Array`: a view of a memory (offset, strides)
     builder           `CodeBuilder`: kernels written statement by statement
-    lower_kernel      `KernelBuilder`: a CodeBuilder that lowers thread code; its rules
-                      are in thread_code and thread_control
-    arena             memory for arrays whose sizes only threads know
-    lower_host        `HostBuilder`: functions of the program on the host; its rules are
-                      in host_code, and in on_host for what kernels cannot do
+    threads           `KernelBuilder`: a CodeBuilder that lowers the code of threads
+    host              `HostBuilder`: functions of the program on the host
+    segmap, cpu, gpu  one segmented operation a file, a folder for each schedule
+    lanes             kernel code lifted to vectors
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
-    nest_cpu, nest_gpu    nests of parallel loops: maps, copies, fills
-    group_limits    group sizes and local memory, as parameters and the device allow
-    segmap, segred_cpu, segred_gpu, ...    one segmented operation, one schedule
-    group_gpu             a segmap of groups, GPU schedule: the code of groups and of
-                          their threads is in group_code, group_folds, group_hist;
-                          group_builder places barriers, group_registers finds what
-                          lies in registers (register_tiles)
 
 A segmented operation is lowered by a function
 
     lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None
 
-which `lower_host.SEGMENTED` names per class and schedule. It
+which `host.builder.SEGMENTED` names per class and schedule. It
 
 1. allocates results: `host.allocate(element, shape, base) -> Array` (global memory);
    `host.size(size)` gives a size of the IR in variables of the host;
@@ -41,12 +33,12 @@ which `lower_host.SEGMENTED` names per class and schedule. It
    the body may need scratch memory: an expression and a host size;
 3. launches it: `host.launch(k, grid, group)`, sizes over host variables; `group` are
    ints, or a size for which the kernel is built when it is launched: `k.width` in its
-   code, see `group_limits`. A parameter is read with `host.parameter(Parameter)`;
+   code, see `gpu.group_limits`. A parameter is read with `host.parameter(Parameter)`;
 4. binds the pattern: `host.bind(param, array)`; for a scalar element an Array of
    rank 0, which is read (synchronising) then.
 
-`NotInKernel` says that code cannot run in a kernel; `lower_host` then falls back to a
+`NotInKernel` says that code cannot run in a kernel; `host.builder` then falls back to a
 loop on the host. Barriers: set `k.fail_label` before code that may fail and emit
 `Label(k.fail_label)` directly before the next barrier, so that failing threads meet
-the others there; see `spread_gpu` for how they leave together.
+the others there; see `gpu.spread` for how they leave together.
 """

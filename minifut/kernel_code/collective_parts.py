@@ -9,7 +9,7 @@ from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lower_kernel import KernelBuilder
+from minifut.kernel_code.threads.builder import KernelBuilder
 
 
 @dataclass(frozen=True, slots=True)

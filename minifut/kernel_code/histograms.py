@@ -20,11 +20,11 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import U64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lower_kernel import KernelBuilder, Value
 from minifut.kernel_code.operators import combine_into
+from minifut.kernel_code.threads.builder import KernelBuilder, Value
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lower_host import HostBuilder
+    from minifut.kernel_code.host.builder import HostBuilder
 
 
 @dataclass(frozen=True, slots=True)

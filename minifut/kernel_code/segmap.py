@@ -17,12 +17,12 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.arena import forget_after
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel
+from minifut.kernel_code.threads.arena import forget_after
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lower_host import HostBuilder
+    from minifut.kernel_code.host.builder import HostBuilder
 
 MIXED = (
     core.Assert,
@@ -53,7 +53,7 @@ def lower(
             k.bind_index(name, index)
         run_points(k, body, outputs, at)
 
-    nest = import_module(f"minifut.kernel_code.nest_{host.schedule}")
+    nest = import_module(f"minifut.kernel_code.{host.schedule}.nest")
     nest.launch_nest(
         host,
         pattern[0].name.base if pattern else "check",

@@ -18,7 +18,7 @@ from minifut.ir.sizes import ONE, Size
 from minifut.kernel_code.index_functions import Array
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lower_host import HostBuilder
+    from minifut.kernel_code.host.builder import HostBuilder
 
 SMALLEST = 8
 """sides known to be shorter are not worth a square"""
@@ -69,5 +69,5 @@ def _dense_dimension(array: Array) -> int | None:
 
 def copy_turned(host: HostBuilder, plane: Plane) -> None:
     """Launch the kernel of the schedule."""
-    module = import_module(f"minifut.kernel_code.transposition_{host.schedule}")
+    module = import_module(f"minifut.kernel_code.{host.schedule}.transposition")
     module.copy_turned(host, plane)

@@ -20,17 +20,17 @@ from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import I64, ArrayType
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.arena import Arena, arena_of
-from minifut.kernel_code.free_memory import free_memory
-from minifut.kernel_code.host_code import receive, transfer, value_of
+from minifut.kernel_code.host.builder import HostBuilder
+from minifut.kernel_code.host.code import receive, transfer, value_of
+from minifut.kernel_code.host.free_memory import free_memory
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lower_host import HostBuilder
-from minifut.kernel_code.lower_kernel import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.lower_program import (
     EntryCode,
     LoweredProgram,
     ProgramBuilder,
 )
+from minifut.kernel_code.threads.arena import Arena, arena_of
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.names import Name
 from minifut.passes.sequentialise import sequentialise_all
 

@@ -11,8 +11,8 @@ from minifut import compiler
 from minifut.cli.dev import command
 from minifut.errors import Source
 from minifut.kernel_code import segmap
-from minifut.kernel_code.lower_kernel import NotInKernel
 from minifut.kernel_code.lower_program import lower_program
+from minifut.kernel_code.threads.builder import NotInKernel
 
 PROGRAM = """
 entry main [n] (xs: [n]i64) (is: [n]i64) =

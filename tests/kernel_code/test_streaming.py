@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.kernel_code.streaming_cpu import LARGE
+from minifut.kernel_code.cpu.streaming import LARGE
 
 
 @pytest.mark.device

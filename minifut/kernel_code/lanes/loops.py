@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.streaming import STREAMABLE
 from minifut.kernel_code.lanes.operators import Fold, LiftedCode
 from minifut.kernel_code.lanes.rule import LIFT, LoopSite, Outcome, lane_rule
 from minifut.kernel_code.lanes.statements import lift
-from minifut.kernel_code.streaming_cpu import STREAMABLE
 from minifut.rewrite.rule import Declined
 
 ONE = kc.Literal(1, kc.LONG)

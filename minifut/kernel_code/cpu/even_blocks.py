@@ -1,0 +1,113 @@
+"""Blocks of threads as large as the parameters allow, but all of them about equal; and
+register tiles no larger than what there is to compute.
+
+    n = 1024, a block of 42 x 6 rows:      252 252 252 252 16     the last group idles
+                                           →   210 210 210 210 184
+    p = 16, register tiles of 32 columns:  half of each vector is for nothing
+                                           →   register tiles of 16 columns
+
+A size of a block that is nothing but a tuning parameter may be any number up to its
+value, for the program has to be right for all of them. So the host lowers it when it
+knows the total, and makes the groups as many as keep all cores busy to the end. Sizes
+of register tiles are constants of the kernel: there is a build for the parameter's
+value, and one for each half of it that a launch has wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, product
+from minifut.ir.traverse import substitute
+from minifut.ir.types import I64
+from minifut.kernel_code import nodes as kc
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.host.builder import HostBuilder
+
+Dimensions = tuple[tuple[Size, Size, Size], ...]
+"""of a tiled result: total, block, register"""
+
+
+def even_out(
+    host: HostBuilder, operation: kernels.SegMap
+) -> tuple[kernels.SegMap, frozenset[Name]]:
+    """The operation with tiles that suit the totals of its results, and the names of
+    the sizes that the host has chosen for them."""
+    dimensions = _dimensions(operation)
+    if not any(_adjustable(host, [block for _, block, _ in dimensions])):
+        return operation, frozenset()
+    operation = substitute(operation, _narrowed(host, dimensions))
+    dimensions = _dimensions(operation)
+    names = [block.as_name for _, block, _ in dimensions]
+    adjustable = _adjustable(host, [block for _, block, _ in dimensions])
+    mapping: dict[Name, Atom] = {}
+    groups = [
+        host.let_size(host.size(ceil_div(total, block * register)), "groups")
+        for total, block, register in dimensions
+    ]
+    first = adjustable.index(True)
+    groups[first] = _enough(host, groups, first)
+    for (total, _, register), name, count, wanted in zip(
+        dimensions, names, groups, adjustable, strict=True
+    ):
+        if name is None or not wanted:
+            continue
+        threads = ceil_div(host.size(total), host.size(register))
+        even = maximum(ONE, ceil_div(threads, maximum(ONE, count)))
+        mapping[name] = host.scalar(core.SizeExp(even), I64, name.base)
+    made = frozenset(name for name in mapping.values() if isinstance(name, Name))
+    return substitute(operation, mapping), made
+
+
+def _dimensions(operation: kernels.SegMap) -> Dimensions:
+    """Those of its results, if all are alike and there is a group for each block of
+    them; else none."""
+    blocked = [
+        result
+        for result in operation.body.result
+        if isinstance(result, kernels.RegTileReturns)
+    ]
+    if not blocked or len(blocked) != len(operation.body.result):
+        return ()
+    dimensions = blocked[0].dimensions
+    expected = tuple(
+        ceil_div(total, block * register) for total, block, register in dimensions
+    )
+    return dimensions if operation.space.sizes == expected else ()
+
+
+def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
+    """Which of the sizes are nothing but a parameter of their own."""
+    names = [size.as_name for size in sizes]
+    return [
+        name is not None and name in host.build_constants and names.count(name) == 1
+        for name in names
+    ]
+
+
+def _narrowed(host: HostBuilder, dimensions: Dimensions) -> dict[Name, Atom]:
+    """Sizes of register tiles that just cover the totals in place of larger ones."""
+    registers = [register for _, _, register in dimensions]
+    mapping: dict[Name, Atom] = {}
+    for (total, _, register), wanted in zip(
+        dimensions, _adjustable(host, registers), strict=True
+    ):
+        name = register.as_name
+        if name is None or not wanted:
+            continue
+        parameter = host.build_constants[name]
+        covering = kc.Covering(host.size(total), register)
+        mapping[name] = host.choose_build_constant(covering, parameter, name.base)
+    return mapping
+
+
+def _enough(host: HostBuilder, groups: list[Size], at: int) -> Size:
+    """The number of groups along a dimension that gives every core as many."""
+    others = maximum(ONE, product(tuple(groups[:at] + groups[at + 1 :])))
+    cores = host.cores()
+    whole = ceil_div(product(tuple(groups)), cores) * cores
+    return host.let_size(ceil_div(whole, others), "groups")

@@ -1,0 +1,149 @@
+"""Nests of parallel loops under the CPU schedule.
+
+    for all i < n, j < m: body        work-groups of one work-item, each a contiguous
+                                      stretch of the n * m points, in row-major order:
+
+    at = chunk * get_global_id(0); stop = min(at + chunk, n * m)
+    row = at / m; j0 = at % m
+    while (at < stop) {
+        end = min(m, j0 + stop - at)
+        for (j = j0; j < end; j++) body       <- contiguous: the device vectorises it
+        at += end - j0; j0 = 0; row++
+    }
+
+So any shape keeps all cores busy and the inner loop long. The host chooses the chunk
+when it runs: some stretches per core, for balance, but none so short that starting it
+costs more than doing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.streaming import stream_blocks
+from minifut.kernel_code.cpu.widths import WIDTHS, site_of
+from minifut.kernel_code.lanes.loops import vectorise_map
+from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.threads.builder import KernelBuilder
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.host.builder import HostBuilder
+
+STRETCHES_PER_CORE = 8
+HEAVY_STRETCHES_PER_CORE = 32
+"""where points may be very different amounts of work"""
+LEFT = "of a body without loops the compiler of the device makes vectors itself"
+LONGEST, SHORTEST = 16384, 512
+"""points of a stretch, where a point is little work"""
+
+Indices: TypeAlias = tuple[kc.Expression, ...]
+Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
+
+
+def launch_nest(
+    host: HostBuilder,
+    base: str,
+    shape: tuple[Size, ...],
+    visit: Visit,
+    *,
+    heavy: bool,
+    parallel: bool,
+    fresh: bool = False,
+) -> None:
+    """Launch a kernel that runs `visit` at each point. `heavy`: a point is much work;
+    `parallel`: points may be mixed (no memory of the thread, no failures, no clashes);
+    `fresh`: what is written is not read.
+    """
+    total = product(shape)
+    if total.as_constant == 0:
+        return
+    if total.as_constant is not None and total.as_constant <= SHORTEST and not heavy:
+        total_size, chunk = total, total
+    else:
+        total_size = host.let_size(total, "points")
+        cores = host.cores()
+        if heavy:
+            # Lanes are worth filling, but not with a core idle.
+            filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
+            least = maximum(ONE, filled)
+            share = ceil_div(total_size, cores * HEAVY_STRETCHES_PER_CORE)
+        else:
+            least = Size.constant(SHORTEST)
+            share = ceil_div(total_size, cores * STRETCHES_PER_CORE)
+        share = maximum(least, minimum(share, Size.constant(LONGEST)))
+        chunk = host.let_size(share, "chunk")
+    k = host.kernel(base)
+    threads = ceil_div(total_size, chunk)
+    thread = k.declare("thread", k.identity("get_global_id"))
+    k.thread = (thread, threads)
+    k.repeatable = True
+    start = k.declare("at", thread * k.size_value(chunk))
+    limit = k.size_value(total_size)
+    stop = k.declare(
+        "stop",
+        kc.Call("min", (start + k.size_value(chunk), limit), kc.LONG),
+    )
+    if len(shape) == 0:
+        visit(k, ())
+    elif len(shape) == 1:
+        rest: kc.Expression = start
+        if parallel and fresh and not heavy and total.as_constant is None:
+            rest = stream_blocks(k, total_size, start, stop, visit)
+        index = k.variable("i", kc.LONG)
+        points(k, index, rest, stop, lambda: visit(k, (index,)), parallel, heavy)
+    else:
+        rows(k, shape, start, stop, visit, parallel, heavy)
+    host.launch(k, threads, 1, fresh=fresh)
+
+
+def rows(
+    k: KernelBuilder,
+    shape: tuple[Size, ...],
+    at: kc.Variable,
+    stop: kc.Variable,
+    visit: Visit,
+    parallel: bool,
+    heavy: bool,
+) -> None:
+    """The points from `at` up to `stop`, row by row."""
+    width = k.named(k.size_value(shape[-1]), "width")
+    row = k.declare("row", kc.Literal(0, kc.LONG))
+    first = k.declare("first", kc.Literal(0, kc.LONG))
+    with k.branch(at < stop):
+        k.assign(row, at // width)
+        k.assign(first, at - row * width)
+    with k.while_loop(at < stop):
+        end = k.declare("end", kc.Call("min", (width, first + stop - at), kc.LONG))
+        outer = unravel(k, row, shape[:-1])
+        index = k.variable("j", kc.LONG)
+        at_point = (*outer, index)
+        points(k, index, first, end, partial(visit, k, at_point), parallel, heavy)
+        k.assign(at, at + (end - first))
+        k.assign(first, 0)
+        k.assign(row, row + 1)
+
+
+def points(
+    k: KernelBuilder,
+    index: kc.Variable,
+    start: kc.Expression,
+    stop: kc.Expression,
+    visit: Callable[[], None],
+    parallel: bool,
+    heavy: bool,
+) -> None:
+    """The points of a stretch; several at once where the body has loops, which the
+    device's compiler would not vectorise around."""
+    with k.nested() as body:
+        visit()
+    one = kc.Literal(1, kc.LONG)
+    loop = kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel)
+    if heavy:
+        k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
+    else:
+        vectorise_map.leave(k, LEFT)
+        k.emit(loop)

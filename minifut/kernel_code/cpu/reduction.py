@@ -1,0 +1,219 @@
+"""What reductions and scans of the CPU schedule share.
+
+A `Reduction` is the operation with what decides about its shape; `visit` runs its body
+at a point. Lanes are running values in private arrays, `acc[0:64]`, one per element (or
+column) that is taken at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
+from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.traverse import walk
+from minifut.ir.types import Type, element_of
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.units import SMALLEST_CHUNK
+from minifut.kernel_code.host.builder import HostBuilder
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.operators import (
+    commutes,
+    component_operators,
+    is_light,
+    light_operator,
+    returned,
+    value_types,
+)
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
+
+LANES = 64
+
+
+@dataclass(slots=True)
+class Reduction:
+    """What is reduced: operators and body, with what decides about the shape."""
+
+    operation: SegRed | SegScan
+    operators: tuple[SegBinOp, ...]
+    types: list[Type]
+    light: bool
+    """scalar code without checks"""
+    outs: list[Array]
+    """arrays of the mapped results; none: they are not written"""
+    operands_out: list[Array] | None = None
+    """where the operands go themselves, if they are wanted (heavy scans)"""
+
+    @staticmethod
+    def of(host: HostBuilder, operation: SegRed | SegScan) -> Reduction:
+        """The facts about an operation."""
+        del host
+        if any(not isinstance(r, Returns) for r in operation.body.result):
+            raise NotInKernel("a reduction that writes")
+        operators = operation.operators
+        light = is_light(operation.body) and all(map(light_operator, operators))
+        return Reduction(operation, operators, value_types(operators), light, [])
+
+    @property
+    def smallest(self) -> Size:
+        """The least elements of a chunk."""
+        return Size.constant(SMALLEST_CHUNK) if is_light(self.operation.body) else ONE
+
+    @property
+    def lanes(self) -> int:
+        """How many elements of a row are taken at once; 0 for one by one."""
+        if self.light and all(map(commutes, self.operators)):
+            return LANES
+        return 0
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the operators are plain ones on each component: of these the compiler
+        of the device makes good vectors itself."""
+        return all(component_operators(o.operator) for o in self.operators)
+
+    def visit(
+        self, k: KernelBuilder, segment: Sequence[kc.Expression], index: kc.Expression
+    ) -> list[Value]:
+        """Run the body at a point: writes mapped results, gives the operands."""
+        operation = self.operation
+        names = operation.space.indices
+        for name, at in zip(names[:-1], segment, strict=True):
+            k.bind(name, at)
+        index = k.bind_index(names[-1], index)
+        position = (*segment, index)
+        count = len(self.types)
+        atoms = [r.value for r in operation.body.result if isinstance(r, Returns)]
+        k.aim(operation.body, self._targets(k, atoms[count:], position))
+        k.statements_of(operation.body.statements)
+        values = returned(k, operation.body)
+        for out, value in zip(self.outs, values[count:], strict=False):
+            k.write(out, position, value)
+        for out, value in zip(self.operands_out or [], values, strict=False):
+            k.write(out, position, value)
+        return values[:count]
+
+    def _targets(
+        self, k: KernelBuilder, atoms: list[Atom], position: tuple[kc.Expression, ...]
+    ) -> tuple[tuple[Atom, Array], ...]:
+        targets = []
+        for atom, out in zip(atoms, self.outs, strict=False):
+            if out.rank > len(position):
+                at = tuple(k.as_size(i, "at") for i in position)
+                targets.append((atom, out.row(at)))
+        return tuple(targets)
+
+
+# --- which way ------------------------------------------------------------------------
+
+
+def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
+    """Whether neighbours in memory are neighbouring segments rather than neighbouring
+    elements, for most of the arrays that the body reads.
+
+    An array that is the same for neighbouring segments has no say: over columns it is
+    one scalar for the whole block (`a` in a matrix product). An element next to a point
+    counts like the point's own, and so does one of a reversed array.
+    """
+    names = operation.space.indices
+    if len(names) < 2:
+        return False
+    along, across = 0, 0
+    origins: dict[Atom, Atom] = {name: name for name in names}
+    for statement in walk(operation.body):
+        if not isinstance(statement, Stm):
+            continue
+        exp = statement.exp
+        if isinstance(exp, ScalarOp):
+            origin = _shifted(exp, origins)
+            if origin is not None:
+                origins[statement.pattern[0].name] = origin
+        if not isinstance(exp, Index):
+            continue
+        array = host.values.get(exp.array)
+        if not isinstance(array, Array):
+            continue
+        strides = _strides_of(array, exp.slice, origins)
+        if names[-2] not in strides:
+            continue
+        if strides.get(names[-1], ZERO) == ONE:
+            along += 1
+        elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
+            across += 1
+    return across > along
+
+
+def _strides_of(
+    array: Array,
+    entries: tuple[Atom | DimSlice, ...],
+    origins: Mapping[Atom, Atom],
+) -> dict[Atom, Size]:
+    return {
+        origins.get(entry, entry): stride
+        for entry, stride in zip(entries, array.strides, strict=False)
+        if not isinstance(entry, DimSlice)
+    }
+
+
+def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
+    """The index that the number is apart from by what is the same for all points."""
+    if exp.operator.name not in ("add", "sub"):
+        return None
+    moving = [origins[a] for a in exp.operands if a in origins]
+    return moving[0] if len(moving) == 1 else None
+
+
+def mapped_array(
+    host: HostBuilder, sizes: tuple[Size, ...], type_: Type, bound: Param, turned: bool
+) -> Array:
+    """Memory for a result over the whole space; with its last two dimensions exchanged
+    in memory if `turned`."""
+    row = host.shape(type_)
+    if not turned or bound.name in host.layouts.made:
+        return host.allocate_result(bound, element_of(type_), (*sizes, *row))
+    last = len(sizes) - 1
+    shape = (*sizes[: last - 1], sizes[last], sizes[last - 1], *row)
+    order = [*range(last - 1), last, last - 1, *range(last + 1, last + 1 + len(row))]
+    made = host.allocate(element_of(type_), shape, bound.name.base)
+    return made.rearrange(tuple(order))
+
+
+# --- lanes ----------------------------------------------------------------------------
+
+
+def lane_memories(k: KernelBuilder, types: list[Type], lanes: int) -> list[kc.Memory]:
+    """A private array with a running value per lane, for each operand."""
+    return [k.private_memory(element_of(t), lanes, "lane") for t in types]
+
+
+def store_neutral(
+    k: KernelBuilder,
+    operators: tuple[SegBinOp, ...],
+    memories: list[kc.Memory],
+    lane: kc.Expression,
+) -> None:
+    """A lane becomes neutral."""
+    atoms = [atom for operator in operators for atom in operator.neutral]
+    for memory, atom in zip(memories, atoms, strict=True):
+        k.store(memory, lane, k.scalar(atom))
+
+
+def combine_lane(
+    k: KernelBuilder,
+    operators: tuple[SegBinOp, ...],
+    memories: list[kc.Memory],
+    lane: kc.Expression,
+    values: Sequence[Value],
+) -> list[kc.Expression]:
+    """`lane = lane op value`; the new values."""
+    left = [k.declare("left", k.load(memory, lane)) for memory in memories]
+    results: list[kc.Expression] = []
+    for operator in operators:
+        at, count = len(results), len(operator.neutral)
+        mine = (*left[at : at + count], *values[at : at + count])
+        results += k.apply(operator.operator, mine)
+    for memory, result in zip(memories, results, strict=True):
+        k.store(memory, lane, result)
+    return results

@@ -1,0 +1,266 @@
+"""Histograms under the CPU schedule: work-groups of one work-item, no atomics.
+
+    few bins, many elements    each chunk of a segment has private copies of the bins,
+                               which are combined afterwards
+    else                       a segment is one work-item's job, straight into results
+
+Where the bins are so few that elements close together often hit the same one, a chunk
+has several copies, each for a part of its elements, and the parts take turns: else each
+update would wait for the store before. Which of the two it is, the host decides by the
+sizes when it runs.
+
+Bins that do not fit the caches may be taken in several *passes* over the elements, each
+for a range of bins that does; how many is a parameter. Source: slides "Locality of
+reference", histograms; Henriksen et al., "Compiling generalized histograms for GPU"
+(SC 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Parameter, SegBinOp, SegHist
+from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.units import Odometer, smaller
+from minifut.kernel_code.histograms import (
+    Bins,
+    Point,
+    Range,
+    absorb,
+    all_bins,
+    bind_all,
+    points,
+)
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.operators import combine_into, fill, is_light
+from minifut.kernel_code.threads.builder import KernelBuilder
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.host.builder import HostBuilder
+
+CHUNKS_PER_CORE = 4
+SMALLEST_CHUNK = 4096
+"""elements that are worth a work-item"""
+ELEMENTS_PER_CELL = 4
+"""elements for each cell of a private copy that make it worth while"""
+TURNS = 4
+"""copies of a chunk, whose parts take turns"""
+CELLS_IN_TURN = 2048
+"""so many cells at most are copied for each turn"""
+GROUPS_PER_CORE = 16
+PASSES = Parameter(
+    "histogram_passes",
+    "num_passes",
+    (("cpu", 1), ("gpu", 1)),
+    (1, 1024),
+    "how many ranges of bins a histogram takes one after the other",
+)
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
+    """Update the destinations (or copies of them); bind the results."""
+    bins = all_bins(host, pattern, operation)
+    sizes = host.sizes(operation.space.sizes)
+    outer, length = sizes[:-1], host.let_size(sizes[-1], "length")
+    segments = host.let_size(product(outer), "segments")
+    cells = host.let_size(_total(bins), "cells")
+    share = ceil_div(host.cores() * CHUNKS_PER_CORE, maximum(ONE, segments))
+    smallest = maximum(Size.constant(SMALLEST_CHUNK), cells * ELEMENTS_PER_CELL)
+    chunks = host.let_size(maximum(ONE, minimum(share, length // smallest)), "chunks")
+    several = host.let_size(minimum(ONE, chunks - 1), "several")
+    _directly(host, operation, bins, (segments, length, ONE - several))
+    few = minimum(ONE, Size.constant(CELLS_IN_TURN) // maximum(ONE, cells))
+    if not is_light(operation.body):
+        few = ZERO
+    turns = host.let_size(ONE + few * (TURNS - 1), "turns")
+    copies = [
+        _copies(host, each, host.let_size(several * chunks * turns, "copies"))
+        for each in bins
+    ]
+    _in_copies(host, operation, copies, (segments * several, length, chunks, turns))
+    for each, copied in zip(bins, copies, strict=True):
+        _combine(host, each, copied, several)
+    bind_all(host, pattern, bins)
+
+
+def _total(bins: list[Bins]) -> Size:
+    total = Size.constant(0)
+    for each in bins:
+        total = total + each.cells
+    return total
+
+
+def _copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
+    """Arrays of the same shape with a dimension for the copies in front."""
+    arrays = tuple(
+        host.allocate(a.memory.element, (count, *a.shape), a.memory.name.base)
+        for a in bins.arrays
+    )
+    return replace(bins, arrays=arrays)
+
+
+def _directly(
+    host: HostBuilder,
+    operation: SegHist,
+    bins: list[Bins],
+    sizes: tuple[Size, Size, Size],
+) -> None:
+    """Segment after segment into the results; nothing if `wanted` is 0."""
+    segments, length, wanted = sizes
+    k = host.kernel("hist")
+    most = host.cores() * GROUPS_PER_CORE
+    each = host.let_size(ceil_div(segments, most), "each")
+    groups = host.let_size(ceil_div(segments, maximum(ONE, each)) * wanted, "groups")
+    group = k.declare("group", k.identity("get_global_id"))
+    k.thread = (group, groups)
+    first = k.declare("begin", group * k.size_value(each))
+    last = smaller(first + k.size_value(each), k.size_value(segments))
+    outer = host.sizes(operation.space.sizes[:-1])
+    odometer = Odometer(k, outer, first)
+    with k.loop("segment", k.declare("end", last), first):
+        for name, index in zip(
+            operation.space.indices[:-1], odometer.indices, strict=True
+        ):
+            k.bind(name, index)
+        at = tuple(Size.of(index.name) for index in odometer.indices)
+        with k.loop("i", k.size_value(length)) as i:
+            k.bind(operation.space.indices[-1], i)
+            _update(k, operation, bins, at)
+        odometer.advance()
+    host.launch(k, groups, 1)
+
+
+def _in_copies(
+    host: HostBuilder,
+    operation: SegHist,
+    copies: list[Bins],
+    sizes: tuple[Size, Size, Size, Size],
+) -> None:
+    """Chunk after chunk of the segments, each into copies of its own."""
+    segments, length, chunks, turns = sizes
+    k = host.kernel("hist_copies")
+    unit = k.declare("unit", k.identity("get_global_id"))
+    k.thread = (unit, segments * chunks)
+    number, count = k.declare("chunk", unit % k.size_value(chunks)), k.size_value(turns)
+    outer = host.sizes(operation.space.sizes[:-1])
+    segment = Odometer(k, outer, k.declare("segment", unit // k.size_value(chunks)))
+    for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
+        k.bind(name, index)
+    at = tuple(Size.of(index.name) for index in segment.indices)
+    with k.loop("copy", count) as own:
+        row = k.as_size(number * count + own, "copy")
+        for each in copies:
+            for place, atom in zip(
+                each.rows((row, *at)), each.operator.neutral, strict=True
+            ):
+                ranks = len(each.operator.shape) + len(each.operator.vector)
+                fill(k, place, atom, ranks)
+    share = k.declare("share", k.size_value(ceil_div(length, chunks)))
+    first = k.declare("first", smaller(number * share, k.size_value(length)))
+    last = k.declare("last", smaller(first + share, k.size_value(length)))
+    innermost = operation.space.indices[-1]
+
+    rows = [k.as_size(number * count + turn, "copy") for turn in range(TURNS)]
+    with _passes(k, copies) as ranges:
+        rest = k.declare("rest", first)
+        if is_light(operation.body):
+            part = k.declare("part", (last - first) // TURNS)
+            k.assign(part, kc.Select(count > 1, part, kc.Literal(0, kc.LONG), kc.LONG))
+            with k.loop("i", part) as i:
+                found = []
+                for turn, row in enumerate(rows):
+                    k.bind_index(innermost, first + part * turn + i)
+                    of_row = [
+                        (p, (row, *at)) for p in points(k, operation, copies, ranges)
+                    ]
+                    found += of_row
+                _absorb_together(k, found)
+            k.assign(rest, first + part * TURNS)
+        with k.loop("i", last, rest) as i:
+            k.bind(innermost, i)
+            _update(k, operation, copies, (rows[0], *at), ranges)
+    host.launch(k, segments * chunks, 1, fresh=True)
+
+
+@contextmanager
+def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range]]:
+    """A loop over ranges of bins; gives the range of each operator's bins."""
+    passes = k.size_value(k.host.parameter(PASSES))
+    with k.loop("pass", passes) as number:
+        ranges: list[Range] = []
+        for each in bins:
+            size = k.size_value(each.shape[0])
+            width = k.declare("width", (size + (passes - 1)) // passes)
+            low = k.declare("low", smaller(number * width, size))
+            ranges.append((low, k.declare("high", smaller(low + width, size))))
+        yield ranges
+
+
+def _update(
+    k: KernelBuilder,
+    operation: SegHist,
+    bins: list[Bins],
+    at: tuple[Size, ...],
+    ranges: list[Range] | None = None,
+) -> None:
+    """One element: `at` chooses the segment (and copy) of the arrays, `ranges` the bins
+    that are taken (by default all)."""
+    for point in points(k, operation, bins, ranges):
+        with k.branch(point.inside):
+            _absorb_point(k, point, at)
+
+
+Placed: TypeAlias = tuple[Point, tuple[Size, ...]]
+"""a point, and the segment and copy that it goes to"""
+
+
+def _absorb_together(k: KernelBuilder, placed: list[Placed]) -> None:
+    """Points that go to different copies: almost always all are inside, which is one
+    jump to foresee."""
+    tests = [point.inside for point, _ in placed]
+    with k.branch(reduce(lambda a, b: kc.Binary("&", a, b, kc.TRUTH), tests)):
+        for point, at in placed:
+            _absorb_point(k, point, at)
+    with k.otherwise():
+        for point, at in placed:
+            with k.branch(point.inside):
+                _absorb_point(k, point, at)
+
+
+def _absorb_point(k: KernelBuilder, point: Point, at: tuple[Size, ...]) -> None:
+    where = (*at, *[k.as_size(index, "bin") for index in point.at])
+    places = [array.row(where) for array in point.bins.arrays]
+    absorb(k, point.bins.operator, places, point.values)
+
+
+def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None:
+    """Combine all copies of each bin, in order, into the result."""
+    count = copies.arrays[0].shape[0]
+    ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
+    shape = bins.arrays[0].shape[:ranks]
+    whole = SegBinOp(bins.operator.operator, bins.operator.neutral, ())
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        where = tuple(k.as_size(index, "at") for index in at[1:])
+        places: list[Array | kc.Variable] = []
+        for array in bins.arrays:
+            place = array.row(where)
+            places.append(k.declare("sum", k.read(place, ())) if place.rank == 0
+                          else place)  # fmt: skip
+        with k.loop("copy", k.size_value(count)) as copy:
+            rows = [a.row((Size.of(copy.name), *where)) for a in copies.arrays]
+            values = [
+                k.named(k.read(r, ()), "value") if r.rank == 0 else r for r in rows
+            ]
+            combine_into(k, whole, places, values)
+        for array, held in zip(bins.arrays, places, strict=True):
+            if isinstance(held, kc.Variable):
+                k.write(array.row(where), (), held)
+
+    host.each("hist_combine", (several, *shape), visit)

@@ -1,0 +1,71 @@
+"""The code of one point of a reduction or scan, from which rules make vectors.
+
+See `lanes.operators` for what it consists of, and `lanes.loops` for the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from minifut.ir.types import ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.reduction import Reduction
+from minifut.kernel_code.cpu.speculation import speculate
+from minifut.kernel_code.lanes.operators import PointCode
+from minifut.kernel_code.operators import State, replace_all
+from minifut.kernel_code.threads.builder import KernelBuilder
+
+
+def point_code(
+    k: KernelBuilder,
+    reduction: Reduction,
+    segment: Sequence[kc.Expression],
+    save: Callable[[kc.Expression, list[kc.Variable]], None] | None = None,
+) -> PointCode | None:
+    """The code for one point, with what `save` emits for an index and the results; None
+    if the operators combine arrays."""
+    index = k.variable("i", kc.LONG)
+    types = [kc.VectorType(t) for t in reduction.types if isinstance(t, ScalarType)]
+    if len(types) < len(reduction.types):
+        return None
+    left = [k.variable("left", t) for t in types]
+    right = [k.variable("right", t) for t in types]
+    operators = reduction.operators
+    with k.nested() as body:
+        for place, value in zip(right, reduction.visit(k, segment, index), strict=True):
+            assert isinstance(value, kc.Expression)
+            k.assign(place, value)
+    with k.nested() as operator_code:
+        at = 0
+        for operator in operators:
+            end = at + len(operator.neutral)
+            values = (*left[at:end], *right[at:end])
+            results = list(k.apply(operator.operator, values))
+            replace_all(k, list(right[at:end]), results)
+            at = end
+    with k.nested() as saved:
+        if save is not None:
+            save(index, right)
+    return PointCode(
+        index,
+        tuple(left),
+        tuple(right),
+        tuple(k.scalar(atom) for o in operators for atom in o.neutral),
+        tuple(speculate(k, body)),
+        tuple(speculate(k, operator_code)),
+        tuple(saved),
+    )
+
+
+def replace_state(
+    k: KernelBuilder, state: State, values: Sequence[kc.Expression]
+) -> None:
+    """The running values become others."""
+    for place, value in zip(state.all_places, values, strict=True):
+        assert isinstance(place, kc.Variable)
+        k.assign(place, value)
+
+
+def scalar_places(state: State) -> list[kc.Variable]:
+    """The running values of operators on scalars."""
+    return [p for p in state.all_places if isinstance(p, kc.Variable)]

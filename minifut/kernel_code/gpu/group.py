@@ -1,0 +1,219 @@
+"""`SegMap` at the level of groups under the GPU schedule: a work-group per point.
+
+    segmap group (gi < g, gj < h) {.. return regtile acc of (n by ty by ry, ..)}
+
+A group has as many work-items as the space whose arrays lie in registers, else as many
+as help its largest space of threads, up to a tuning parameter. What it does is in
+`gpu.group_code`, with `gpu.group_builder`; here are its size and its results:
+
+    returns x       a scalar by one thread, an array by all together
+    tile, regtile   all threads what they have of it, where that lies inside the total
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir import kernels
+from minifut.ir.core import Param
+from minifut.ir.kernels import GROUP_SIZE, SegMap
+from minifut.ir.sizes import ONE, Size, maximum, product
+from minifut.ir.traverse import bound_names, walk
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code import segmap
+from minifut.kernel_code.cpu.group_results import output_of
+from minifut.kernel_code.gpu.group_builder import GroupBuilder
+from minifut.kernel_code.group_registers import InRegisters, in_registers
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.threads.register_tiles import Tile, each_register
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.host.builder import HostBuilder
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> None:
+    """Allocate the results, check that groups fit, and launch one kernel."""
+    body, space = operation.body, operation.space
+
+    def known_when_built(sizes: tuple[Size, ...]) -> bool:
+        names = {name for size in sizes for name in host.size(size).names()}
+        return host.build_constants.keys() >= names
+
+    registers = in_registers(body, known_when_built)
+    group, most = _group_size(host, operation, registers)
+    outputs = [
+        output_of(host, bound, result, space)
+        for bound, result in zip(pattern, body.result, strict=True)
+    ]
+    sizes = host.sizes(space.sizes)
+    groups = host.let_size(product(sizes), "groups")
+    base = pattern[0].name.base if pattern else "check"
+    k = GroupBuilder(host, f"{base}_groups", group, registers)
+    k.keep_constants(most)
+    k.thread = (k.declare("thread", k.identity("get_global_id")), groups * group)
+    number = k.declare("group", k.identity("get_group_id"))
+    at = tuple(k.as_size(index) for index in unravel(k, number, sizes))
+    for name, index in zip(space.indices, at, strict=True):
+        k.bind(name, k.size_value(index))
+    rows = [
+        (result.value, output.row(at))
+        for result, output in zip(body.result, outputs, strict=True)
+        if isinstance(result, kernels.Returns) and output.rank > len(at)
+    ]
+    k.aim(body, tuple(rows))
+    k.statements_of(body.statements)
+    for result, output in zip(body.result, outputs, strict=True):
+        _give_back(k, result, output, at)
+    host.launch(k, groups * group, group)
+    for bound, output in zip(pattern, outputs, strict=True):
+        host.bind(bound, output)
+
+
+def _group_size(
+    host: HostBuilder, operation: SegMap, registers: InRegisters
+) -> tuple[Size, Size]:
+    """The size, and what it is at most."""
+    if registers.group is not None:
+        size = host.size(registers.group)
+        return size, size
+    wanted: list[Size] = [ONE]
+    bound = {*operation.space.indices, *bound_names(operation.body)}
+    most = host.parameter(GROUP_SIZE)
+    for node in walk(operation.body):
+        if isinstance(node, _THREADED) and node.level == kernels.THREAD:
+            size = product(node.space.sizes)
+            known = size.names().isdisjoint(bound)
+            wanted.append(host.size(size) if known else most)
+        elif isinstance(node, kernels.CollectiveCopy):
+            wanted.append(most)
+    chosen = kc.GroupSize(maximum(*wanted), most)
+    return Size.of(host.scalar(chosen, kc.LONG.scalar, "group")), most
+
+
+_THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
+
+
+# --- results ------------------------------------------------------------------------
+
+
+def _give_back(
+    k: GroupBuilder,
+    result: kernels.KernelResult,
+    output: Array,
+    at: tuple[Size, ...],
+) -> None:
+    match result:
+        case kernels.Returns(value):
+            given = k.atom(value)
+            if isinstance(given, Tile):
+                _write_spread(k, output.row(at), given, ())
+            else:
+                k.write(output, at, given)
+        case kernels.WriteReturns(_, _, writes):
+            for where, atom in writes:
+                segmap.write_if_inside(k, output, where, atom)
+        case kernels.TileReturns(dimensions, tile):
+            parts = [(total, size, ONE) for total, size in dimensions]
+            _write_tile(k, output, k.atom(tile), _stretches(k, parts, at))
+        case kernels.RegTileReturns(blocked, tile):
+            _write_tile(k, output, k.atom(tile), _stretches(k, blocked, at))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a group has of a dimension: element (i, r) is `start` + i * `register` + r,
+    if that is below `total`. A tile has no dimension for a single element."""
+
+    total: Size
+    block: Size
+    register: Size
+    start: Size
+
+    @property
+    def is_single(self) -> bool:
+        return self.block == self.register == ONE
+
+
+def _stretches(
+    k: GroupBuilder,
+    dimensions: Sequence[tuple[Size, Size, Size]],
+    at: Sequence[Size],
+) -> list[Stretch]:
+    found = []
+    for index, sizes in zip(at, dimensions, strict=True):
+        total, block, register = (k.resolve(size) for size in sizes)
+        found.append(Stretch(total, block, register, index * block * register))
+    return found
+
+
+def _places(
+    stretches: Sequence[Stretch], threads: Sequence[Size], registers: Sequence[Size]
+) -> list[Size]:
+    """The indices of an element of the output."""
+    places, position = [], 0
+    for stretch in stretches:
+        if stretch.is_single:
+            places.append(stretch.start)
+            continue
+        place = stretch.start + threads[position] * stretch.register
+        places.append(place + registers[position] if registers else place)
+        position += 1
+    return places
+
+
+def _write_tile(
+    k: GroupBuilder,
+    output: Array,
+    tile: object,
+    stretches: Sequence[Stretch],
+) -> None:
+    if isinstance(tile, Tile):
+        _write_spread(k, output, tile, stretches)
+        return
+    assert isinstance(tile, Array)
+    rank = sum(not stretch.is_single for stretch in stretches)
+
+    def visit(where: tuple[Size, ...]) -> None:
+        places = _places(stretches, where[:rank], where[rank:])
+        with k.branch(_inside(k, places, stretches)):
+            k.write(output, tuple(places), k.read(tile, where))
+
+    k.each(tile.shape, visit)
+
+
+def _write_spread(
+    k: GroupBuilder, output: Array, tile: Tile, stretches: Sequence[Stretch]
+) -> None:
+    """Each thread writes its registers. Whether all that the group has lies inside is
+    asked once; else it is asked for each element."""
+    with k.phase():
+        threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
+        if not stretches:
+            with each_register(k, tile.counts) as at, k.scope():
+                places = (*threads, *map(Size.of, at))
+                k.write(output, places, tile.at(at))
+            return
+        ends = [s.start + s.block * s.register - 1 for s in stretches]
+        full = k.declare("full", _inside(k, ends, stretches))
+        with k.branch(full), each_register(k, tile.counts) as at, k.scope():
+            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
+            k.write(output, places, tile.at(at))
+        with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
+            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
+            with k.branch(_inside(k, places, stretches)):
+                k.write(output, places, tile.at(at))
+
+
+def _inside(
+    k: GroupBuilder, places: Sequence[Size], stretches: Sequence[Stretch]
+) -> kc.Expression:
+    inside: kc.Expression | None = None
+    for index, stretch in zip(places, stretches, strict=True):
+        if stretch.is_single:
+            continue
+        below = k.size_value(index) < k.size_value(stretch.total)
+        inside = below if inside is None else kc.Binary("&&", inside, below, kc.TRUTH)
+    return kc.Literal(True, kc.TRUTH) if inside is None else inside

@@ -1,0 +1,307 @@
+"""`GroupBuilder`: code of a work-group of many threads (the GPU schedule).
+
+Code is at one of two levels. *Group code* computes scalars in every thread, all the
+same; its arrays lie in local memory (or spread over registers, see `group_registers`);
+what fills or copies them, all threads do together. *Thread code*, inside `phase`, is
+that of `threads.builder`, each thread on its own.
+
+    phase     one thread after the other may do it, in any order
+    barrier   between two phases if one writes what the other touches, and only then;
+              around loops and branches of the group, whose bodies cannot see what comes
+              before or after, if anything was touched at all
+
+A thread that fails goes to the end of its phase; there all look whether something
+failed, and leave together. Group code fails in all threads at once, so they leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from minifut.ir import core, kernels
+from minifut.ir.kernels import Returns
+from minifut.ir.sizes import ONE, Size, product
+from minifut.ir.traverse import used_names
+from minifut.ir.types import ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.group_registers import InRegisters
+from minifut.kernel_code.index_functions import Array, whole
+from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.kernel_code.threads.register_tiles import Tile, new_tile, resolved
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.host.builder import HostBuilder
+
+
+class GroupBuilder(KernelBuilder):
+    """A kernel of groups of `group` threads, a size of the host."""
+
+    def __init__(
+        self, host: HostBuilder, base: str, group: Size, registers: InRegisters
+    ) -> None:
+        super().__init__(host, base)
+        self.level = "group"
+        self.registers = registers
+        self.group = group
+        self.local = self.declare("local", self.identity("get_local_id"))
+        self.reads: set[Name] = set()
+        self.writes: set[Name] = set()
+        self.pending_reads: set[Name] = set()
+        self.pending_writes: set[Name] = set()
+        self.global_names: set[Name] = set()
+        self.unrolled_names: set[Name] = set()
+
+    def may_call(self, function: core.Function) -> bool:
+        """Code of the whole group calls functions on scalars only: what arrays need
+        is shared out among its threads."""
+        values = (*function.parameters, *function.results)
+        scalars = all(isinstance(p.type, ScalarType) for p in values)
+        return self.level == "thread" or scalars
+
+    # --- barriers --------------------------------------------------------------------
+
+    def use(self, memory: kc.Memory, *, written: bool = False) -> None:
+        super().use(memory, written=written)
+        if memory.space == "private":
+            return
+        if memory.space == "global":
+            self.global_names.add(memory.name)
+        (self.writes if written else self.reads).add(memory.name)
+
+    @contextmanager
+    def touching(self) -> Iterator[None]:
+        """Statements that touch memory, after a barrier if one is needed."""
+        outer = self.reads, self.writes
+        self.reads, self.writes = set(), set()
+        self.level = "thread"
+        with self.nested() as inside:
+            yield
+        self.level = "group"
+        clash = self.reads & self.pending_writes
+        clash |= self.writes & (self.pending_reads | self.pending_writes)
+        if clash:
+            self.meet(clash)
+        self.statements.extend(inside)
+        self.pending_reads |= self.reads
+        self.pending_writes |= self.writes
+        self.reads, self.writes = outer
+
+    def meet(self, touched: set[Name]) -> None:
+        """A barrier after which what was touched is settled."""
+        self.barrier("both" if touched & self.global_names else "local")
+        self.settle()
+
+    def settle(self) -> None:
+        """Nothing is pending any more."""
+        self.pending_reads.clear()
+        self.pending_writes.clear()
+
+    def flush(self) -> None:
+        """A barrier if anything was touched since the last one."""
+        written = self.pending_writes
+        local = (self.pending_reads | written) - self.global_names
+        if written or local:
+            self.meet(written | local)
+        self.settle()
+
+    @contextmanager
+    def phase(self) -> Iterator[None]:
+        """Thread code; those that fail meet the others behind it."""
+        assert self.level == "group"
+        with self.failing_together(), self.touching():
+            yield
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Thread code with barriers of its own."""
+        self.flush()
+        self.reads, self.writes = set(), set()
+        with self.failing_together():
+            self.level = "thread"
+            yield
+            self.level = "group"
+        self.pending_reads |= self.reads
+        self.pending_writes |= self.writes
+
+    @contextmanager
+    def failing_together(self) -> Iterator[None]:
+        """If the statements inside may fail, all leave behind them if one did."""
+        before = self.fail_label, self.can_fail
+        label = str(self.names.fresh("meet"))
+        self.fail_label, self.can_fail = label, False
+        yield
+        may_fail = self.can_fail
+        self.fail_label, self.can_fail = before[0], before[1] or may_fail
+        if may_fail:
+            self.emit(kc.Label(label))
+            self.emit(kc.LeaveTogether())
+            self.settle()
+
+    # --- control of the group --------------------------------------------------------
+
+    @contextmanager
+    def loop(self, *args: Any, **options: Any) -> Iterator[kc.Variable]:
+        with self._apart(), super().loop(*args, **options) as variable:
+            yield variable
+            self._end()
+
+    @contextmanager
+    def while_loop(self, condition: kc.Expression) -> Iterator[None]:
+        with self._apart(), super().while_loop(condition):
+            yield
+            self._end()
+
+    @contextmanager
+    def branch(self, condition: kc.Expression) -> Iterator[None]:
+        with self._apart(), super().branch(condition):
+            yield
+            self._end()
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        with super().otherwise():
+            yield
+            self._end()
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        if self.level == "group":
+            self.flush()
+        yield
+
+    def _end(self) -> None:
+        if self.level == "group":
+            self.flush()
+
+    @contextmanager
+    def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:
+        with super().unrolled(base, count) as index:
+            self.unrolled_names.add(index.name)
+            yield index
+
+    # --- what all threads do together ------------------------------------------------
+
+    @contextmanager
+    def points(self, shape: tuple[Size, ...]) -> Iterator[tuple[kc.Expression, ...]]:
+        """Thread code: the points of a space, shared by the threads, neighbours by
+        neighbours."""
+        total = product(shape)
+        if total == self.group:
+            yield unravel(self, self.local, shape)
+        elif total == ONE:
+            with self.branch(self.local.equals(0)):
+                yield tuple(kc.Literal(0, kc.LONG) for _ in shape)
+        else:
+            bound = self.named(self.size_value(total), "points")
+            with self.loop("point", bound, self.local, self.width) as point:
+                yield unravel(self, point, shape)
+
+    def each(
+        self,
+        shape: tuple[Size, ...],
+        visit: Callable[[tuple[Size, ...]], None],
+        at: tuple[Size, ...] = (),
+    ) -> None:
+        if self.level == "thread":
+            super().each(shape, visit, at)
+            return
+        with self.phase(), self.points(shape) as found:
+            visit(tuple(self.as_size(index) for index in found))
+
+    def write(
+        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+    ) -> None:
+        if self.level == "thread" or isinstance(value, Array):
+            super().write(array, indices, value)
+            return
+        given = super().write
+        self.each((), lambda _: given(array, indices, value))
+
+    # --- memory ----------------------------------------------------------------------
+
+    def new_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """Of the group: local memory."""
+        if self.level == "thread":
+            return super().new_array(element, shape, base)
+        count = product(shape)
+        if not self.is_of_host(count):
+            raise NotInKernel(f"only the group knows the size of {base}")
+        known = count.as_constant
+        count = Size.constant(max(1, known)) if known is not None else count
+        return whole(self.local_memory(element, count, base), shape)
+
+    def own_array(self, result: Name, array: Name) -> Array:
+        """An array of the group that `result` may write: itself, or a copy."""
+        target = self.array(array)
+        if result in self.host.in_place.updates:
+            return target
+        made = self.new_array(target.memory.element, target.shape, array.base)
+        self.copy(made, target)
+        return made
+
+    def place_for(self, bound: core.Param) -> Tile | None:
+        """A tile for a name that is in registers."""
+        sizes = self.registers.spread.get(bound.name)
+        if sizes is not None:
+            type_ = resolved(self, bound.type, len(sizes))
+            outer = tuple(self.resolve(size) for size in sizes)
+            return new_tile(self, type_, bound.name.base, outer)
+        if bound.name in self.registers.tiles:
+            return new_tile(self, resolved(self, bound.type), bound.name.base)
+        return None
+
+    def is_spread(self, bound: core.Param) -> bool:
+        """Whether the array is in the registers of all threads."""
+        return bound.name in self.registers.spread
+
+    def aim(
+        self,
+        body: kernels.KernelBody | core.Body,
+        targets: tuple[tuple[core.Atom, Array], ...],
+    ) -> None:
+        """What threads make only to be returned by the group goes straight there."""
+        if self.level == "thread":
+            super().aim(body, targets)
+            return
+        used = set()
+        for statement in body.statements:
+            used |= used_names(statement)
+        for result in body.result:
+            if not isinstance(result, Returns):
+                used |= used_names(result)
+        makers = {
+            p.name
+            for s in body.statements
+            for p in s.pattern
+            if isinstance(s.exp, DIRECT)
+        }
+        for atom, target in targets:
+            if atom in makers and atom not in used and atom not in self.destinations:
+                assert isinstance(atom, Name)
+                self.destinations[atom] = target
+
+    # --- statements ------------------------------------------------------------------
+
+    def rules(self) -> Mapping[type, Any]:
+        from minifut.kernel_code.gpu import group_code
+
+        if self.level == "group":
+            return group_code.GROUP_RULES
+        return group_code.THREAD_RULES
+
+
+DIRECT = (
+    kernels.SegMap,
+    kernels.SegScan,
+    core.Iota,
+    core.Replicate,
+    core.Concat,
+    kernels.CollectiveCopy,
+)
+"""operations that fill a new array from memory that is not the result's"""

@@ -1,0 +1,202 @@
+"""Reductions and scans by the threads of a group (the GPU schedule).
+
+    segred thread (i < n, j < m) {add, 0} {..}     n segments of m elements
+
+A segment is the work of t neighbouring lanes, t the power of two that covers it, at
+most the group; so a group works on several short segments at once. Lanes fold elements
+into registers (side by side if the operator commutes, else neighbours), then meet in a
+tree or in prefixes in local memory; see `gpu.group_fold`. A reduction without segments
+gives scalars: all threads read them from where the tree left them.
+
+Operators on arrays: a segment is the work of one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegBinOp, SegRed, SegScan
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import ArrayType, ScalarType, element_of
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.gpu.group_builder import GroupBuilder
+from minifut.kernel_code.gpu.group_fold import Element, Team
+from minifut.kernel_code.gpu.segred import body_at, reduce_strided
+from minifut.kernel_code.gpu.spread import Piece, Shared, bind_segment, meeting
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.operators import State, commutes, returned, works_on_scalars
+
+
+def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
+    """Reduce every segment; bind the results."""
+    if not all(map(works_on_scalars, exp.operators)):
+        _one_by_one(k, stm, exp)
+        return
+    count = _operands(exp)
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    types = [element_of(type_) for type_ in exp.types[:count]]
+    results = [k.fresh(bound) for bound in stm.pattern[:count] if outer]
+    mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
+    with k.together(), pieces(k, outer, k.resolve(exp.space.sizes[-1])) as piece:
+        at = bind_segment(k, exp.space, piece.segment)
+        lanes = _team(k, exp.operators, types, piece)
+        point = body_at(k, exp, at, mapped)
+        if all(map(commutes, exp.operators)):
+            total: Sequence[kc.Expression] = reduce_strided(lanes, point)
+        else:
+            total = _reduce_neighbours(lanes, point)
+        if outer:
+            with k.branch(piece.active & piece.lane.equals(0)):
+                for result, value in zip(results, total, strict=True):
+                    k.write(result, at, value)
+        else:
+            total = lanes.shared.get(0)
+    for bound, scalar in zip(stm.pattern[:count], total, strict=True):
+        if not outer:
+            k.bind(bound.name, scalar)
+    _bind_arrays(k, stm, [*results, *mapped])
+
+
+def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
+    """Scan every segment; bind the results."""
+    if not all(map(works_on_scalars, exp.operators)):
+        _one_by_one(k, stm, exp)
+        return
+    count = _operands(exp)
+    types = [element_of(type_) for type_ in exp.types[:count]]
+    made = [k.fresh(bound) for bound in stm.pattern]
+    results, mapped = made[:count], made[count:]
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    with k.together(), pieces(k, outer, k.resolve(exp.space.sizes[-1])) as piece:
+        at = bind_segment(k, exp.space, piece.segment)
+        lanes = _team(k, exp.operators, types, piece)
+        point = body_at(k, exp, at, mapped)
+        own = lanes.neutral("own")
+        with meeting(k), neighbours(k, piece) as index:
+            lanes.absorb(own, point(index))
+            for result, value in zip(results, own, strict=True):
+                k.write(result, (*at, index), value)
+        lanes.prefixes(own)
+        with meeting(k), k.branch(piece.lane > 0):
+            before = lanes.shared.get(piece.local - 1)
+            with neighbours(k, piece) as index:
+                after = [k.declare("own", k.read(r, (*at, index))) for r in results]
+                lanes.precede(before, after)
+                for result, value in zip(results, after, strict=True):
+                    k.write(result, (*at, index), value)
+    _bind_arrays(k, stm, made)
+
+
+def _operands(exp: SegRed | SegScan) -> int:
+    return sum(len(operator.neutral) for operator in exp.operators)
+
+
+def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
+    """Bind the last elements of the pattern."""
+    bound = stm.pattern[len(stm.pattern) - len(arrays) :]
+    for param, array in zip(bound, arrays, strict=True):
+        k.bind(param.name, array)
+
+
+# --- segments and lanes -------------------------------------------------------------
+
+
+@contextmanager
+def pieces(k: GroupBuilder, outer: tuple[Size, ...], length: Size) -> Iterator[Piece]:
+    """Run over the segments, all threads in step."""
+    local, width = k.local, k.width
+    zero = kc.Literal(0, kc.LONG)
+    chunk = k.named(k.size_value(length), "length")
+    lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
+    with k.while_loop((lanes * 2 <= width) & (lanes < chunk)):
+        k.assign(lanes, lanes * 2)
+    lane = k.declare("lane", local % lanes)
+    own = k.declare("own", local // lanes)
+    if not outer:
+        active = k.declare("active", own.equals(0))
+        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
+        yield Piece(lane, lanes, local, zero, active, zero, zero, end, chunk)
+        return
+    segments = k.named(k.size_value(product(outer)), "segments")
+    per_round = k.declare("per_round", width // lanes)
+    rounds = k.declare("rounds", (segments + per_round - 1) // per_round)
+    with k.loop("round", rounds) as number:
+        piece = k.declare("segment", number * per_round + own)
+        active = k.declare("active", (own < per_round) & (piece < segments))
+        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
+        yield Piece(lane, lanes, local, piece, active, piece, zero, end, chunk)
+        k.barrier()
+
+
+def _team(
+    k: GroupBuilder,
+    operators: tuple[SegBinOp, ...],
+    types: list[ScalarType],
+    piece: Piece,
+) -> Team:
+    """The lanes of a segment, with a place in local memory for each thread."""
+    return Team(k, operators, types, piece, Shared(k, types, k.group, "lanes"), k.group)
+
+
+@contextmanager
+def neighbours(k: GroupBuilder, piece: Piece) -> Iterator[kc.Variable]:
+    """The elements of this lane: consecutive ones."""
+    share = k.declare("share", (piece.chunk + piece.lanes - 1) // piece.lanes)
+    first = k.declare("first", piece.lane * share)
+    least = kc.Call("min", (first + share, piece.end), kc.LONG)
+    with k.loop("at", k.declare("stop", least), first) as index:
+        yield index
+
+
+def _reduce_neighbours(lanes: Team, point: Element) -> list[kc.Variable]:
+    """Each lane folds consecutive elements, so that the order is kept."""
+    k = lanes.k
+    assert isinstance(k, GroupBuilder)
+    own = lanes.neutral("sum")
+    with meeting(k), neighbours(k, lanes.piece) as index:
+        lanes.absorb(own, point(index))
+    lanes.tree(own)
+    return own
+
+
+# --- operators on arrays ------------------------------------------------------------
+
+
+def _one_by_one(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
+    """A thread reduces or scans a segment from its first element to its last."""
+    count = _operands(exp)
+    scans = isinstance(exp, SegScan)
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    whole = tuple(k.resolve(size) for size in exp.space.sizes)
+    made = []
+    for position, (bound, type_) in enumerate(zip(stm.pattern, exp.types, strict=True)):
+        if isinstance(bound.type, ArrayType):
+            made.append(k.fresh(bound))
+            continue
+        spaces = whole if scans or position >= count else outer
+        made.append(k.new_array(element_of(type_), spaces, bound.name.base))
+    results, mapped = made[:count], made[count:]
+    with k.phase(), k.points(outer) as at:
+        for name, index in zip(exp.space.indices, at, strict=False):
+            k.bind_index(name, index)
+        state = State(k, exp.operators)
+        state.reset()
+        with k.loop("at", k.size_value(whole[-1])) as last:
+            k.bind(exp.space.indices[-1], last)
+            k.statements_of(exp.body.statements)
+            values = returned(k, exp.body)
+            state.combine(values[:count])
+            if scans:
+                state.save(results, (*at, last))
+            for array, value in zip(mapped, values[count:], strict=True):
+                k.write(array, tuple(map(k.as_size, (*at, last))), value)
+        if not scans:
+            state.save(results, at)
+    for bound, array in zip(stm.pattern, made, strict=True):
+        if isinstance(bound.type, ArrayType):
+            k.bind(bound.name, array)
+        else:
+            with k.touching():
+                k.define(bound, k.read(array, ()))

@@ -1,0 +1,59 @@
+"""Transposition under the GPU schedule: squares turned in local memory.
+
+    for r: tile[r][lane] = from[.. + lane]     neighbouring threads read neighbours
+    barrier
+    for r: to[.. + lane] = tile[lane][r]       and again
+
+The tile has a column more than it needs, so that reading down a column meets all banks.
+A group has as many threads as a few rows of the square, and goes over the others.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.kernels import Parameter
+from minifut.ir.sizes import ceil_div, product
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.host.builder import HostBuilder
+from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.transposition import Plane
+
+SIDE = Parameter(
+    "gpu.transpose.side", "tile_size", (("cpu", 32), ("gpu", 32)), (1, 256)
+)
+ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1, 256))
+"""of a square that a group takes at a time"""
+
+
+def copy_turned(host: HostBuilder, plane: Plane) -> None:
+    """One work-group for each square of the plane."""
+    height, width = plane.sides
+    side, rows = host.parameter(SIDE), host.parameter(ROWS)
+    squares = (*plane.outer, ceil_div(height, side), ceil_div(width, side))
+    count = host.let_size(product(squares), "squares")
+    k = host.kernel("transpose")
+    element = plane.source.memory.element
+    tile = k.local_memory(element, side * (side + 1), "tile")
+    number = k.declare("square", k.identity("get_group_id"))
+    *outer, row, column = unravel(k, number, squares)
+    thread = k.declare("thread", k.identity("get_local_id"))
+    length, step = k.size_value(side), k.size_value(rows)
+    lane = k.declare("lane", thread % length)
+    first = k.declare("row", thread // length)
+    most_i, most_j = k.size_value(height), k.size_value(width)
+    i0, j0 = k.named(row * length, "i"), k.named(column * length, "j")
+    with k.loop("r", length, first, step) as r:
+        i, j = k.named(i0 + lane, "i"), k.named(j0 + r, "j")
+        with k.branch(_inside(i, most_i, j, most_j)):
+            k.store(tile, r * (length + 1) + lane, k.read(plane.source, (*outer, i, j)))
+    k.barrier()
+    with k.loop("r", length, first, step) as r:
+        i, j = k.named(i0 + r, "i"), k.named(j0 + lane, "j")
+        with k.branch(_inside(i, most_i, j, most_j)):
+            k.write(plane.target, (*outer, i, j), k.load(tile, lane * (length + 1) + r))
+    host.launch(k, count * (side * rows), side * rows, fresh=True)
+
+
+def _inside(
+    i: kc.Expression, height: kc.Expression, j: kc.Expression, width: kc.Expression
+) -> kc.Expression:
+    return kc.Binary("&&", i < height, j < width, kc.TRUTH)

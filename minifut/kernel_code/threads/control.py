@@ -1,0 +1,272 @@
+"""Branches, loops and calls inside a thread; see `threads.builder`.
+
+    let (k: i64, xs: [k]t) = if c then {..} else {..}
+
+Scalars become variables that the branches assign; an array gets memory before the
+branch, unless all branches leave it where it was. If its size is only known inside, it
+roams: it lies in the thread's arena, at an offset that is a variable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Body, Param, Stm
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import Size
+from minifut.ir.types import BOOL, ArrayType, ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array, row_major_strides
+from minifut.kernel_code.threads.arena import forget_after
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.kernel_code.threads.device_functions import call_function
+from minifut.kernel_code.threads.register_tiles import Tile, like, move
+from minifut.kernel_code.threads.roaming import Roaming, floors, let_go, roam, settled
+
+
+def _variables(
+    k: KernelBuilder, pattern: tuple[Param, ...]
+) -> list[kc.Variable | None]:
+    """A variable for each scalar; None for arrays."""
+    return [
+        k.declare(p.name.base, type_=kc.VectorType(p.type))
+        if isinstance(p.type, ScalarType)
+        else None
+        for p in pattern
+    ]
+
+
+Place: TypeAlias = kc.Variable | Array | Roaming | Tile
+
+
+def _results(
+    k: KernelBuilder, pattern: tuple[Param, ...], exp: core.If | core.Match
+) -> list[Place]:
+    """Where the branches leave their results: variables; for arrays new memory, or
+    what all branches live in."""
+    own = {p.name for p in pattern}
+    places: list[Place] = []
+    for position, (bound, variable) in enumerate(
+        zip(pattern, _variables(k, pattern), strict=True)
+    ):
+        if variable is not None:
+            places.append(variable)
+            continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            places.append(tile)
+            continue
+        outer = k.host.residence.step(Stm(pattern, exp), position)
+        if outer is not None:
+            places.append(k.array(outer))
+            continue
+        assert isinstance(bound.type, ArrayType)
+        if any(size.names() & own for size in bound.type.shape):
+            places.append(roam(k, bound))
+        else:
+            places.append(k.fresh(bound))
+    return places
+
+
+def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
+    for place, value in zip(places, k.body(body), strict=True):
+        if isinstance(place, Roaming):
+            assert isinstance(value, Array)
+            k.assign(place.offset, settled(k, place, value))
+        elif isinstance(place, Tile):
+            move(k, place, value)
+        elif isinstance(place, Array):
+            assert isinstance(value, Array)
+            k.copy(place, value)
+        else:
+            assert isinstance(value, kc.Expression)
+            k.assign(place, value)
+
+
+def lower_if(k: KernelBuilder, stm: Stm, exp: core.If) -> None:
+    places = _results(k, stm.pattern, exp)
+    with k.branch(k.scalar(exp.condition)):
+        _branch(k, exp.then, places)
+    with k.otherwise():
+        _branch(k, exp.otherwise, places)
+    _bind_all(k, stm.pattern, places)
+
+
+def lower_match(k: KernelBuilder, stm: Stm, exp: core.Match) -> None:
+    places = _results(k, stm.pattern, exp)
+    scrutinees = [k.scalar(atom) for atom in exp.scrutinees]
+
+    def cases(number: int) -> None:
+        if number == len(exp.cases):
+            _branch(k, exp.default, places)
+            return
+        case = exp.cases[number]
+        condition: kc.Expression = kc.Literal(True, kc.TRUTH)
+        for scrutinee, wanted in zip(scrutinees, case.values, strict=True):
+            if wanted is not None:
+                test = kc.Operation(
+                    operator("eq", wanted.type),
+                    (scrutinee, k.scalar(wanted)),
+                    kc.VectorType(BOOL),
+                )
+                condition = kc.Binary("&&", condition, test, kc.TRUTH)
+        with k.branch(condition):
+            _branch(k, case.body, places)
+        with k.otherwise():
+            cases(number + 1)
+
+    cases(0)
+    _bind_all(k, stm.pattern, places)
+
+
+def _bind_all(k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]) -> None:
+    for bound, value in zip(pattern, values, strict=True):
+        if isinstance(value, Roaming):
+            shape = k.shape(bound.type)
+            offset, strides = Size.of(value.offset.name), row_major_strides(shape)
+            k.bind(bound.name, Array(value.memory, shape, offset, strides))
+        else:
+            k.bind(bound.name, value)
+
+
+def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
+    """Where the parameters of a loop live, with their first values there."""
+    own = {p.name for p in exp.parameters}
+    initial = [k.atom(atom) for atom in exp.initial]
+    places: list[Place] = []
+    for position, (bound, value) in enumerate(
+        zip(exp.parameters, initial, strict=True)
+    ):
+        if isinstance(value, kc.Expression):
+            places.append(k.declare(bound.name.base, value))
+            continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            move(k, tile, value)
+            places.append(tile)
+            continue
+        assert isinstance(value, Array)
+        stays = k.host.residence.stays(exp, position)
+        if stays and bound.name not in k.host.in_place.copied:
+            places.append(value)
+            continue
+        assert isinstance(bound.type, ArrayType)
+        if any(size.names() & own for size in bound.type.shape):
+            roaming, copied = roam(k, bound), bound.name in k.host.in_place.copied
+            k.assign(roaming.offset, settled(k, roaming, value, copied))
+            places.append(roaming)
+            continue
+        shape = k.shape(bound.type)
+        place = k.new_array(bound.type.element, shape, bound.name.base)
+        k.copy(place, value)
+        places.append(place)
+    _bind_all(k, exp.parameters, places)
+    return places
+
+
+def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) -> None:
+    """The results become the parameters, all at once."""
+    moving = {p.name for p in places if isinstance(p, kc.Variable)}
+    memories = {p.memory for p in places if isinstance(p, Array)}
+    families = {p.family for p in places if isinstance(p, Tile)}
+    taken: list[tuple[Any, Any]] = []
+    for place, result in zip(places, results, strict=True):
+        if isinstance(place, Roaming):
+            assert isinstance(result, Array)
+            offset = k.declare("offset", settled(k, place, result))
+            place, result = place.offset, offset
+        elif isinstance(place, Tile):
+            if isinstance(result, Tile) and result.family in families:
+                if result.family == place.family:
+                    continue
+                kept = like(k, result)
+                move(k, kept, result)
+                result = kept
+        elif isinstance(place, Array):
+            assert isinstance(result, Array)
+            if place.with_shape(result.shape) == result:
+                continue
+            if result.memory in memories:
+                aside = k.new_array(result.memory.element, place.shape, "aside")
+                k.copy(aside, result)
+                result = aside
+        elif isinstance(result, kc.Variable):
+            if result.name == place.name:
+                continue
+            if result.name in moving:
+                result = k.declare(result.name.base, result)
+        taken.append((place, result))
+    for place, result in taken:
+        if isinstance(place, Array):
+            k.copy(place, result)
+        elif isinstance(place, Tile):
+            move(k, place, result)
+        else:
+            k.assign(place, result)
+
+
+def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
+    places = _start(k, exp)
+    floats = any(
+        isinstance(p, kc.Variable | Tile) and p.type.scalar.is_float for p in places
+    )
+
+    carried = [
+        (bound, place)
+        for bound, place in zip(exp.parameters, places, strict=True)
+        if isinstance(place, Roaming)
+    ]
+
+    def once(outside: list[kc.Statement]) -> None:
+        """One time round; what it put into arenas goes, unless it is carried on."""
+        with k.nested() as body:
+            _again(k, places, k.body(exp.body))
+        if carried:
+            k.statements.extend(body)
+            let_go(k, carried, floors(k, outside))
+        else:
+            forget_after(k, body)
+
+    reduces = "reduction" in stm.attributes or any(isinstance(p, Tile) for p in places)
+    with k.reassociate(reduces and floats):
+        outside = k.statements
+        if isinstance(exp.form, core.ForLoop):
+            form = exp.form
+            type_ = kc.VectorType(form.type)
+            with k.loop(form.index.base, k.scalar(form.bound), type_=type_) as index:
+                k.bind(form.index, index)
+                once(outside)
+        else:
+            with k.while_loop(k.scalar(exp.form.condition)):
+                once(outside)
+    _bind_all(k, stm.pattern, places)
+
+
+def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
+    """A call of a function of the device, or else its statements."""
+    if call_function(k, stm, exp):
+        return
+    function = k.host.program.functions[exp.function]
+    for parameter, argument in zip(function.parameters, exp.arguments, strict=True):
+        k.bind(parameter.name, k.atom(argument))
+    results = k.body(function.body)
+    _bind_all(k, stm.pattern, list(results))
+
+
+def lower_segmap(k: KernelBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """A segmap inside a thread: loops."""
+    if any(not isinstance(result, kernels.Returns) for result in exp.body.result):
+        raise NotInKernel("an inner segmap with other results than one per point")
+    places = [k.fresh(bound) for bound in stm.pattern]
+
+    def visit(at: tuple[Size, ...]) -> None:
+        for name, index in zip(exp.space.indices, at, strict=True):
+            k.bind(name, k.size_value(index))
+        k.statements_of(exp.body.statements)
+        for place, result in zip(places, exp.body.result, strict=True):
+            assert isinstance(result, kernels.Returns)
+            k.write(place, at, k.atom(result.value))
+
+    k.each(tuple(k.resolve(size) for size in exp.space.sizes), visit)
+    _bind_all(k, stm.pattern, places)

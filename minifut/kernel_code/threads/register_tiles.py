@@ -1,0 +1,110 @@
+"""Values that lie in named variables of a thread: `Tile`.
+
+    let z: [ry][rx]f32 = segmap register (i < ry, j < rx) {..}
+    →   float z_0_0, z_0_1, ..;         one `Register` per point, copies of the body
+
+A tile of rank 0 is one variable. With `outer` sizes a tile is an array of the group
+that is spread over its threads (see `group_registers`): each has the element at its
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, ScalarType, Type
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.threads.builder import KernelBuilder, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A family of variables, one for each point of `counts` (build constants)."""
+
+    family: Name
+    type: kc.VectorType
+    counts: tuple[Size, ...]
+    outer: tuple[Size, ...] = ()
+
+    def at(self, indices: tuple[Name, ...]) -> kc.Register:
+        """The variable at indices of the `Unrolled` around it."""
+        return kc.Register(self.family, indices, self.type)
+
+    @property
+    def own(self) -> Tile:
+        """What a thread has of it."""
+        return Tile(self.family, self.type, self.counts)
+
+
+def new_tile(
+    k: KernelBuilder, type_: Type, base: str, outer: tuple[Size, ...] = ()
+) -> Tile:
+    """Declare a tile for values of a (resolved) type per thread."""
+    family = k.names.fresh(base)
+    if isinstance(type_, ScalarType):
+        tile = Tile(family, kc.VectorType(type_), (), outer)
+    else:
+        tile = Tile(family, kc.VectorType(type_.element), type_.shape, outer)
+    return _declared(k, tile)
+
+
+def like(k: KernelBuilder, tile: Tile) -> Tile:
+    """Another tile for such values."""
+    family = k.names.fresh(tile.family.base)
+    return _declared(k, Tile(family, tile.type, tile.counts, tile.outer))
+
+
+def _declared(k: KernelBuilder, tile: Tile) -> Tile:
+    with each_register(k, tile.counts) as at:
+        k.emit(kc.Declare(tile.at(at)))
+    return tile
+
+
+def resolved(k: KernelBuilder, type_: Type, skipped: int = 0) -> Type:
+    """A type with its sizes in build constants, without its outermost dimensions."""
+    if isinstance(type_, ScalarType):
+        return type_
+    shape = k.shape(type_)[skipped:]
+    return ArrayType(type_.element, shape) if shape else type_.element
+
+
+@contextmanager
+def each_register(
+    k: KernelBuilder, counts: tuple[Size, ...]
+) -> Iterator[tuple[Name, ...]]:
+    """Copies of what is emitted inside, without a scope of their own."""
+    with ExitStack() as nest:
+        names = []
+        for count in counts:
+            index = nest.enter_context(k.unrolled("r", k.size_value(count)))
+            names.append(index.name)
+        yield tuple(names)
+
+
+def move(k: KernelBuilder, target: Tile, value: Value) -> None:
+    """The variables of a tile get those of another, or the elements of an array."""
+    if isinstance(value, Tile):
+        if value.family == target.family:
+            return
+        with each_register(k, target.counts) as at:
+            k.assign(target.at(at), value.at(at))
+    elif isinstance(value, Array):
+        with each_register(k, target.counts) as at, k.scope():
+            where = tuple(Size.of(name) for name in at)
+            k.assign(target.at(at), k.read(value, where))
+    else:
+        k.assign(target.at(()), value)
+
+
+def store(k: KernelBuilder, target: Array, tile: Tile) -> None:
+    """Write the variables of a tile to memory."""
+    with each_register(k, tile.counts) as at, k.scope():
+        k.write(target, tuple(Size.of(name) for name in at), tile.at(at))

@@ -1,0 +1,111 @@
+"""Arrays of a thread whose sizes change from round to round of a loop.
+
+    loop (k, xs: [k]t) = (n, ys) while .. do      xs lies in the thread's arena, at an
+      let (k', zs: [k']t) = filter ..             offset that is a variable; zs stays
+      in {k', zs}                                 where it was made, and xs moves there
+
+So the arena fills up with what earlier rounds left behind. When it is half full, what
+the loop carries on is brought together at the arena's end and moved down, all at once,
+to where the loop began: two copies, as the parts may overlap the place where they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Param
+from minifut.ir.sizes import product
+from minifut.ir.types import I64, ArrayType, ScalarType
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.threads.arena import Arena, arena_of, take
+from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
+
+if TYPE_CHECKING:
+    Carried = tuple[Param, "Roaming"]
+
+
+@dataclass(frozen=True, slots=True)
+class Roaming:
+    """An array whose size, and so whose place in the arena, changes: its offset there
+    is a variable."""
+
+    memory: kc.Memory
+    offset: kc.Variable
+
+
+def roam(k: KernelBuilder, bound: Param) -> Roaming:
+    """A place for an array that is bound, or a parameter of a loop."""
+    assert isinstance(bound.type, ArrayType)
+    if not k.repeatable:
+        raise NotInKernel(f"the size of {bound.name.base} changes")
+    memory = arena_of(k, bound.type.element).memory
+    k.use(memory, written=True)
+    return Roaming(memory, k.declare(bound.name.base, type_=kc.LONG))
+
+
+def settled(
+    k: KernelBuilder, place: Roaming, value: Array, copied: bool = False
+) -> kc.Expression:
+    """The offset in the arena where the value lies; it is copied there if it lies
+    elsewhere, or if it must be."""
+    if copied or value.memory != place.memory or not value.is_row_major:
+        copy = k.arena_array(place.memory.element, value.shape, "copy")
+        k.copy(copy, value)
+        value = copy
+    return k.size_value(value.offset)
+
+
+def floors(
+    k: KernelBuilder, outside: list[kc.Statement]
+) -> dict[ScalarType, kc.Variable]:
+    """How full each arena is before a loop, noted among the statements before it."""
+    found: dict[ScalarType, kc.Variable] = {}
+    for element, arena in k.arenas.items():
+        found[element] = k.variable("floor", kc.LONG)
+        outside.append(kc.Declare(found[element], arena.used))
+    return found
+
+
+def let_go(
+    k: KernelBuilder,
+    carried: Sequence[Carried],
+    floors: dict[ScalarType, kc.Variable],
+) -> None:
+    """At the end of a round: keep only what the loop carries on."""
+    for element, floor in floors.items():
+        own = [(p, r) for p, r in carried if r.memory.element == element]
+        arena = k.arenas[element]
+        if own:
+            _move_down(k, arena, element, own, floor)
+        else:
+            k.assign(arena.used, floor)
+
+
+def _move_down(
+    k: KernelBuilder,
+    arena: Arena,
+    element: ScalarType,
+    carried: Sequence[Carried],
+    floor: kc.Variable,
+) -> None:
+    capacity = k.scalar_parameter(arena.capacity, I64)
+    assert k.thread is not None
+    with k.branch((arena.used - floor) * 2 > capacity - floor):
+        base = k.declare("base", k.thread[0] * capacity)
+        ground = k.declare("ground", base + floor)
+        top = k.declare("top", base + arena.used)
+        for bound, place in carried:
+            with k.branch(place.offset >= ground):
+                count = product(k.shape(bound.type))
+                memory, start = take(k, element, count)
+                to = k.size_value(start)
+                with k.loop("i", k.size_value(count)) as i:
+                    k.store(memory, to + i, k.load(memory, place.offset + i))
+                k.assign(place.offset, ground + (to - top))
+        length = k.declare("length", base + arena.used - top)
+        with k.loop("i", length) as i:
+            k.store(arena.memory, ground + i, k.load(arena.memory, top + i))
+        k.assign(arena.used, floor + length)
