@@ -164,6 +164,15 @@ class AtomicUpdate:
 
 
 @node
+class ComeLast:
+    """`last = all other groups of this launch came here before`: only one group is the
+    last. What others published by atomics before is then there for it."""
+
+    last: Variable
+    groups: Expression
+
+
+@node
 class Fail:
     """Record failure `number` with up to eight values, unless one is recorded already,
     and leave: return, or jump to `label` where barriers follow."""
@@ -229,6 +238,7 @@ Statement: TypeAlias = (
     | Barrier
     | LeaveTogether
     | AtomicUpdate
+    | ComeLast
     | Fail
     | Label
     | CallFunction

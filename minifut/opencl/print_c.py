@@ -113,6 +113,9 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"{self.exp(exp)};")
             case kc.AtomicUpdate():
                 self.atomic(statement)
+            case kc.ComeLast(last, groups):
+                text = f"minifut_come_last(failure, {self.exp(groups)})"
+                self.line(f"{self.primary(last)} = {text};")
             case kc.Barrier(spaces):
                 fences = [f"CLK_{s.upper()}_MEM_FENCE" for s in ("local", "global")
                           if spaces in (s, "both")]  # fmt: skip

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from minifut.ir.sizes import Size, minimum
 from minifut.ir.types import U32, ScalarType, element_of
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.atomic_cells import from_word, to_word, word_of
+from minifut.kernel_code.atomic_cells import to_word, word_of
 from minifut.kernel_code.cpu.reduction import Reduction
-from minifut.kernel_code.cpu.segred import reduce_range
+from minifut.kernel_code.cpu.segred import published, reduce_range
 from minifut.kernel_code.cpu.stretch_scan import scan_stretch
 from minifut.kernel_code.cpu.units import Odometer, Units, bounds
 from minifut.kernel_code.cpu.vector_operators import replace_state, scalar_places
@@ -60,12 +60,8 @@ class Published:
         self, k: KernelBuilder, memories: list[kc.Memory], unit: kc.Expression
     ) -> list[kc.Expression]:
         """What is known of a unit."""
-        values: list[kc.Expression] = []
-        for memory, type_ in zip(memories, self.types, strict=True):
-            nothing = kc.Literal(0, kc.VectorType(memory.element))
-            word = k.atomic("atomic_or", memory, unit, nothing, base="word")
-            values.append(k.declare("value", from_word(word, type_)))
-        return values
+        places = zip(memories, self.types, strict=True)
+        return [published(k, memory, type_, unit) for memory, type_ in places]
 
     def publish(
         self,

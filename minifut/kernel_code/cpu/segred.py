@@ -15,9 +15,10 @@ checks, `cpu.vector_fold` for what has loops, checks or arrays.
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
 do. Where they are only a few, each is reduced on its own after all; the host finds out.
-A second kernel combines the partial results of each segment in order. Segments that are
-a single chunk have a kernel of their own, which writes results at once; of the kernels
-only those that run are ever built.
+A second kernel combines the partial results of each segment in order. Where there is
+but one segment, the group that comes last does: a second launch takes as long as
+reading some megabytes. Segments that are a single chunk have a kernel of their own,
+which writes results at once; of the kernels only those that run are ever built.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from minifut.ir.core import Atom, Constant, Param, ScalarOp
 from minifut.ir.kernels import SegRed
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, product
-from minifut.ir.types import BOOL, I64, element_of
+from minifut.ir.types import BOOL, I64, ScalarType, element_of
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.atomic_cells import from_word, to_word, word_of
 from minifut.kernel_code.cpu.columns import block_width, cut_columns, reduce_columns
 from minifut.kernel_code.cpu.light_reduction import reduce_light
 from minifut.kernel_code.cpu.reduction import (
@@ -38,6 +40,7 @@ from minifut.kernel_code.cpu.reduction import (
 )
 from minifut.kernel_code.cpu.units import Units, bounds, cut, each_unit, flat
 from minifut.kernel_code.cpu.vector_fold import fold_vectors
+from minifut.kernel_code.cpu.vector_operators import scalar_places
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
@@ -101,6 +104,9 @@ def by_row(
     """Each unit is a chunk of one row."""
     units = cut(host, sizes[:-1], sizes[-1], reduction.smallest)
     reduce_segments(host, reduction, units, results)
+    if reduction.light and not units.segments:
+        reduce_together(host, reduction, units, results)
+        return
     partials = reduce_units(host, reduction, units)
     chunked = [per_chunk(p, rows, units) for p in partials]
     combine_chunks(host, reduction, units, chunked, results, rows)
@@ -148,6 +154,43 @@ def reduce_units(
         state.save(partials, (unit,))
     host.launch(k, units.groups * some, 1)
     return partials
+
+
+def reduce_together(
+    host: HostBuilder, reduction: Reduction, units: Units, results: list[Array]
+) -> None:
+    """Reduce the chunks of a single segment; the group that comes last combines what
+    all of them published, in order."""
+    types = [element_of(t) for t in reduction.types]
+    count = (units.count * units.several,)
+    words = [host.allocate(word_of(t), count, "partial").memory for t in types]
+    k = host.kernel("reduce")
+    with each_unit(k, units, (units.chunks,)) as (unit, at, _):
+        state = reduce_range(k, reduction, [], bounds(k, units, at.indices[-1]))
+        for memory, value, type_ in zip(
+            words, scalar_places(state), types, strict=True
+        ):
+            k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
+    last = k.declare("is_last", type_=kc.TRUTH)
+    k.emit(kc.ComeLast(last, k.size_value(units.groups)))
+    with k.branch(last):
+        state = State(k, reduction.operators)
+        state.reset()
+        with k.loop("chunk", k.size_value(units.count)) as chunk:
+            state.combine(
+                [published(k, *w, chunk) for w in zip(words, types, strict=True)]
+            )
+        state.save(results, (kc.Literal(0, kc.LONG),))
+    host.launch(k, units.groups * units.several, 1)
+
+
+def published(
+    k: KernelBuilder, memory: kc.Memory, type_: ScalarType, place: kc.Expression
+) -> kc.Variable:
+    """A value that a group, which may be another one, told by an atomic exchange."""
+    nothing = kc.Literal(0, kc.VectorType(memory.element))
+    word = k.atomic("atomic_or", memory, place, nothing, base="word")
+    return k.declare("value", from_word(word, type_))
 
 
 def reduce_range(

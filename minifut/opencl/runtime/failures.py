@@ -5,6 +5,10 @@ for its message, then ints: how many calls led there, and the numbers of their p
 innermost first. The first work-item to fail wins by compare-and-swap and leaves; later
 kernels see the number and return at once. The host looks when it waits anyway,
 finds message and place by the number, clears the cell, and goes on.
+
+Behind it, in a cache line of its own, is how many groups of the launch that runs have
+come to its end: whoever comes last finds out there, and makes it 0 again. Groups that
+left because of a failure do not come, but then the host clears all.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import numpy as np
 from minifut.errors import ProgramError
 from minifut.opencl.runtime.describe import DTYPES, Failure, Hole
 
-CELL_LONGS = 16
+CELL_LONGS = 24
+ARRIVED = 16
+"""the long of the cell that counts groups"""
 INTERRUPTED = 0x7FFFFFFF
 """the number that makes kernels return at once without being a failure"""
 
@@ -37,7 +43,7 @@ def _fail_function(count: int) -> str:
 
 TRAIL = 9
 """the long of the cell where the calls begin"""
-LONGEST_TRAIL = 2 * (CELL_LONGS - TRAIL) - 1
+LONGEST_TRAIL = 2 * (ARRIVED - TRAIL) - 1
 
 _CALLED_FUNCTION = f"""\
 static int minifut_called(global int *failure, int left, int place) {{
@@ -47,9 +53,21 @@ static int minifut_called(global int *failure, int left, int place) {{
 }}
 """
 
-FAILURE_TEXT = "".join(_fail_function(count) for count in range(9)) + _CALLED_FUNCTION
+_COME_LAST = f"""\
+static int minifut_come_last(global int *failure, long groups) {{
+  volatile global int *arrived = failure + {2 * ARRIVED};
+  if (atomic_inc(arrived) != groups - 1) return 0;
+  atomic_xchg(arrived, 0);
+  return 1;
+}}
+"""
+
+FAILURE_TEXT = (
+    "".join(_fail_function(count) for count in range(9)) + _CALLED_FUNCTION + _COME_LAST
+)
 """OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs,
-and gives 2, or 1 if there was one before. `minifut_called(failure, left, place)` notes
+and gives 2, or 1 if there was one before. `minifut_come_last(failure, groups)` says
+whether all other groups came there before. `minifut_called(failure, left, place)` notes
 the place of a call that was `left` with such a number, and gives that back."""
 
 
