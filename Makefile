@@ -30,7 +30,7 @@ demo: $(READY)
 	@$(PY) examples/demo.py
 
 test: $(READY)
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 lint: $(VENV)/.lint-ready
 	@$(PY) -m ruff check .
