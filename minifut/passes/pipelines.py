@@ -21,6 +21,7 @@ from minifut.passes.flatten.driver import (
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
+from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.sequentialise import sequentialise
@@ -81,6 +82,22 @@ TILE = Pass(
 SEQUENTIALISE = Pass(
     "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
 )
+UNSWITCH_CPU = Pass(
+    "unswitch-cpu",
+    unswitch_for_cpu,
+    KERNELS,
+    KERNELS,
+    "copy loops for the versions that a CPU's default parameters choose",
+    traced=True,
+)
+UNSWITCH_GPU = Pass(
+    "unswitch-gpu",
+    unswitch_for_gpu,
+    KERNELS,
+    KERNELS,
+    "copy loops for the versions that a GPU's default parameters choose",
+    traced=True,
+)
 LAYOUT_CPU = Pass(
     "layout-cpu",
     lay_out_for_cpu,
@@ -111,6 +128,8 @@ ALL_PASSES: tuple[Pass, ...] = (
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
+    UNSWITCH_CPU,
+    UNSWITCH_GPU,
     LAYOUT_CPU,
     LAYOUT_GPU,
 )
@@ -144,9 +163,10 @@ FULL: tuple[Pass, ...] = tuple(
 )
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
-    # last, since what is good for one schedule is bad for the other
-    "cpu": (LAYOUT_CPU,),
-    "gpu": (LAYOUT_GPU,),
+    # last, since what is good for one schedule is bad for the other; loops first, since
+    # versions that stand side by side must give results that lie alike
+    "cpu": (UNSWITCH_CPU, LAYOUT_CPU),
+    "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }
 """what follows the pipeline, for each schedule apart"""
 

@@ -1,0 +1,298 @@
+r"""The passes `unswitch`: loops get a copy for the way that default parameters choose.
+
+    loop (a = x) for i < n do { .. if groups then {segmap group ..} else {b} .. }
+  →
+    let usual = not groups
+    if usual then loop (a = x) for i < n do { .. b .. }
+    else loop (a = x) for i < n do { .. segmap group .. }
+
+Versions of which one is never chosen unless asked for still cost something while they
+stand side by side: their results must lie alike, for which arrays are copied and turned
+each time round, and consumers cannot read through what lies beyond the branch. Where
+nothing is left to choose, the copy is laid out like a program without versions.
+
+Conditions: what decides is a threshold that by default is reached always or never, it
+is the same each time round, and it decides on arrays of several dimensions (scalars and
+rows lie in one way only). The remaining choices, by sizes, stay in both copies; a
+single condition is known in both.
+
+Bound: only outermost such loops are copied, once, so that at most all code of the host
+is there twice, and versions no more often than before in the copy that has them all.
+It runs for each schedule, since each has its own defaults. Source: loop unswitching
+(Allen and Cocke, "A catalogue of optimizing transformations").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from minifut.ir.builder import FALSE, TRUE, Builder
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Constant,
+    Copy,
+    If,
+    Loop,
+    Program,
+    ScalarOp,
+    SizeExp,
+    Stm,
+)
+from minifut.ir.kernels import NEVER, AtLeast, GetParameter
+from minifut.ir.node import replace
+from minifut.ir.scalars import operator
+from minifut.ir.scope import add_parameters, scope_of
+from minifut.ir.traverse import (
+    bound_names,
+    free_names,
+    map_bodies,
+    rename,
+    rename_to,
+    substitute,
+)
+from minifut.ir.types import BOOL, shape_of
+from minifut.names import Name, NameSource
+from minifut.passes.layout.host_code import bodies_of
+from minifut.passes.simplify.driver import simplify_body
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.trace import Trace
+
+ALWAYS = 0
+DECIDING = (AtLeast, GetParameter, SizeExp, ScalarOp, Copy)
+"""what conditions consist of; all of it can be computed at any time"""
+
+NOTHING_DECIDED = Declined("no default parameters decide on layouts in the loop")
+
+
+def unswitch(
+    kind: str, program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program with loops unswitched on what the defaults of a kind of device
+    decide."""
+    unswitcher = _Unswitcher(kind, Site(names, scope_of(program), {}), trace or Trace())
+    functions = tuple(
+        replace(function, body=unswitcher.body(function.body))
+        for function in program.functions
+    )
+    pairs = zip(functions, program.functions, strict=True)
+    if all(one is other for one, other in pairs):
+        return program
+    return replace(program, functions=functions)
+
+
+unswitch_for_cpu = partial(unswitch, "cpu")
+unswitch_for_gpu = partial(unswitch, "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class _Unswitcher:
+    """Goes through code of the host from the outside in."""
+
+    kind: str
+    site: Site
+    trace: Trace
+
+    def body(self, body: Body) -> Body:
+        made: list[Stm] = []
+        for statement in body.statements:
+            made += self.statement(statement)
+        pairs = zip(made, body.statements, strict=False)
+        same = len(made) == len(body.statements) and all(a is b for a, b in pairs)
+        return body if same else replace(body, statements=tuple(made))
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        if isinstance(statement.exp, Loop):
+            after = unswitched(statement, self.site, self.kind)
+            if isinstance(after, tuple):
+                self.trace.fire(unswitch_loop, statement, after)
+                return after
+            self.trace.refuse(unswitch_loop, statement, after.reason)
+        exp: Any = map_bodies(statement.exp, self.body)
+        return (replace(statement, exp=exp),)
+
+
+@rule("unswitch_loop", paper="A catalogue of optimizing transformations")
+def unswitch_loop(statement: Stm, site: Site) -> Outcome:
+    """Make a copy of a loop in which the defaults of a CPU have chosen.
+
+    before:
+        given (n: i64, m: i64, x: [n][m]i64)
+        let y: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
+          let asked: bool = at_least(n, "f.map.intra" "threshold"
+            ("cpu" = 4611686018427387904, "gpu" = 256) bounds 0 4611686018427387904)
+          let b: [n][m]i64 = if asked then {
+            let c: [n][m]i64 = segmap group (i < n) -> ([m]i64) {
+              let row: [m]i64 = a[i]
+              return returns row
+            }
+            return c
+          } else {
+            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {
+              let e: i64 = a[l, j]
+              return returns e
+            }
+            let f: [n][m]i64 = rearrange((1, 0), d)
+            return f
+          }
+          return b
+        }
+    after:
+        let asked: bool = at_least(n, "f.map.intra" "threshold"
+          ("cpu" = 4611686018427387904, "gpu" = 256) bounds 0 4611686018427387904)
+        let usual: bool = not_bool(asked)
+        let y: [n][m]i64 = if usual then {
+          let y1: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
+            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {
+              let e: i64 = a[l, j]
+              return returns e
+            }
+            let f: [n][m]i64 = rearrange((1, 0), d)
+            return f
+          }
+          return y1
+        } else {
+          let y2: [n][m]i64 = loop (b: [n][m]i64 = x) for q: i64 < 3i64 do {
+            let c: [n][m]i64 = segmap group (i < n) -> ([m]i64) {
+              let row: [m]i64 = b[i]
+              return returns row
+            }
+            return c
+          }
+          return y2
+        }
+    declines: no default parameters decide
+        given (n: i64, m: i64, x: [n][m]i64)
+        let y: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
+          let enough: bool = at_least(n, "f.map.intra" "threshold"
+            ("cpu" = 8, "gpu" = 256) bounds 0 4611686018427387904)
+          let b: [n][m]i64 = if enough then {a} else {x}
+          return b
+        }
+    """
+    if not isinstance(statement.exp, Loop):
+        return None
+    return unswitched(statement, site, "cpu")
+
+
+def unswitched(statement: Stm, site: Site, kind: str) -> tuple[Stm, ...] | Declined:
+    """The loop's two copies, with the test of whether all is as by default."""
+    loop = statement.exp
+    assert isinstance(loop, Loop)
+    decisions = _Decisions(kind, set(bound_names(loop)))
+    decisions.look_at(loop.body)
+    found = decisions.found
+    if not found:
+        return NOTHING_DECIDED
+    build = Builder(site.names, site.scope, statement.location)
+    fresh = {name: site.names.like(name) for name in decisions.needed}
+    for needed in decisions.needed.values():
+        build.append(rename_to(needed, fresh))
+    usual: Atom = TRUE
+    for condition, value in found.items():
+        term = fresh.get(condition, condition)
+        if not value:
+            term = build.let(ScalarOp(operator("not", BOOL), (term,)), "usual")
+        if usual != TRUE:
+            term = build.let(ScalarOp(operator("and", BOOL), (usual, term)), "usual")
+        usual = term
+    alone = len(found) == 1
+    otherwise = {c: not value for c, value in found.items() if alone}
+    bodies = (_where(values, statement, site) for values in (found, otherwise))
+    build.append(replace(statement, exp=If(usual, *bodies)))
+    return tuple(build.statements)
+
+
+def _where(values: Mapping[Name, bool], statement: Stm, site: Site) -> Body:
+    """The statement where these conditions are known."""
+    if not values:
+        own = {p.name: site.names.like(p.name) for p in statement.pattern}
+        pattern = rename_to(statement.pattern, own)
+        add_parameters(site.scope, pattern)
+        copy = replace(statement, pattern=pattern)
+        return Body((copy,), tuple(own.values()))
+    known = {c: TRUE if value else FALSE for c, value in values.items()}
+    copy = rename(substitute(statement, known), site.names)
+    site.scope.update(scope_of(copy))
+    whole = Body((copy,), tuple(p.name for p in copy.pattern))
+    return simplify_body(whole, site.names, site.scope)
+
+
+@dataclass(slots=True)
+class _Decisions:
+    """What the defaults of a kind of device decide in a loop that binds the names
+    `inside`: conditions with their values, and the statements of the loop that are
+    `needed` for computing those ahead of it, in order."""
+
+    kind: str
+    inside: set[Name]
+    definitions: dict[Name, Stm] = field(default_factory=dict)
+    found: dict[Name, bool] = field(default_factory=dict)
+    needed: dict[Name, Stm] = field(default_factory=dict)
+
+    def look_at(self, body: Body) -> None:
+        """Find conditions, where the way by default leads past them."""
+        for statement in body.statements:
+            exp = statement.exp
+            if isinstance(exp, DECIDING):
+                self.definitions[statement.pattern[0].name] = statement
+            elif not isinstance(exp, If) or not self.decide(statement, exp):
+                for inner in bodies_of(exp):
+                    self.look_at(inner)
+
+    def decide(self, statement: Stm, exp: If) -> bool:
+        """Whether the defaults decide a branch on layouts."""
+        condition, value = exp.condition, self.value(exp.condition)
+        if value is None or not isinstance(condition, Name):
+            return False
+        if not any(len(shape_of(p.type)) > 1 for p in statement.pattern):
+            return False
+        needed: dict[Name, Stm] = {}
+        if not self.collect(condition, needed):
+            return False
+        self.found[condition] = value
+        self.needed |= needed
+        self.look_at(exp.then if value else exp.otherwise)
+        return True
+
+    def value(self, atom: Atom) -> bool | None:
+        """A condition with the default parameters, whatever the sizes."""
+        if isinstance(atom, Constant):
+            return bool(atom.value)
+        statement = self.definitions.get(atom)
+        match statement and statement.exp:
+            case AtLeast(_, threshold):
+                default = dict(threshold.defaults)[self.kind]
+                return {ALWAYS: True, NEVER: False}.get(default)
+            case Copy(other):
+                return self.value(other)
+            case ScalarOp(op, operands) if op.type == BOOL:
+                values = [self.value(operand) for operand in operands]
+                if op.name == "not" and values[0] is not None:
+                    return not values[0]
+                if op.name in ("and", "or"):
+                    return _combined(values, op.name == "or")
+        return None
+
+    def collect(self, name: Name, needed: dict[Name, Stm]) -> bool:
+        """Note what a name needs from inside the loop, if that is the same each time
+        round."""
+        if name not in self.inside or name in needed:
+            return True
+        statement = self.definitions.get(name)
+        if statement is None:
+            return False
+        if not all(self.collect(each, needed) for each in free_names(statement)):
+            return False
+        needed[name] = statement
+        return True
+
+
+def _combined(values: list[bool | None], decisive: bool) -> bool | None:
+    """Operands of "or" (of which true decides) or of "and"."""
+    if decisive in values:
+        return decisive
+    return None if None in values else not decisive
