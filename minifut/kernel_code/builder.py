@@ -22,7 +22,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lanes.rule import Derivation
+    from minifut.kernel_code.rule import Derivation
 
 
 class CodeBuilder:

@@ -16,7 +16,7 @@ import re
 
 from minifut.ir.scalar_opencl import C_NAMES
 from minifut.ir.scalars import operator
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import Size, maximum, minimum
 from minifut.ir.types import BOOL, F16, F32, SCALARS, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.names import NameSource
@@ -37,6 +37,21 @@ LEVELS = (
 NAMED = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 COMPARED = ("==", "!=", "<", "<=", ">", ">=")
 _TOKEN = re.compile(r"\s*(\d+\.\d+f?|\d+|[A-Za-z_]\w*|\+\+|\+=|[|&=!<>]=|\|\||&&|.)")
+
+
+def as_size(exp: kc.Expression) -> Size:
+    """An index that is a sum of products."""
+    match exp:
+        case kc.SizeValue(size, _):
+            return size
+        case kc.Variable(name, _):
+            return Size.of(name)
+        case kc.Literal(number, _):
+            return Size.constant(int(number))
+        case kc.Binary("+" | "-" | "*" as sign, left, right, _):
+            a, b = as_size(left), as_size(right)
+            return a + b if sign == "+" else a - b if sign == "-" else a * b
+    raise ValueError(f"no size: {exp}")
 
 
 class Reader:
@@ -241,7 +256,18 @@ class Reader:
             return kc.Load(memory, self.index(), kc.VectorType(memory.element))
         if text in self.variables:
             return self.variables[text]
+        if text in ("min", "max"):
+            return self.extreme(text)
         return self.call(text)
+
+    def extreme(self, text: str) -> kc.Expression:
+        """The least or greatest of two indices, as a size."""
+        self.take("(")
+        sizes = [as_size(self.expression(kc.LONG.scalar))]
+        self.take(",")
+        sizes.append(as_size(self.expression(kc.LONG.scalar)))
+        self.take(")")
+        return kc.SizeValue(minimum(*sizes) if text == "min" else maximum(*sizes))
 
     def call(self, text: str) -> kc.Expression:
         """An operator by its name and type."""

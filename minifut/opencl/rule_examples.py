@@ -10,7 +10,9 @@
         if (c) {..}
 
 `given` are parameters of the kernel; `lanes` are variables that have a value in each of
-the four lanes, and their statement is one of a body that is being lifted. A line
+the four lanes, and their statement is one of a body that is being lifted. Of a rule
+for what stands in a loop over points the example is such a loop, of four points: all of
+it is lifted, and the rule must do its part. A line
 `fold (int total = 0)`, or `commuting fold`, makes the loop below it a `Fold`: in its
 body the first statement is that of the point, the second the operator, and a third one
 is done with the result.
@@ -22,23 +24,29 @@ made of it must leave in memory what one of the statement as it was leaves there
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from minifut.ir import core
+from minifut.ir.core import Constant, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
+from minifut.ir.types import BOOL
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.expressions import Lanes
 from minifut.kernel_code.lanes.operators import Fold, PointCode
-from minifut.kernel_code.lanes.rule import LaneRule, LoopSite, Outcome
-from minifut.kernel_code.lanes.statements import Lifter
+from minifut.kernel_code.lanes.rule import LoopSite, NotLifted, Outcome
+from minifut.kernel_code.lanes.statements import Lifter, lift
 from minifut.kernel_code.lanes.varying import assigned, find_varying
 from minifut.kernel_code.lanes.vectors import Vectors, stored_type
+from minifut.kernel_code.rule import CodeRule, Derivation
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter
 from minifut.opencl.read_c import Reader
 from minifut.rewrite.examples import blocks_of
 from minifut.rewrite.rule import Declined
+from minifut.rewrite.trace import Trace
 
 WIDTH = 4
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
@@ -133,18 +141,39 @@ def _fold(
     return Fold(code, (total.variable,), loop.start, loop.bound, start, commutes)
 
 
-def outcome_of(rule: LaneRule, written: Written) -> Outcome:
+def outcome_of(rule: CodeRule, written: Written) -> Outcome:
     """What the rule makes of the last statement."""
     assert written.statement is not None
     if not written.lanes:
-        return rule(written.fold or written.statement, LoopSite(written.builder, (4,)))
+        site = LoopSite(written.builder, (WIDTH,))
+        outcome: Outcome = rule(written.fold or written.statement, site)
+        if outcome is None and isinstance(written.statement, kc.For):
+            return _within(rule, written.statement, written.builder)
+        return outcome
     statements = (*written.above, written.statement)
     varying = find_varying(statements, [v.name for v in written.lanes])
     lanes = Lanes(WIDTH, varying)
-    return rule(written.statement, Lifter(written.builder, lanes, assigned(statements)))
+    lifter = Lifter(written.builder, lanes, assigned(statements))
+    masked: Outcome = rule(written.statement, lifter)
+    return masked
 
 
-def complaint(rule: LaneRule, example: Example) -> str | None:
+def _within(rule: CodeRule, nest: kc.For, k: CodeBuilder) -> Outcome:
+    """A nest of four points in lanes, if the rule did part of it; else its refusal."""
+    statement = Stm((), core.Copy(Constant(True, BOOL)))
+    trace = Trace(refusals=True)
+    k.derivation = Derivation(trace, statement)
+    made: list[kc.Statement] = []
+    with suppress(NotLifted):
+        made = lift(k, nest.body.statements, nest.variable, (nest.start, 1), WIDTH)
+    k.derivation = None
+    steps = [step for step in trace.steps if step.rule is rule]
+    if any(step.fired for step in steps):
+        return tuple(made)
+    return next((Declined(step.reason) for step in steps), None)
+
+
+def complaint(rule: CodeRule, example: Example) -> str | None:
     """What is wrong with the text of an example; None if it holds."""
     written = read(example.before)
     outcome = outcome_of(rule, written)
@@ -173,7 +202,7 @@ def printed(written: Written, statements: Sequence[kc.Statement]) -> str:
 # --- what both sides compute ----------------------------------------------------------
 
 
-def kernels(rule: LaneRule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
+def kernels(rule: CodeRule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
     """A kernel of the statement as it is, and one of what the rule makes of it."""
     written = read(example.before)
     outcome = outcome_of(rule, written)

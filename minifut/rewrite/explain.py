@@ -57,14 +57,30 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
         if where != place:
             place, told = where, set()
             lines.append(f"  {where}")
-        block = tuple(
-            "    " + "  " * step.depth + line(step, own, schedule)
-            for step, own in steps
-        )
-        if not (first.made or first.reason) or block not in told:
+        block = _told_once(steps, schedule)
+        if first.replacement or block not in told:
             lines.extend(block)
         told.add(block)
     return "\n".join(lines) or "no rule fired"
+
+
+def _told_once(
+    steps: list[tuple[Step, list[Finding]]], schedule: str
+) -> tuple[str, ...]:
+    """The lines of a step and of those within it. Of kernel code, what neither led to
+    anything nor differs from a step before it within the same one is left out."""
+    lines: list[str] = []
+    beside: list[set[str]] = []
+    for position, (step, own) in enumerate(steps):
+        text = "    " + "  " * step.depth + line(step, own, schedule)
+        del beside[step.depth + 1 :]
+        beside.extend(set() for _ in range(step.depth + 1 - len(beside)))
+        below = steps[position + 1 :][:1]
+        leaf = not below or below[0][0].depth <= step.depth
+        if step.replacement or not leaf or text not in beside[step.depth]:
+            lines.append(text)
+        beside[step.depth].add(text)
+    return tuple(lines)
 
 
 Finding: TypeAlias = str | Parameter

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from minifut import kernel_code
 from minifut.cli.dev import command
-from minifut.kernel_code import lanes
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes.rule import LaneRule
+from minifut.kernel_code.rule import CodeRule
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.opencl.print_c import PRELUDE
 from minifut.opencl.rule_examples import complaint, examples_of, kernels
 from minifut.rewrite.rule import REGISTRY
 
-for module in pkgutil.iter_modules(lanes.__path__, "minifut.kernel_code.lanes."):
+for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
     importlib.import_module(module.name)
 
-RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, LaneRule)}
-ELEMENTS = 64
+RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, CodeRule)}
+ELEMENTS = 256
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
@@ -72,7 +72,11 @@ def run(kernel: kc.Kernel, seed: int, length: int) -> list[Any]:
     held = []
     for parameter in kernel.parameters:
         if isinstance(parameter, kc.ScalarParameter):
-            numbers = {"i64": np.int64(length), "f32": np.float32(rng.normal())}
+            numbers: dict[str, Any] = {
+                "i64": np.int64(length),
+                "i32": np.int32(rng.integers(-9, 10)),
+                "f32": np.float32(rng.normal()),
+            }
             arguments.append(numbers[parameter.type.name])
             continue
         assert isinstance(parameter, kc.MemoryParameter)
@@ -119,7 +123,11 @@ def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) 
     at = lines.index(
         "interleave_fold [asVector]  ->  16 or 8 lanes in reduce  (lanes = 16)"
     )
-    assert lines[at + 1 : at + 3] == ["mask_loop", "mask_branch"]
+    assert lines[at + 1 : at + 4] == [
+        "load_vector [asVector]  ->  xs",
+        "mask_loop",
+        "mask_branch",
+    ]
     assert "mask_counted_loop" in lines
     starts = {line.split("  ->")[0] for line in lines if "lanes = 16" in line}
     assert starts == {
@@ -136,3 +144,34 @@ def test_the_list_of_rules_has_those_of_kernel_code() -> None:
     told = CliRunner().invoke(command, ["--list-rules"]).output
     for rule in RULES.values():
         assert f"{rule.name} " in told and rule.summary in told
+
+
+GEMM = """
+entry main [n][m][p] (a: [n][m]f32) (b: [m][p]f32) (c: [n][p]f32): [n][p]f32 =
+  map2 (\\r cs -> map2 (\\col x -> 2 * f32.sum (map2 (*) r col) - 3 * x)
+                      (transpose b) cs) a c
+"""
+
+
+def test_code_after_a_product_runs_in_vectors_up_to_the_edges(tmp_path: Path) -> None:
+    file = tmp_path / "gemm.fut"
+    file.write_text(GEMM)
+    told = CliRunner().invoke(command, ["--explain", str(file)]).output.split("\n")
+    lines = [line.strip() for line in told]
+    at = lines.index("load_within_edges [asVector]  ->  c")
+    assert lines[at - 1] == (
+        "no load_vector [asVector]: which elements of c lanes read depends on values"
+    )
+    assert lines[at - 2].startswith("vectorise_nest [asVector]  ->  16 lanes in mapped")
+    assert not any(line.startswith("no vectorise_nest") for line in lines)
+
+
+def test_steps_that_led_to_the_same_are_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "sums.fut"
+    file.write_text(
+        "entry main (xs: []i32) = map (\\x -> loop y = x for i < (x & 7) do "
+        "if y > 9 then y / 2 else if y > 3 then y + i else y * y) xs"
+    )
+    told = CliRunner().invoke(command, ["--explain", str(file)]).output
+    assert told.count("mask_branch") == 2, "one within the other"
+    assert told.count("load_vector") == 1

@@ -7,7 +7,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import I32
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.cpu.speculation import speculate
+from minifut.kernel_code.lanes.speculation import speculate
 from minifut.names import Name, NameSource
 
 

@@ -32,7 +32,7 @@ from minifut.kernel_code.cpu.tile_layouts import PanelArray
 from minifut.kernel_code.cpu.tile_memory import load_held, load_tile, store_held
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes import NotLifted
-from minifut.kernel_code.lanes.rule import unnoted
+from minifut.kernel_code.rule import unnoted
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import NotInKernel

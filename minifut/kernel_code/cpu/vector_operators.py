@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import Reduction
-from minifut.kernel_code.cpu.speculation import speculate
 from minifut.kernel_code.lanes.operators import PointCode
 from minifut.kernel_code.operators import State, replace_all
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -51,8 +50,8 @@ def point_code(
         tuple(left),
         tuple(right),
         tuple(k.scalar(atom) for o in operators for atom in o.neutral),
-        tuple(speculate(k, body)),
-        tuple(speculate(k, operator_code)),
+        tuple(body),
+        tuple(operator_code),
         tuple(saved),
     )
 

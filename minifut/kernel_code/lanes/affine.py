@@ -112,19 +112,29 @@ def steady_ends(
 ) -> tuple[kc.Expression, kc.Expression] | None:
     """A size in the first and the last lane, if it grows by one or nothing from each
     lane to the next: a clamped index."""
-    starts: dict[Name, Size] = {}
+    if not is_steady(size, size.names() & varying):
+        return None
+    first = size_in_lane(size, known, varying, 0)
+    last = size_in_lane(size, known, varying, width - 1)
+    if first is None or last is None:
+        return None
+    return kc.SizeValue(first), kc.SizeValue(last)
+
+
+def size_in_lane(
+    size: Size, known: Mapping[Name, Affine], varying: frozenset[Name], number: int
+) -> Size | None:
+    """A size in one lane, if all that varies in it grows by one from lane to lane."""
+    there: dict[Name, Size] = {}
     for name in size.names() & varying:
         match known.get(name):
             case (kc.SizeValue(start, _), 1):
-                starts[name] = start
+                there[name] = start + number
             case (kc.Variable(first, _), 1):
-                starts[name] = Size.of(first)
+                there[name] = Size.of(first) + number
             case _:
                 return None
-    if not starts or not is_steady(size, starts.keys()):
-        return None
-    last = {name: start + (width - 1) for name, start in starts.items()}
-    return kc.SizeValue(size.substitute(starts)), kc.SizeValue(size.substitute(last))
+    return size.substitute(there) if there else None
 
 
 def is_steady(size: Size, varying: Collection[Name]) -> bool:

@@ -13,24 +13,31 @@ from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, steady_ends
+from minifut.kernel_code.lanes.accesses import LOADS
+from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_code.lanes.division import by_floats
+from minifut.kernel_code.lanes.rule import NotLifted
 from minifut.kernel_code.lanes.varying import varies
-from minifut.kernel_code.lanes.vectors import Vectors, stored_type
+from minifut.kernel_code.lanes.vectors import Vectors
+from minifut.kernel_code.rule import Derivation
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-class NotLifted(Exception):
-    """The body needs something that lanes do not have; the message says what."""
-
-
 class Lanes(Vectors):
-    """Lifts expressions; knows which variables vary and which are affine."""
+    """Lifts expressions; knows which variables vary and which are affine. The site of
+    the rules for loads."""
 
-    def __init__(self, width: int, varying: frozenset[Name]) -> None:
+    def __init__(
+        self,
+        width: int,
+        varying: frozenset[Name],
+        derivation: Derivation | None = None,
+    ) -> None:
         super().__init__(width)
+        self.derivation = derivation
         self.varying = varying
         self.affine: dict[Name, Affine] = {}
         self.numbers: frozenset[Name] = frozenset()
@@ -77,8 +84,8 @@ class Lanes(Vectors):
             case kc.Call("min" | "max" as function, operands, type_):
                 wide = tuple(self.spread(self.lift(o)) for o in operands)
                 return kc.Call(function, wide, self.wide(type_.scalar))
-            case kc.Load(memory, index, _):
-                return self.load(memory, index)
+            case kc.Load():
+                return self.load(exp)
         raise NotLifted(f"{type(exp).__name__} in lanes")
 
     def binary(self, exp: kc.Binary) -> kc.Expression:
@@ -201,42 +208,27 @@ class Lanes(Vectors):
 
     # --- memory -----------------------------------------------------------------------
 
-    def load(self, memory: kc.Memory, index: kc.Expression) -> kc.Expression:
+    def load(self, load: kc.Load) -> kc.Expression:
         """The elements at the indices of all lanes."""
-        if memory.space == "private":
+        if load.memory.space == "private":
             raise NotLifted("an array of the thread")
-        found = affine(index, self.affine, self.varying)
-        stored = stored_type(memory)
-        side_by_side = kc.VectorType(stored, self.width)
-        one = kc.VectorType(memory.element)
-        if found is not None and is_step_one(found[1]) and self.mask is None:
-            loaded: kc.Expression = kc.Load(memory, found[0], side_by_side)
-        else:
-            if found is not None and self.loops and self.mask is None:
-                # Each lane would walk along a row of its own.
-                raise NotLifted("neighbours read places far apart in a loop")
-            loaded = self.each(
-                lambda n: self.guarded(kc.Load(memory, self.place(index, n), one), n),
-                stored,
-            )
-            ends = self.ends(index)
-            if ends is not None:
-                spread = (ends[1] - ends[0]).equals(self.width - 1)
-                whole = kc.Load(memory, ends[0], side_by_side)
-                loaded = kc.Select(spread, whole, loaded, side_by_side)
-        return self.from_memory(memory, loaded)
-
-    def ends(self, index: kc.Expression) -> tuple[kc.Expression, kc.Expression] | None:
-        """The indices of the first and the last lane where those between are side by
-        side, except at an edge."""
-        if self.mask is not None or not isinstance(index, kc.SizeValue):
-            return None
-        return steady_ends(index.size, self.affine, self.varying, self.width)
+        reason = ""
+        for rule in LOADS:
+            outcome = rule(load, self)
+            if isinstance(outcome, kc.Expression):
+                return self.from_memory(load.memory, outcome)
+            assert isinstance(outcome, Declined)
+            reason = outcome.reason
+        raise NotLifted(reason)
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:
         """The index of one lane."""
         found = affine(index, self.affine, self.varying)
         if found is None:
+            if isinstance(index, kc.SizeValue):
+                inside = size_in_lane(index.size, self.affine, self.varying, number)
+                if inside is not None:
+                    return kc.SizeValue(inside)
             return self.lane(self.lift(index), number)
         first, step = found
         return first if is_zero(step) else first + kc.as_expression(step) * number
@@ -249,11 +241,6 @@ class Lanes(Vectors):
         scalar = load.type.scalar
         zero = 0.0 if scalar.is_float else False if scalar == BOOL else 0
         return kc.Select(active, load, kc.Literal(zero, load.type), load.type)
-
-
-def is_step_one(step: kc.Operand) -> bool:
-    """Whether lanes lie side by side."""
-    return isinstance(step, int) and step == 1
 
 
 def _c_name(type_: kc.VectorType) -> str:

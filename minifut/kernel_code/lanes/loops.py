@@ -10,11 +10,13 @@ vector by shuffles, from vector to vector by one operator.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.streaming import STREAMABLE
 from minifut.kernel_code.lanes.operators import Fold, LiftedCode
 from minifut.kernel_code.lanes.rule import LIFT, LoopSite, Outcome, lane_rule
+from minifut.kernel_code.lanes.speculation import speculate
 from minifut.kernel_code.lanes.statements import lift
 from minifut.rewrite.rule import Declined
 
@@ -203,7 +205,11 @@ def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
 
 def folded(fold: Fold, site: LoopSite, make: Callable[[LiftedCode], None]) -> Outcome:
     """What `make` emits with the code of the points in lanes."""
-    code = fold.code
+    code = replace(
+        fold.code,
+        body=tuple(speculate(site.k, fold.code.body)),
+        operator=tuple(speculate(site.k, fold.code.operator)),
+    )
     chosen = site.by_width(
         [*code.body, *code.operator],
         lambda width: make(LiftedCode(site.k, code, width)),

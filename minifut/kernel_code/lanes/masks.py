@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.lanes.expressions import NotLifted
-from minifut.kernel_code.lanes.rule import MASKS, Outcome, lane_rule
+from minifut.kernel_code.lanes.rule import MASKS, NotLifted, Outcome
 from minifut.kernel_code.lanes.varying import changed_types
+from minifut.kernel_code.rule import code_rule
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lanes.statements import Lifter
@@ -22,7 +22,7 @@ SHORT = 12
 """statements of a block that are cheaper than a test and a jump"""
 
 
-@lane_rule(paper=MASKS)
+@code_rule(paper=MASKS)
 def mask_branch(branch: kc.Statement, lifter: Lifter) -> Outcome:
     """Do both sides of a branch, each for the lanes that take it.
 
@@ -62,7 +62,7 @@ def mask_branch(branch: kc.Statement, lifter: Lifter) -> Outcome:
     return tuple(made)
 
 
-@lane_rule(paper=MASKS)
+@code_rule(paper=MASKS)
 def mask_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
     """Go on while some lane does; the others keep what they have.
 
@@ -102,7 +102,7 @@ def mask_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
     return (*made, kc.While(some, kc.Block((*inside, again))))
 
 
-@lane_rule(paper=MASKS)
+@code_rule(paper=MASKS)
 def mask_counted_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
     """Let each lane count for itself where their bounds differ.
 
@@ -134,7 +134,7 @@ def mask_counted_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
     step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
     body = kc.Block((*loop.body.statements, step))
     condition = kc.Binary("<", variable, loop.bound, kc.TRUTH)
-    masked = mask_loop(kc.While(condition, body), lifter)
+    masked: Outcome = mask_loop(kc.While(condition, body), lifter)
     if not isinstance(masked, tuple):
         return masked
     return (kc.Declare(wide, start), *masked)

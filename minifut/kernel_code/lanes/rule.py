@@ -1,32 +1,29 @@
-"""Rules of kernel code: named, in the registry of all rules, noted in the derivation.
+"""Rules that lift to lanes: what they share.
 
-    @lane_rule("asVector", LIFT)
-    def vectorise_map(statement: kc.Statement, site: LoopSite) -> Outcome:
-        ...
-
-As a rule of the core gets a statement and its site, so does one of kernel code. Rules
-for loops are asked by the lowering and have a `LoopSite`; rules for what stands in the
-body of a point are asked while it is lifted and have the lifter. `NotLifted`, anywhere
-inside, is the rule's refusal. A docstring shows kernel code as it is printed, for four
-lanes, and is executed (`opencl.rule_examples`).
+Rules for loops are asked by the lowering and have a `LoopSite`; rules for what stands
+in the body of a point are asked while it is lifted, and have the lifter or its lanes.
+`NotLifted`, anywhere inside, is the rule's refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.expressions import NotLifted
 from minifut.kernel_code.lanes.varying import changed_types
+from minifut.kernel_code.rule import (
+    CodeRule,
+    CodeSite,
+    Refused,
+    Told,
+    code_rule,
+    unnoted,
+)
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, NamedRule, register
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.rule import Declined
 
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
 MASKS = "Whole-function vectorization"
@@ -34,35 +31,17 @@ MASKS = "Whole-function vectorization"
 Outcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """Where the steps that make a kernel are noted: a trace, and the statement of the
-    core that is being lowered."""
-
-    trace: Trace
-    statement: Stm
-
-
-@contextmanager
-def unnoted(k: CodeBuilder, wanted: bool = True) -> Iterator[None]:
-    """What is done here is noted nowhere: it was, for another number of lanes."""
-    kept = k.derivation
-    if wanted:
-        k.derivation = None
-    try:
-        yield
-    finally:
-        k.derivation = kept
+class NotLifted(Refused):
+    """The body needs something that lanes do not have; the message says what."""
 
 
 @dataclass(slots=True)
-class LoopSite:
+class LoopSite(CodeSite):
     """Where a loop over points stands, and the numbers of lanes to choose from, most
     first, by what `is_wanted` tells when the kernel is built (there may be one number
     only); those for which there is code end up in `widths`. Registers in `numbers`
     never hold a NaN."""
 
-    k: CodeBuilder
     choices: tuple[int, ...]
     is_wanted: Callable[[int], kc.Expression] | None = None
     governing: tuple[Parameter, ...] = ()
@@ -88,66 +67,14 @@ class LoopSite:
             self.widths.insert(0, width // share)
         return chosen
 
-    def made(self) -> tuple[str, ...]:
+    def told(self) -> Told:
         """The code there is now, in words."""
         numbers = " or ".join(map(str, self.widths))
-        return (f"{numbers} lanes in {self.k.base}",)
+        return Told((f"{numbers} lanes in {self.k.base}",), self.governing)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaneRule(NamedRule):
-    """A rule of kernel code."""
-
-    def __call__(self, statement: Any, site: Any) -> Outcome:
-        derivation: Derivation | None = site.k.derivation
-        if derivation is None:
-            return self._tried(statement, site)
-        trace, position = derivation.trace, len(derivation.trace.steps)
-        trace.depth += 1
-        outcome = self._tried(statement, site)
-        trace.depth -= 1
-        inside = trace.steps[position:]
-        del trace.steps[position:]
-        if isinstance(outcome, Declined):
-            # what it tried on the way came to nothing
-            trace.refuse(self, derivation.statement, outcome.reason)
-        elif outcome is not None:
-            loop = site if isinstance(site, LoopSite) else None
-            made = () if loop is None else loop.made()
-            parameters = () if loop is None else loop.governing
-            trace.fire(self, derivation.statement, (), made, parameters)
-            trace.steps.extend(inside)
-        return outcome
-
-    def _tried(self, statement: Any, site: Any) -> Outcome:
-        try:
-            outcome: Outcome = self.function(statement, site)
-        except NotLifted as reason:
-            return Declined(str(reason))
-        return outcome
-
-    def leave(self, k: CodeBuilder, reason: str) -> None:
-        """Note why the rule is not even tried, which would cost time."""
-        if k.derivation is not None:
-            k.derivation.trace.refuse(self, k.derivation.statement, reason)
-
-    def or_comment(self, statement: Any, site: Any) -> tuple[kc.Statement, ...] | None:
-        """What the rule makes; None if it refuses, which the code then tells."""
-        outcome = self(statement, site)
-        if isinstance(outcome, tuple):
-            return outcome
-        assert isinstance(outcome, Declined)
-        site.k.emit(kc.Comment(f"no {self.name}: {outcome.reason}"))
-        return None
-
-
-LaneFunction: TypeAlias = Callable[[Any, Any], Outcome]
-
-
-def lane_rule(label: str = "", paper: str = "") -> Callable[[LaneFunction], LaneRule]:
-    """Makes a function a rule of kernel code and enters it into the registry."""
-
-    def enter(function: LaneFunction) -> LaneRule:
-        return register(LaneRule(function.__name__, function, label, paper))
-
-    return enter
+def lane_rule(
+    label: str = "", paper: str = ""
+) -> Callable[[Callable[[Any, Any], Outcome]], CodeRule]:
+    """Makes a function a rule for loops over points."""
+    return code_rule(label, paper, lambda _, site: site.told())

@@ -9,11 +9,13 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
+from minifut.kernel_code.lanes.accesses import STORES
 from minifut.kernel_code.lanes.affine import Affine, affine
-from minifut.kernel_code.lanes.expressions import Lanes, NotLifted, is_step_one
+from minifut.kernel_code.lanes.expressions import Lanes
 from minifut.kernel_code.lanes.masks import mask_branch, mask_counted_loop, mask_loop
-from minifut.kernel_code.lanes.rule import LaneRule
+from minifut.kernel_code.lanes.rule import NotLifted
 from minifut.kernel_code.lanes.varying import assigned, find_varying
+from minifut.kernel_code.rule import CodeRule, Derivation
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -36,7 +38,7 @@ def lift(
     """
     _refuse_early(statements)
     given = [index.name, *(variable.name for variable in running)]
-    lanes = Lanes(width, find_varying(statements, given))
+    lanes = Lanes(width, find_varying(statements, given), k.derivation)
     lanes.affine[index.name] = at
     lanes.numbers = numbers
     return Lifter(k, lanes, assigned(statements)).block(statements)
@@ -72,6 +74,10 @@ class Lifter:
         self.changing = changing
         self.out: list[kc.Statement] = []
 
+    @property
+    def derivation(self) -> Derivation | None:
+        return self.k.derivation
+
     def block(self, statements: Iterable[kc.Statement]) -> list[kc.Statement]:
         """Lift statements into a list of their own."""
         outer, self.out = self.out, []
@@ -86,8 +92,8 @@ class Lifter:
                 self.declare(variable, init)
             case kc.Assign(kc.Variable() | kc.Register() as variable, exp):
                 self.assign(variable, exp)
-            case kc.Store(memory, index, exp, False):
-                self.store(memory, index, exp)
+            case kc.Store(_, _, _, False):
+                self.store(statement)
             case kc.For() | kc.While():
                 self.loop(statement)
             case kc.Branch():
@@ -133,24 +139,17 @@ class Lifter:
             value = lanes.choose(lanes.mask, value, target)
         self.out.append(kc.Assign(target, value))
 
-    def store(
-        self, memory: kc.Memory, index: kc.Expression, exp: kc.Expression
-    ) -> None:
+    def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""
-        lanes = self.lanes
-        if memory.space == "private":
-            raise NotLifted("an array of the thread")
-        value = lanes.to_memory(memory, lanes.spread(lanes.lift(exp)))
-        found = affine(index, lanes.affine, lanes.varying)
-        if found is not None and is_step_one(found[1]) and lanes.mask is None:
-            self.out.append(kc.Store(memory, found[0], value))
-            return
-        held = self.k.variable("value", value.type)
-        self.out.append(kc.Declare(held, value))
-        for number in range(lanes.width):
-            place = lanes.place(index, number)
-            one_store = kc.Store(memory, place, lanes.lane(held, number))
-            self.out.append(self.where_active(number, one_store))
+        reason = ""
+        for rule in STORES:
+            outcome = rule(store, self)
+            if isinstance(outcome, tuple):
+                self.out.extend(outcome)
+                return
+            assert isinstance(outcome, Declined)
+            reason = outcome.reason
+        raise NotLifted(reason)
 
     def where_active(self, number: int, statement: kc.Statement) -> kc.Statement:
         """A statement for one lane, done only if the lane is active."""
@@ -174,7 +173,7 @@ class Lifter:
         """A block lifted, under the mask that there is."""
         return kc.Block(tuple(self.block(block.statements)))
 
-    def masked(self, rule: LaneRule, statement: kc.Statement) -> bool:
+    def masked(self, rule: CodeRule, statement: kc.Statement) -> bool:
         """Emit what a rule makes of a statement; False if it is not of its kind."""
         outcome = rule(statement, self)
         if isinstance(outcome, Declined):

@@ -16,7 +16,10 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
+from minifut.kernel_code.lanes.rule import MASKS, Outcome
+from minifut.kernel_code.rule import CodeSite, code_rule
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 DIVISIONS = frozenset({"div", "mod", "quot", "rem", "pow"})
 LONGEST_SIDE = 24
@@ -28,19 +31,70 @@ def speculate(k: CodeBuilder, statements: Sequence[kc.Statement]) -> list[kc.Sta
     done: list[kc.Statement] = []
     for statement in statements:
         if isinstance(statement, kc.Branch):
-            done += _branch(k, statement)
+            other = statement.otherwise
+            then = kc.Block(tuple(speculate(k, statement.then.statements)))
+            if other is not None:
+                other = kc.Block(tuple(speculate(k, other.statements)))
+            branch = kc.Branch(statement.condition, then, other)
+            outcome = speculate_branch(branch, CodeSite(k))
+            done += outcome if isinstance(outcome, tuple) else (branch,)
         else:
             done.append(statement)
     return done
 
 
-def _branch(k: CodeBuilder, branch: kc.Branch) -> list[kc.Statement]:
-    then = speculate(k, branch.then.statements)
-    other = branch.otherwise
-    otherwise = speculate(k, other.statements) if other is not None else []
-    if not (_is_cheap(then) and _is_cheap(otherwise)):
-        inner = None if other is None else kc.Block(tuple(otherwise))
-        return [kc.Branch(branch.condition, kc.Block(tuple(then)), inner)]
+@code_rule(paper=MASKS)
+def speculate_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
+    """Do both sides of a short branch, then choose.
+
+    before:
+        given (const int *xs, int *ys, int a)
+        int x = xs[0];
+        int y = xs[1];
+        if (x < y) {
+            int d = y + x;
+            x = d + a;
+            y = x + d;
+        } else {
+            y = 7;
+        }
+    after:
+        bool chosen = x < y;
+        int d = (int)((uint)y + (uint)x);
+        int x_1 = (int)((uint)d + (uint)a);
+        int y_1 = (int)((uint)x_1 + (uint)d);
+        int y_2 = 7;
+        x = chosen ? x_1 : x;
+        y = chosen ? y_1 : y_2;
+    declines: a side accesses memory
+        given (const int *xs, int *ys, int a)
+        int x = 1;
+        if (x < a) {
+            x = xs[a];
+        }
+    declines: a side divides
+        given (int a, int b)
+        int x = 1;
+        if (x < a) {
+            x = quot_i32(a, b);
+        }
+    declines: a side does more than assign
+        given (int a)
+        int x = 1;
+        if (x < a) {
+            while (x < a) {
+                x = x + x;
+            }
+        }
+    """
+    if not isinstance(branch, kc.Branch):
+        return None
+    then = branch.then.statements
+    otherwise = branch.otherwise.statements if branch.otherwise is not None else ()
+    reason = _dear(then) or _dear(otherwise)
+    if reason is not None:
+        return Declined(reason)
+    k = site.k
     condition = k.variable("chosen", kc.TRUTH)
     yes, yes_values = _side(k, then)
     no, no_values = _side(k, otherwise)
@@ -53,27 +107,31 @@ def _branch(k: CodeBuilder, branch: kc.Branch) -> list[kc.Statement]:
         ]
         choice = kc.Select(condition, chosen[0], chosen[1], place.type)
         made.append(kc.Assign(place, choice))
-    return made
+    return tuple(made)
 
 
-def _is_cheap(statements: Sequence[kc.Statement]) -> bool:
-    """Whether a side may be done without need."""
+def _dear(statements: Sequence[kc.Statement]) -> str | None:
+    """Why a side may not be done without need, if so."""
     if len(statements) > LONGEST_SIDE:
-        return False
+        return f"a side has {len(statements)} statements"
     for statement in statements:
         match statement:
             case kc.Declare(kc.Variable(), _) | kc.Assign(kc.Variable(), _):
                 pass
+            case kc.Store():
+                return "a side accesses memory"
             case _:
-                return False
+                return "a side does more than assign"
         for node in walk(statement):
-            if isinstance(node, kc.Load | kc.Register):
-                return False
+            if isinstance(node, kc.Load):
+                return "a side accesses memory"
+            if isinstance(node, kc.Register):
+                return "a side looks at registers"
             if isinstance(node, kc.Operation) and node.operator.name in DIVISIONS:
-                return False
+                return "a side divides"
             if isinstance(node, kc.Binary) and node.symbol in ("/", "%"):
-                return False
-    return True
+                return "a side divides"
+    return None
 
 
 def _side(

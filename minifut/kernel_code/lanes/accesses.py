@@ -1,0 +1,243 @@
+"""Accesses to memory from all lanes, as rules: the first that does not refuse.
+
+    xs[i]                side by side      one vector
+    xs[min(i, n - 1)]    but for an edge   a vector where it is so, else lane by lane
+    xs[is[i]]            anywhere          lane by lane
+
+A load that is the same for all lanes needs none of them: it stays a scalar, and is
+spread over the lanes where it meets what differs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.affine import affine, steady_ends
+from minifut.kernel_code.lanes.rule import LIFT, MASKS, NotLifted, Outcome
+from minifut.kernel_code.lanes.vectors import stored_type
+from minifut.kernel_code.rule import Site, Told, code_rule
+from minifut.rewrite.rule import Declined
+
+if TYPE_CHECKING:
+    from minifut.kernel_code.lanes.expressions import Lanes
+    from minifut.kernel_code.lanes.statements import Lifter
+
+
+def _whose(access: kc.Load | kc.Store, site: Site) -> Told:
+    return Told((str(access.memory.name.base),))
+
+
+@code_rule("asVector", LIFT, _whose)
+def load_vector(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
+    """Load elements that lie side by side as one vector.
+
+    before:
+        given (const float *xs, float *ys, float *zs, float a, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = xs[j + 3];
+            float y = ys[7];
+            zs[j] = x * y + a;
+        }
+    after:
+        float4 x = (*(__global const loose_float4 *)(xs + (t + 3L)));
+        float y = ys[7L];
+        *(__global loose_float4 *)(zs + t) = (x * ((float4)(y))) + ((float4)(a));
+    declines: lanes read every 2nd element of xs
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[2 * j];
+        }
+    declines: some lanes may not read xs
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = 0.0f;
+            if (j < n) {
+                x = xs[j];
+            }
+            ys[j] = x;
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    first = _first(load.memory, load.index, lanes, "read")
+    if isinstance(first, Declined):
+        return first
+    return kc.Load(load.memory, first, _side_by_side(load, lanes))
+
+
+@code_rule("asVector", LIFT, _whose)
+def load_within_edges(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
+    """Load a vector where an index that is kept inside of the array does not touch an
+    end of it.
+
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[min(j + 1, n)];
+        }
+    after:
+        *(__global loose_float4 *)(ys + t) =
+        (((min((long)(n), (long)(t + 4))) - (min((long)(n), (long)(t + 1)))) == 3L) ?
+        (*(__global const loose_float4 *)(xs + (min((long)(n), (long)(t + 1))))) :
+        ((float4)(xs[min((long)(n), (long)(t + 1))], xs[min((long)(n), (long)(t + 2))],
+        xs[min((long)(n), (long)(t + 3))], xs[min((long)(n), (long)(t + 4))]));
+    declines: an edge is not all that keeps the elements of xs from being side by side
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[min(2 * j, n)];
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    memory, index = load.memory, load.index
+    ends = None
+    if lanes.mask is None and isinstance(index, kc.SizeValue):
+        ends = steady_ends(index.size, lanes.affine, lanes.varying, lanes.width)
+    if ends is None:
+        what = f"the elements of {memory.name.base} from being side by side"
+        return Declined(f"an edge is not all that keeps {what}")
+    single = _one_by_one(load, lanes)
+    side_by_side = _side_by_side(load, lanes)
+    whole = kc.Load(memory, ends[0], side_by_side)
+    spread = (ends[1] - ends[0]).equals(lanes.width - 1)
+    return kc.Select(spread, whole, single, side_by_side)
+
+
+@code_rule(paper=MASKS, tell=_whose)
+def gather(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
+    """Load the element of each lane, of the active ones if there is a mask.
+
+    before:
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[3 * j];
+        }
+    after:
+        *(__global loose_float4 *)(ys + t) = ((float4)(xs[(3L * t) + (3L * 0L)],
+        xs[(3L * t) + 3L], xs[(3L * t) + (3L * 2L)], xs[(3L * t) + (3L * 3L)]));
+    declines: neighbours read places far apart in a loop
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            float y = 0.0f;
+            for (long i = 0; i < 3; i++) {
+                y = y + xs[3 * j + i];
+            }
+            ys[j] = y;
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    found = affine(load.index, lanes.affine, lanes.varying)
+    if found is not None and lanes.loops and lanes.mask is None:
+        # Each lane would walk along a row of its own.
+        raise NotLifted("neighbours read places far apart in a loop")
+    return _one_by_one(load, lanes)
+
+
+@code_rule("asVector", LIFT, _whose)
+def store_vector(store: kc.Store, lifter: Lifter) -> Outcome:
+    """Store elements that lie side by side as one vector.
+
+    before:
+        given (const int *xs, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j + 1] = xs[j] + 2;
+        }
+    after:
+        *(__global loose_int4 *)(ys + (t + 1L)) = as_int4(as_uint4((*(__global const
+        loose_int4 *)(xs + t))) + as_uint4(((int4)(2))));
+    declines: lanes write every 3rd element of ys
+        given (const int *xs, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[3 * j] = xs[j];
+        }
+    """
+    if not isinstance(store, kc.Store):
+        return None
+    first = _first(store.memory, store.index, lifter.lanes, "write")
+    if isinstance(first, Declined):
+        return first
+    return (kc.Store(store.memory, first, _stored(store, lifter)),)
+
+
+@code_rule(paper=MASKS, tell=_whose)
+def scatter_lanes(store: kc.Store, lifter: Lifter) -> Outcome:
+    """Store the element of each lane in order, of the active ones if there is a mask.
+
+    before:
+        given (const int *xs, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[2 * j] = xs[j];
+        }
+    after:
+        int4 value = (*(__global const loose_int4 *)(xs + t));
+        ys[(2L * t) + (2L * 0L)] = value.s0;
+        ys[(2L * t) + 2L] = value.s1;
+        ys[(2L * t) + (2L * 2L)] = value.s2;
+        ys[(2L * t) + (2L * 3L)] = value.s3;
+    declines: an array of the thread
+        given (const int *xs, int *ys, long t)
+        int own[4];
+        for (long j = t; j < t + 4; j++) {
+            own[j - t] = xs[j];
+        }
+    """
+    if not isinstance(store, kc.Store):
+        return None
+    if store.memory.space == "private":
+        raise NotLifted("an array of the thread")
+    lanes = lifter.lanes
+    value = _stored(store, lifter)
+    held = lifter.k.variable("value", value.type)
+    made: list[kc.Statement] = [kc.Declare(held, value)]
+    for number in range(lanes.width):
+        place = lanes.place(store.index, number)
+        one_store = kc.Store(store.memory, place, lanes.lane(held, number))
+        made.append(lifter.where_active(number, one_store))
+    return tuple(made)
+
+
+def _first(
+    memory: kc.Memory, index: kc.Expression, lanes: Lanes, verb: str
+) -> kc.Expression | Declined:
+    """Where the first lane does if all lanes access elements side by side."""
+    text = memory.name.base
+    found = affine(index, lanes.affine, lanes.varying)
+    if memory.space == "private":
+        return Declined(f"{text} is an array of the thread")
+    if found is None:
+        return Declined(f"which elements of {text} lanes {verb} depends on values")
+    first, step = found
+    step = int(step.value) if isinstance(step, kc.Literal) else step
+    if not isinstance(step, int):
+        return Declined(f"lanes {verb} elements of {text} far apart")
+    if step != 1:
+        numeral = {0: "the same", 2: "every 2nd", 3: "every 3rd"}
+        which = numeral.get(step, f"every {step}th")
+        return Declined(f"lanes {verb} {which} element of {text}")
+    if lanes.mask is not None:
+        return Declined(f"some lanes may not {verb} {text}")
+    return first
+
+
+def _side_by_side(load: kc.Load, lanes: Lanes) -> kc.VectorType:
+    return kc.VectorType(stored_type(load.memory), lanes.width)
+
+
+def _one_by_one(load: kc.Load, lanes: Lanes) -> kc.Expression:
+    memory, index = load.memory, load.index
+    one = kc.VectorType(memory.element)
+    return lanes.each(
+        lambda n: lanes.guarded(kc.Load(memory, lanes.place(index, n), one), n),
+        stored_type(memory),
+    )
+
+
+def _stored(store: kc.Store, lifter: Lifter) -> kc.Expression:
+    lanes = lifter.lanes
+    return lanes.to_memory(store.memory, lanes.spread(lanes.lift(store.exp)))
+
+
+LOADS = (load_vector, load_within_edges, gather)
+STORES = (store_vector, scatter_lanes)
