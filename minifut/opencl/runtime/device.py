@@ -75,6 +75,11 @@ def _private_driver_cache() -> None:
     _private_folders.append(folder)
 
 
+def private_folders() -> list[Path]:
+    """Where PoCL keeps the files of this process, if that is its own folder."""
+    return [Path(folder) for folder in _private_folders]
+
+
 _FOLDER = "minifut-pocl-"
 _private_folders: list[str] = []
 

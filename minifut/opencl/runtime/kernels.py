@@ -2,15 +2,11 @@
 
 Each kernel is an OpenCL program of its own, so that nothing is compiled that never
 runs and a tunable number rebuilds only the kernels whose text uses it. What the driver
-made of it is kept in minifut's cache, under a key of text, options, device and driver:
-loading it takes 2 ms, compiling 50-700. PoCL compiles again for each group size, which
-is why binaries are stored when the process ends and not when they are built.
+made of it is kept (binaries.py): loading it takes 2 ms, compiling 50-700.
 """
 
 from __future__ import annotations
 
-import atexit
-import hashlib
 import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import InternalError, UsageError
-from minifut.opencl.runtime import device as _device
+from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
 from minifut.opencl.runtime.templates import expanded
 
@@ -140,25 +136,11 @@ class Launcher:
 
 
 def _build(session: Session, text: str, options: str, name: str) -> Any:
-    from minifut.cache import load_bytes
-
     cl = session.cl
-    device = session.device
-    key = "\n".join((device.platform, device.version, device.name, options, text))
-    key = hashlib.sha256(key.encode()).hexdigest()
-    if not device.is_simulator:
-        binary = load_bytes("kernels", key)
-        if binary is not None:
-            try:
-                program = cl.Program(session.context, [device.handle], [binary])
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", cl.CompilerWarning)
-                    program.build(cache_dir=False)
-            except cl.Error:  # made by a driver that has changed since
-                pass
-            else:
-                _built.append((program, key, len(binary)))
-                return program
+    key = binaries.key_of(session.device, options, text)
+    program = binaries.load_program(session, key)
+    if program is not None:
+        return program
     program = cl.Program(session.context, text)
     try:
         with warnings.catch_warnings():
@@ -173,34 +155,10 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
             ) from None
         message = f"kernel {name}: {error}"
         raise InternalError("opencl", message, _numbered(text)) from None
-    if not device.is_simulator:
-        _built.append((program, key, 0))
+    binaries.keep(session.device, program, key)
     return program
 
 
 def _numbered(text: str) -> str:
     lines = text.split("\n")
     return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))
-
-
-_built: list[tuple[Any, str, int]] = []
-"""programs of this process: what to store, and how large the stored binary was"""
-
-
-assert _device  # imported before, so that its folder is removed after this has run
-
-
-@atexit.register
-def store_binaries() -> None:
-    """Keep what the driver compiled (for PoCL: all group sizes that ran)."""
-    from minifut.cache import store_bytes
-
-    for program, key, known in _built:
-        try:
-            binary = program.binaries[0]
-        except Exception:
-            # At exit, and only a cache: a driver's refusal must not show.
-            continue
-        if len(binary) != known:
-            store_bytes("kernels", key, binary)
-    _built.clear()

@@ -1,0 +1,114 @@
+"""What the driver made of kernels, kept for the processes that come after.
+
+    program = load_program(session, key)  ->  what was kept for that key, or None
+    keep(device, program, key)            keep it when this process ends
+
+The key names the text, the options, the device and the driver. PoCL compiles a kernel
+when it is launched, once for each size of groups, so that its binary is worth asking
+for only at the end.
+
+Asked for a binary, PoCL compiles every kernel once more, for groups of any size, which
+takes as long as all compiling before. Only a driver that is told not to specialise, or
+that has no LLVM, ever launches that version; but it has to be in its place. So before
+the question what was launched is linked there:
+
+    <folder of this process>/AB/CDEF.../main_mapped/32-1-1-goffs0/main_mapped.so
+    <folder of this process>/AB/CDEF.../main_mapped/0-0-0  ->  32-1-1-goffs0
+
+The names are those of PoCL 3.0 (pocl_cache_final_binary_path); a driver that has others
+finds no link and compiles.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minifut.opencl.runtime import device as _device
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.device import Device
+    from minifut.opencl.runtime.queue import Session
+
+MOST = 512
+"""programs whose binaries wait: a process that goes on and on does not hold all"""
+SPECIALISE = "POCL_WORK_GROUP_SPECIALIZATION"
+"""which PoCL reads: whether it compiles for each size of groups"""
+ANY_SIZE = "0-0-0"
+
+_kept: list[tuple[Any, str, int]] = []
+"""programs of this process: what to store, and how large the stored binary was"""
+
+
+def key_of(device: Device, options: str, text: str) -> str:
+    """The name under which the binary of this program is kept."""
+    driver = (device.platform, device.version, device.name)
+    key = "\n".join((*driver, os.environ.get(SPECIALISE, ""), options, text))
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def load_program(session: Session, key: str) -> Any:
+    """The program that an earlier process built, or None."""
+    from minifut.cache import load_bytes
+
+    if session.device.is_simulator:
+        return None
+    binary = load_bytes("kernels", key)
+    if binary is None:
+        return None
+    cl = session.cl
+    try:
+        program = cl.Program(session.context, [session.device.handle], [binary])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)
+            program.build(cache_dir=False)
+    except cl.Error:  # made by a driver that has changed since
+        return None
+    _keep(program, key, len(binary))
+    return program
+
+
+def keep(device: Device, program: Any, key: str) -> None:
+    """Store the binary of `program` when the process ends."""
+    if not device.is_simulator:
+        _keep(program, key, 0)
+
+
+def _keep(program: Any, key: str, known: int) -> None:
+    if len(_kept) >= MOST:
+        store_binaries()
+    _kept.append((program, key, known))
+
+
+# The folders of device.py are removed after this has run: it was imported before.
+@atexit.register
+def store_binaries() -> None:
+    """Keep what the driver compiled (for PoCL: all group sizes that ran)."""
+    from minifut.cache import store_bytes
+
+    if os.environ.get(SPECIALISE, "1") == "1":
+        for folder in _device.private_folders():
+            _link_what_was_launched(folder)
+    for program, key, known in _kept:
+        try:
+            binary = program.binaries[0]
+        except Exception:
+            # At exit, and only a cache: a driver's refusal must not show.
+            continue
+        if len(binary) != known:
+            store_bytes("kernels", key, binary)
+    _kept.clear()
+
+
+def _link_what_was_launched(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for library in folder.glob("*/*/*/*/*.so"):
+            launched = library.parent
+            any_size = launched.parent / ANY_SIZE
+            if not any_size.exists():
+                any_size.symlink_to(launched.name)
