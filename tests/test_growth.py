@@ -16,7 +16,7 @@ import pytest
 from minifut import compiler
 from minifut.errors import Source
 
-FEW, MANY = 16, 128
+FEW, MANY = 12, 72
 
 
 def definitions(n: int) -> str:

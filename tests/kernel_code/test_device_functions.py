@@ -107,7 +107,7 @@ MANY_CALLS = (
     )
     + "  in x + y\n"
     "entry main (n: i64) = map (\\i ->\n  let x = u64.i64 i\n"
-    + "".join(f"  let x = large x {i}\n" for i in range(60))
+    + "".join(f"  let x = large x {i}\n" for i in range(36))
     + "  in x) (iota n)\n"
 )
 
