@@ -15,7 +15,7 @@ def branch(make: Maker, scope: Scope) -> None:
 def for_loop(make: Maker, scope: Scope) -> None:
     """A loop that carries a value and a number."""
     carried = make.known_type(scope)
-    name, total, index = make.fresh("c"), make.fresh("s"), make.fresh("i")
+    name, total, index = make.fresh("c"), make.fresh("s"), make.fresh("k")
     bound = make.one_of(*scope.sizes, "2", f"({make.scalar(scope, 'i64')} & 3)")
     inner = scope.inner([(name, carried), (total, I64), (index, I64)])
     body = make.body(inner, [carried, I64])
@@ -30,7 +30,7 @@ def filling_loop(make: Maker, scope: Scope) -> None:
     if found is None:
         return
     array, type_ = found
-    name, total, index = make.fresh("c"), make.fresh("s"), make.fresh("i")
+    name, total, index = make.fresh("c"), make.fresh("s"), make.fresh("k")
     size = type_.dims[0]
     inner = scope.inner([(total, I64), (index, I64), (array, type_)])
     row = make.body(inner, [type_.row, I64], 2)

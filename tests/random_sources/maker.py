@@ -161,7 +161,7 @@ class Maker:
         size = factor(type_.dims[0])
         if self.chance(0.5):
             return f"(replicate {size} {self.value(scope, type_.row)})"
-        index = self.fresh("i")
+        index = self.fresh("k")
         inner = scope.inner([(index, I64)])
         return f"(tabulate {size} (\\{index} -> {self.value(inner, type_.row)}))"
 

@@ -140,7 +140,7 @@ def filtered(make: Maker, scope: Scope) -> None:
         keep = make.function(scope, [type_.row], [Type("bool")], 2)
     else:
         keep = make.function(scope, [type_.row], [Type("bool")], 1)
-    kept, size = make.fresh("f"), make.fresh("q")
+    kept, size = make.fresh("g"), make.fresh("q")
     left = Type(type_.element, (size, *type_.row.dims))
     scope.lines.append(f"let [{size}] ({kept}: {left}) = filter {keep} {name}")
     scope.values.append((kept, left))
