@@ -263,6 +263,25 @@ def _float(name: str, type_: ScalarType) -> Spelling:
     return Spelling(text, text)
 
 
+_SINGLE = {
+    "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sgn", "fma", "mad", "lerp",
+    "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "copysign", "nextafter",
+    "isnan", "isinf", "to_bits", "from_bits", "convert",
+}  # fmt: skip
+
+
+def calls_library(operator: Operator) -> bool:
+    """Whether the operator is a function of many instructions, such as `exp`, of which
+    the device's compiler makes no vectors of its own, though there are functions for
+    vectors."""
+    return (
+        operator.type.is_float
+        and operator.result.is_float
+        and operator.name not in _SINGLE
+        and spelling(operator).vector is not None
+    )
+
+
 _EXACT = {"neg", "abs", "sgn", "min", "max", "floor", "ceil", "round", "trunc",
           "copysign", "isnan", "isinf"}  # fmt: skip
 

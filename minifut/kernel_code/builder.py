@@ -136,6 +136,7 @@ class CodeBuilder:
         *,
         type_: kc.VectorType = kc.LONG,
         parallel: bool = False,
+        points: bool = False,
     ) -> Iterator[kc.Variable]:
         """A for loop; gives its variable, of type `type_`."""
         variable = self.variable(base, type_)
@@ -149,6 +150,7 @@ class CodeBuilder:
                 kc.as_expression(step, type_),
                 kc.Block(tuple(body)),
                 parallel,
+                points,
             )
         )
 

@@ -76,7 +76,8 @@ class For:
     """`for (variable = start; variable < bound; variable += step)`.
 
     `parallel`: the rounds do not depend on each other through memory, which the
-    compiler of the device may use to run several at once.
+    compiler of the device may use to run several at once. `points`: they are the points
+    of a map, in any order, which may be lifted to lanes.
     """
 
     variable: Variable
@@ -85,6 +86,7 @@ class For:
     step: Expression
     body: Block
     parallel: bool = False
+    points: bool = False
 
 
 @node

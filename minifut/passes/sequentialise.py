@@ -11,7 +11,8 @@ Accumulators carry what scans and reduces have so far, so a fused map makes no
 intermediate array; arrays that the SOAC returns start as `Scratch` and are updated
 element by element, which last-use analysis makes in place. Loops that were reductions
 carry the attribute "reduction": their operator is associative, so that the backend may
-reassociate them, which it may not do with a user's own loop.
+reassociate them, which it may not do with a user's own loop. Those that were maps carry
+the attribute "map": their rounds may run in any order, or several at once.
 """
 
 from __future__ import annotations
@@ -184,7 +185,12 @@ class _Carried:
         return name
 
     def loop(
-        self, build: Builder, inner: Builder, index: Name, width: Size, reduction: bool
+        self,
+        build: Builder,
+        inner: Builder,
+        index: Name,
+        width: Size,
+        attributes: tuple[str, ...] = (),
     ) -> None:
         """Emit the loop whose body `inner` has collected."""
         bound = build.size_atom(width)
@@ -194,7 +200,6 @@ class _Carried:
             ForLoop(index, bound, I64),
             inner.finish(*self.following),
         )
-        attributes = ("reduction",) if reduction else ()
         pattern = tuple(self.pattern)
         build.append(Stm(pattern, exp, attributes, build.location))
 
@@ -236,8 +241,10 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
     elements = (*carried.following[:scanned], *values[combined:])
     for array, element in zip(arrays, elements, strict=True):
         carried.following.append(inner.update(array, (index,), element))
-    reduction = bool(soac.reduces) and not soac.scans
-    carried.loop(build, inner, index, soac.width, reduction)
+    attributes: tuple[str, ...] = ()
+    if not soac.scans:
+        attributes = ("reduction",) if soac.reduces else ("map",)
+    carried.loop(build, inner, index, soac.width, attributes)
 
 
 def _scratch(build: Builder, bound: Param) -> Name:
@@ -280,7 +287,7 @@ def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
             array = inner.let(choice, array.base, build.scope[array])
             at, where = at + destination.rank, where + 1
         carried.following.append(array)
-    carried.loop(build, inner, index, soac.width, reduction=False)
+    carried.loop(build, inner, index, soac.width)
 
 
 def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
@@ -313,4 +320,4 @@ def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
         )
         carried.following.extend(inner.bind(pattern, choice))
         first, bins, value = first + count, bins + len(op.shape), value + count
-    carried.loop(build, inner, index, soac.width, reduction=False)
+    carried.loop(build, inner, index, soac.width)

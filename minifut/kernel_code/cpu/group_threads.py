@@ -141,7 +141,7 @@ def each_point(
     *outer, last = (k.resolve(size) for size in exp.space.sizes)
 
     def row(at: tuple[Size, ...]) -> None:
-        with k.loop("i", k.size_value(last), parallel=parallel) as i:
+        with k.loop("i", k.size_value(last), parallel=parallel, points=parallel) as i:
             visit((*at, Size.of(i.name)))
 
     k.each(tuple(outer), row)

@@ -3,7 +3,8 @@
     commutes, plain       acc[0:64] = neutral                         "lanes"
                           for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
                           combine acc[0:64] in halves
-    commutes, branches    explicit vectors, see `cpu.vector_fold`
+    commutes, branches    explicit vectors, see `cpu.vector_fold`; so, too, if the body
+                          calls functions
     else                  four parts side by side, combined in order
 
 The loop over 64 independent lanes is what the device's compiler turns into vector

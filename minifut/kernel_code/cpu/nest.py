@@ -26,6 +26,7 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.streaming import stream_blocks
 from minifut.kernel_code.cpu.widths import WIDTHS, site_of
+from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.lanes.loops import vectorise_map
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -137,13 +138,16 @@ def points(
     heavy: bool,
 ) -> None:
     """The points of a stretch; several at once where the body has loops, which the
-    device's compiler would not vectorise around."""
+    device's compiler would not vectorise around (where it has calls, see
+    `cpu.point_loops`)."""
     with k.nested() as body:
         visit()
     one = kc.Literal(1, kc.LONG)
-    loop = kc.For(index, start, stop, one, kc.Block(tuple(body)), parallel)
+    block = kc.Block(tuple(body))
+    loop = kc.For(index, start, stop, one, block, parallel, points=not heavy)
     if heavy:
         k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
-    else:
+        return
+    if not calls_functions(block):
         vectorise_map.leave(k, LEFT)
-        k.emit(loop)
+    k.emit(loop)

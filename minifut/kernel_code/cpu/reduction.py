@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
+from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
@@ -70,9 +71,15 @@ class Reduction:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the operators are plain ones on each component: of these the compiler
-        of the device makes good vectors itself."""
-        return all(component_operators(o.operator) for o in self.operators)
+        """Whether the operators are plain ones on each component, and the body calls no
+        functions: of these the compiler of the device makes good vectors itself."""
+        called = (
+            isinstance(node, ScalarOp) and calls_library(node.operator)
+            for node in walk(self.operation.body)
+        )
+        return not any(called) and all(
+            component_operators(o.operator) for o in self.operators
+        )
 
     def visit(
         self, k: KernelBuilder, segment: Sequence[kc.Expression], index: kc.Expression

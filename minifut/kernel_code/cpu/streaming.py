@@ -12,7 +12,7 @@ A plain store first reads the line that it is about to overwrite; for a map over
 arrays that is a third or a quarter of all traffic. Whether the arrays are large is
 asked when the kernel runs. Conditions: each point writes its own element, at the very
 index of the loop, of fresh memory; memory starts and stretches begin at multiples of a
-block.
+block. Bodies with calls of functions are left to be lifted: their traffic is little.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import F32, F64, I32, I64, U32, U64
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.threads.builder import KernelBuilder
 
 BLOCK = 16
@@ -46,7 +47,7 @@ def stream_blocks(
         point = k.declare("i", block + lane)
         visit(k, (point,))
     stores = own_stores(body, point)
-    if stores is None:
+    if stores is None or any(map(calls_functions, body)):
         return start
     lanes = {
         store.memory: k.private_memory(store.memory.element, BLOCK, "lanes")

@@ -264,6 +264,9 @@ class HostBuilder:
         size is one that the host knows when it runs, for which kernels are built."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
+        if self.schedule == "cpu":
+            lift_calls = import_module("minifut.kernel_code.cpu.point_loops").lift_calls
+            lift_calls(k)
         if isinstance(group, Size):
             k.keep_constants(group)
             check_group(self, k, group)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, Operator
+from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.accesses import LOADS
@@ -86,6 +87,8 @@ class Lanes(Vectors):
                 return kc.Call(function, wide, self.wide(type_.scalar))
             case kc.Load():
                 return self.load(exp)
+            case kc.SizeValue(size, _):
+                return self.size(size)
         raise NotLifted(f"{type(exp).__name__} in lanes")
 
     def binary(self, exp: kc.Binary) -> kc.Expression:
@@ -96,6 +99,21 @@ class Lanes(Vectors):
         if symbol in COMPARED.values():
             return self.compare(symbol, left, right)
         return kc.Binary(symbol, left, right, left.type)
+
+    def size(self, size: Size) -> kc.Expression:
+        """A sum of products of which some factors vary."""
+        total: kc.Expression | None = None
+        for monomial, coefficient in size.terms:
+            moving = [a for a in monomial if Size.of(a).names() & self.varying]
+            rest = tuple(atom for atom in monomial if atom not in moving)
+            product = self.spread(kc.SizeValue(Size(((rest, coefficient),))))
+            for atom in moving:
+                if not isinstance(atom, Name):
+                    raise NotLifted("a quotient or extreme of sizes in lanes")
+                product = product * self.lift(kc.Variable(atom, kc.LONG))
+            total = product if total is None else total + product
+        assert total is not None
+        return total
 
     def operation(
         self, operator: Operator, operands: Sequence[kc.Expression]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from minifut.ir.traverse import map_children
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.streaming import STREAMABLE
 from minifut.kernel_code.lanes.operators import Fold, LiftedCode
@@ -25,7 +27,9 @@ ONE = kc.Literal(1, kc.LONG)
 
 @lane_rule("asVector", LIFT)
 def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
-    """Do as many points at once as there are lanes, and the rest one by one.
+    """Do as many points at once as there are lanes; the last ones overlap with those
+    before, which are done again to the same effect. Too few to fill the lanes are done
+    one by one.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -35,11 +39,14 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
         }
     after:
         long rest = 0L;
-        rest = (0L < n) ? ((n / 4L) * 4L) : 0L;
-        for (long block = 0L; block < rest; block += 4L) {
-                float4 x = (*(__global const loose_float4 *)(xs + block));
-                *(__global loose_float4 *)(ys + block) = (x < ((float4)(0.0f))) ?
+        if (n >= 4L) {
+            for (long block = 0L; block < n; block += 4L) {
+                long first = min(block, (long)(n - 4L));
+                float4 x = (*(__global const loose_float4 *)(xs + first));
+                *(__global loose_float4 *)(ys + first) = (x < ((float4)(0.0f))) ?
                 (((float4)(0.0f)) - x) : x;
+            }
+            rest = n;
         }
         for (long i = rest; i < n; i++) {
                 float x = xs[i];
@@ -58,15 +65,24 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
     rest = k.variable("rest", kc.LONG)
 
     def blocks(width: int) -> None:
-        block = k.variable("block", kc.LONG)
-        lifted = kc.Block(tuple(lift(k, body, loop.variable, (block, 1), width)))
-        whole = start + (stop - start) // width * width
-        k.assign(rest, kc.Select(start < stop, whole, start, kc.LONG))
-        k.emit(kc.For(block, start, rest, kc.Literal(width, kc.LONG), lifted))
+        with k.branch(stop - start >= width):
+            with k.loop("block", stop, start, width) as block:
+                begin = kc.Call("min", (block, stop - width), kc.LONG)
+                first = k.declare("first", begin)
+                k.statements.extend(lift(k, body, loop.variable, (first, 1), width))
+            k.assign(rest, stop)
 
     chosen = site.by_width(body, blocks)
-    single = kc.For(loop.variable, rest, stop, ONE, loop.body, loop.parallel)
+    few = _left_single(loop.body)
+    single = kc.For(loop.variable, rest, stop, ONE, few, loop.parallel)
     return (kc.Declare(rest, start), *chosen.statements, single)
+
+
+def _left_single(node: Any) -> Any:
+    """Code for a few points, in which nothing is worth lifting."""
+    if isinstance(node, kc.For) and node.points:
+        node = replace(node, points=False)
+    return node if isinstance(node, kc.Expression) else map_children(node, _left_single)
 
 
 @lane_rule("asVector", LIFT)

@@ -196,5 +196,5 @@ class Lifter:
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not self.masked(mask_counted_loop, loop):
             inside = self.inner(loop.body)
-            self.out.append(replace(loop, body=inside, parallel=False))
+            self.out.append(replace(loop, body=inside, parallel=False, points=False))
         self.lanes.loops -= 1

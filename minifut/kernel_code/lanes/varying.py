@@ -48,7 +48,7 @@ def assigned(statements: Sequence[kc.Statement]) -> frozenset[Name]:
             match node:
                 case kc.Assign(kc.Variable(name, _), _):
                     found.add(name)
-                case kc.For(variable, _, _, _, _, _):
+                case kc.For(variable):
                     found.add(variable.name)
     return frozenset(found)
 
@@ -74,7 +74,7 @@ def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) ->
             case kc.Assign(kc.Variable(name, _), exp):
                 if some or varies(exp, varying):
                     varying.add(name)
-            case kc.For(variable, start, bound, step, body, _):
+            case kc.For(variable, start, bound, step, body):
                 if some or any(varies(e, varying) for e in (start, bound, step)):
                     varying.add(variable.name)
                     _grow(body.statements, varying, True)

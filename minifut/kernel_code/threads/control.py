@@ -234,7 +234,11 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
         if isinstance(exp.form, core.ForLoop):
             form = exp.form
             type_ = kc.VectorType(form.type)
-            with k.loop(form.index.base, k.scalar(form.bound), type_=type_) as index:
+            bound = k.scalar(form.bound)
+            points = "map" in stm.attributes and all(
+                isinstance(p, Array) for p in places
+            )
+            with k.loop(form.index.base, bound, type_=type_, points=points) as index:
                 k.bind(form.index, index)
                 once(outside)
         else:

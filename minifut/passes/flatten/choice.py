@@ -85,7 +85,7 @@ class Choice:
         """For a CPU and a GPU."""
         last = on_host(self.inner.build.statements)
         if self.soac.is_map:
-            return outer_defaults(last, self.perfect)
+            return outer_defaults(self.soac.function, last, self.perfect)
         return fold_defaults(last)
 
     def body(self, site: Site) -> Body:

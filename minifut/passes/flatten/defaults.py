@@ -14,21 +14,27 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
     a fold of reductions               1.5-31     a segmented reduction, then a fold
     a loop of maps                     0.1-0.3    every round would be several launches
+    folds of what functions give       1.8-7.0    `exp` and its like go by vectors, but
+                                                  not in the fold of a thread
 
-So a CPU is busy with a few points for each core, except that scans are flattened up to
-2^17 points. Where the last version is just one segmented operation, or two for a fold,
-it is always taken, but for products. Groups were at 0.9-1.1 of the outer version where
-they fit in a cache, and far slower with short rows: on a CPU they are left to be asked
-for. Other folds run in chunks of many thousand points on a CPU, too: fewer heavy points
-than that are better mapped first.
+So a CPU is busy with a few points for each core, except that scans and folds of calls
+are flattened up to 2^17 points. Where the last version is just one segmented operation,
+or two for a fold, it is always taken, but for products. Groups were at 0.9-1.1 of the
+outer version where they fit in a cache, and far slower with short rows: on a CPU they
+are left to be asked for. Other folds run in chunks of many thousand points on a CPU,
+too: fewer heavy points than that are better mapped first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minifut.ir.core import Index, Loop, Stm
+from minifut.ir.core import Index, Lambda, Loop, ScalarOp, Stm
 from minifut.ir.kernels import NEVER, SegRed, SegScan
+from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType
 from minifut.passes.flatten.site import SEGMENTED
 
 ALWAYS = 0
@@ -42,9 +48,11 @@ GROUP_BUSY = 256
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 
-def outer_defaults(last: Iterable[Stm], one_operation: bool) -> tuple[int, int]:
-    """For a CPU and a GPU, of a map whose last version has these statements on the
-    host, and may be one segmented operation."""
+def outer_defaults(
+    function: Lambda, last: Iterable[Stm], one_operation: bool
+) -> tuple[int, int]:
+    """For a CPU and a GPU, of a map of this function whose last version has these
+    statements on the host, and may be one segmented operation."""
     made = [statement.exp for statement in last]
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
@@ -52,13 +60,35 @@ def outer_defaults(last: Iterable[Stm], one_operation: bool) -> tuple[int, int]:
         products = any(isinstance(e, SegRed) and shares_operands(e) for e in made)
         return CPU_PRODUCTS if products else NEVER, GPU_BUSY
     scans = any(isinstance(exp, SegScan) for exp in made)
-    return CPU_SHORT_ROWS if scans else CPU_BUSY, GPU_BUSY
+    flattened = scans or (makes_arrays(function) and folds_calls(function))
+    return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
 
 
 def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:
     """The same for a reduction or scan."""
     operations = sum(isinstance(statement.exp, SEGMENTED) for statement in last)
     return NEVER if operations <= 2 else CPU_FOLD, GPU_BUSY
+
+
+def makes_arrays(function: Lambda) -> bool:
+    """Whether a point of the map has arrays of its own, so that its body is not lifted
+    to lanes."""
+    return any(
+        isinstance(node, Stm)
+        and isinstance(node.exp, Screma)
+        and any(isinstance(bound.type, ArrayType) for bound in node.pattern)
+        for node in walk(function.body)
+    )
+
+
+def folds_calls(function: Lambda) -> bool:
+    """Whether a point folds what functions give that are best done on vectors."""
+    return any(
+        isinstance(part, ScalarOp) and calls_library(part.operator)
+        for node in walk(function.body)
+        if isinstance(node, Screma) and not node.is_map
+        for part in walk(node.function)
+    )
 
 
 def shares_operands(kernel: SegRed) -> bool:

@@ -62,7 +62,7 @@ def loop_over_outer(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
         })
     after:
         let start: [n]i32 = scratch(i32, [n])
-        let sums: [n]i32 = loop (done: [n]i32 = start) for i: i64 < n do {
+        #[map] let sums: [n]i32 = loop (done: [n]i32 = start) for i: i64 < n do {
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
             reduce(\(a: i32, b: i32) -> (i32) {

@@ -21,6 +21,12 @@ NESTS = {
     "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
         defaults.CPU_SHORT_ROWS
     ),
+    "map (\\row -> let s = map f32.exp row in map (/ f32.sum s) s) a": (
+        defaults.CPU_SHORT_ROWS
+    ),
+    "map (\\row -> let s = f32.sum row in map (\\x -> f32.exp x / s) row) a": (
+        defaults.CPU_BUSY
+    ),
     "f32.maximum (map f32.sum a)": NEVER,
     "map (\\row -> loop row for _i < 3i32 do map (+ row[0]) row) a": defaults.ALWAYS,
 }

@@ -1,0 +1,63 @@
+"""Calls of functions at the points of maps: on whole vectors, wherever the map stands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import compiler
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
+
+BODIES = {
+    "a map": "entry main [n][m] (xss: [n][m]f32) = map (map f32.exp) xss",
+    "a map inside a point that folds": """
+      entry main [n][m] (xss: [n][m]f32) =
+        #[sequential_inner]
+        map (\\xs -> let ys = map (\\x -> f32.exp x * f32.sin x) xs
+                     in loop s = 0 for y in ys do s * 0.5 + y) xss""",
+    "a map with branches and reads elsewhere": """
+      entry main [n][m] (xss: [n][m]f32) =
+        #[sequential_inner]
+        map (\\xs -> let ys = map (\\x -> if x < 0.5 then f32.log (1 + x) else x) xs
+                     in map (\\i -> f32.cos ys[i * 3 % m] + ys[i]) (iota m)) xss""",
+    "a fold": "entry main [n][m] (xss: [n][m]f32) = map (\\r -> f32.sum (map f32.sin r)) xss",
+    "doubles": """
+      entry main [n][m] (xss: [n][m]f32) =
+        map (map (\\x -> f64.f32 x |> f64.exp |> f64.sqrt |> f64.log)) xss""",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("lanes", [16, 8, 1])
+def test_calls_in_lanes_agree_with_the_interpreter(name: str, lanes: int) -> None:
+    source = Source("calls.fut", BODIES[name])
+    program = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": lanes})
+    oracle = interpreted_program(compiler.to_core(compiler.check(source)))
+    for rows, columns in ((1, 3), (2, 16), (5, 7), (3, 20), (40, 33), (0, 5), (3, 0)):
+        xss = np.random.default_rng(3).random((rows, columns), np.float32)
+        np.testing.assert_allclose(
+            program.main(xss), oracle.main(xss), rtol=1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_calls_are_on_whole_vectors(name: str) -> None:
+    core = compiler.to_core(compiler.check(Source("calls.fut", BODIES[name])))
+    text = compiler.to_host_module(compiler.to_kernels(core), "cpu", "calls")
+    width = 8 if name == "doubles" else 16
+    type_ = "double" if name == "doubles" else "float"
+    lines = [line.strip() for line in text.splitlines()]
+    called = [
+        li for li in lines if any(f" = {f}(" in li for f in ("exp", "sin", "log"))
+    ]
+    assert any(line.startswith(f"{type_}{width} ") for line in called), called
+
+
+def test_points_without_calls_are_left_to_the_compiler_of_the_device() -> None:
+    text = "entry main [n] (xs: [n]f32) = map (\\x -> f32.sqrt x + 1) xs"
+    core = compiler.to_core(compiler.check(Source("plain.fut", text)))
+    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "plain")
+    assert "LANES" not in module
