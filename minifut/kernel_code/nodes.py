@@ -90,6 +90,7 @@ from minifut.kernel_code.statements import (
     ScalarParameter,
     Statement,
     Store,
+    TakeGroup,
     Unrolled,
     While,
 )
@@ -164,6 +165,7 @@ __all__ = [
     "SizeValue",
     "Statement",
     "Store",
+    "TakeGroup",
     "Unrolled",
     "Variable",
     "Vector",

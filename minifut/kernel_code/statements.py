@@ -175,6 +175,16 @@ class ComeLast:
 
 
 @node
+class TakeGroup:
+    """`group = the next number that no work-item of this launch has taken`. Each of the
+    `workers` begins with its own number, and takes until there are no more `groups`."""
+
+    group: Variable
+    groups: Expression
+    workers: Expression
+
+
+@node
 class Fail:
     """Record failure `number` with up to eight values, unless one is recorded already,
     and leave: return, or jump to `label` where barriers follow."""
@@ -241,6 +251,7 @@ Statement: TypeAlias = (
     | LeaveTogether
     | AtomicUpdate
     | ComeLast
+    | TakeGroup
     | Fail
     | Label
     | CallFunction

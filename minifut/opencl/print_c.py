@@ -116,6 +116,9 @@ class KernelPrinter(ExpressionPrinter):
             case kc.ComeLast(last, groups):
                 text = f"minifut_come_last(failure, {self.exp(groups)})"
                 self.line(f"{self.primary(last)} = {text};")
+            case kc.TakeGroup(group, groups, workers):
+                counts = f"{self.exp(groups)}, {self.exp(workers)}"
+                self.line(f"{self.primary(group)} = minifut_take(failure, {counts});")
             case kc.Barrier(spaces):
                 fences = [f"CLK_{s.upper()}_MEM_FENCE" for s in ("local", "global")
                           if spaces in (s, "both")]  # fmt: skip

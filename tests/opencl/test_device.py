@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from minifut.errors import UsageError
@@ -61,6 +63,29 @@ def test_an_unknown_device_lists_those_there_are(
     install(monkeypatch, made_up(0, "cpu", "PoCL"))
     with pytest.raises(UsageError, match=r"no OpenCL device matches 'x'.*\n.*#0  Chip"):
         open_device("x")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "wish", "setting"),
+    [({0, 1}, None, "1"), ({1}, None, None), ({0, 1}, "0", "0"), (None, None, None)],
+)
+def test_threads_have_cores_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+    allowed: set[int] | None,
+    wish: str | None,
+    setting: str | None,
+) -> None:
+    """Unless some cores are not for this process, or the user wants otherwise."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    if allowed is None:  # as on systems that have no such notion
+        monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed, raising=False)
+    monkeypatch.setenv("POCL_AFFINITY", wish or "")  # put back when the test ends
+    if wish is None:
+        monkeypatch.delenv("POCL_AFFINITY")
+    module._threads_stay_on_their_cores()
+    assert os.environ.get("POCL_AFFINITY") == setting
 
 
 @pytest.mark.device

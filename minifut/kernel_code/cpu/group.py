@@ -43,7 +43,7 @@ from minifut.kernel_code.threads.register_tiles import Tile
 from minifut.names import Name
 
 WORKERS_PER_CORE = 16
-"""work-items that take turns with the groups, so that cores stay busy to the end"""
+"""work-items that share the groups evenly, where they are many"""
 
 
 def lower(
@@ -58,9 +58,9 @@ def lower(
     base = pattern[0].name.base if pattern else "check"
     sizes = host.sizes(operation.space.sizes)
     groups = host.let_size(product(sizes), "groups")
-    most = host.cores() * WORKERS_PER_CORE
+    most = host.cores() * (1 if blocks else WORKERS_PER_CORE)
     workers = host.let_size(minimum(groups, most), "workers")
-    job = Job(operation, outputs, groups, workers)
+    job = Job(operation, outputs, groups, workers, few=bool(blocks))
     with host.nested() as within:
         k = launch(host, job, base, "local")
     if k.local_bytes == ZERO:
@@ -89,12 +89,14 @@ def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the workers of one launch do."""
+    """What the workers of one launch do; `few`: groups are few and long, so that cores
+    should share them to the last one, whenever each of them begins."""
 
     operation: kernels.SegMap
     outputs: list[Array]
     groups: Size
     workers: Size
+    few: bool
 
 
 def launch(host: HostBuilder, job: Job, base: str, space: str) -> WorkerBuilder:
@@ -284,14 +286,25 @@ def run_groups(k: WorkerBuilder, job: Job) -> None:
     """Group after group of this worker."""
     worker = k.declare("worker", k.identity("get_global_id"))
     k.thread = (worker, job.workers)
-    space = job.operation.space
-    sizes = k.host.sizes(space.sizes)
     bound, step = k.size_value(job.groups), k.size_value(job.workers)
-    with k.loop("group", bound, worker, step) as group:
-        at = unravel(k, group, sizes)
-        for name, index in zip(space.indices, at, strict=True):
-            k.bind_index(name, index)
-        with k.nested() as body:
-            k.prepare(job, tuple(k.as_size(index) for index in at))
-            finish_group(k, job.operation.body, job.outputs, at)
-        forget_after(k, body)
+    if not job.few:
+        with k.loop("group", bound, worker, step) as group:
+            run_group(k, job, group)
+        return
+    # PoCL's compiler uses the widest vectors only in kernels that ask who they are.
+    group = k.declare("group", worker)
+    with k.while_loop(group < bound):
+        run_group(k, job, group)
+        k.emit(kc.TakeGroup(group, bound, step))
+
+
+def run_group(k: WorkerBuilder, job: Job, group: kc.Variable) -> None:
+    """The group of that number."""
+    space = job.operation.space
+    at = unravel(k, group, k.host.sizes(space.sizes))
+    for name, index in zip(space.indices, at, strict=True):
+        k.bind_index(name, index)
+    with k.nested() as body:
+        k.prepare(job, tuple(k.as_size(index) for index in at))
+        finish_group(k, job.operation.body, job.outputs, at)
+    forget_after(k, body)

@@ -97,10 +97,20 @@ def _without_pyopencl_cache() -> None:
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
 
 
+def _threads_stay_on_their_cores() -> None:
+    """Give each of PoCL's threads a core of its own: Linux may leave two that are woken
+    together on one core for milliseconds while the other is idle. PoCL counts cores
+    from 0, so that a process that may not use all of them is left alone."""
+    allowed = getattr(os, "sched_getaffinity", lambda _: None)(0)
+    if allowed == set(range(os.cpu_count() or 0)):
+        os.environ.setdefault("POCL_AFFINITY", "1")
+
+
 def _import_opencl() -> Any:
     """pyopencl, loaded so that PoCL finds its settings."""
     _private_driver_cache()
     _without_pyopencl_cache()
+    _threads_stay_on_their_cores()
     # One thread per core, and no second device that shares them.
     os.environ.setdefault("POCL_DEVICES", "pthread")
     try:

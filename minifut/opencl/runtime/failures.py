@@ -8,7 +8,9 @@ finds message and place by the number, clears the cell, and goes on.
 
 Behind it, in a cache line of its own, is how many groups of the launch that runs have
 come to its end: whoever comes last finds out there, and makes it 0 again. Groups that
-left because of a failure do not come, but then the host clears all.
+left because of a failure do not come, but then the host clears all. In the next line is
+how many groups the workers of the launch have taken beyond the first of each; in the
+end each takes one that does not exist, and the last to do so makes it 0 again.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ import numpy as np
 from minifut.errors import ProgramError
 from minifut.opencl.runtime.describe import DTYPES, Failure, Hole
 
-CELL_LONGS = 24
-ARRIVED = 16
-"""the long of the cell that counts groups"""
+CELL_LONGS = 32
+ARRIVED, TAKEN = 16, 24
+"""the longs of the cell that count groups that came, and that were taken"""
 INTERRUPTED = 0x7FFFFFFF
 """the number that makes kernels return at once without being a failure"""
 
@@ -62,12 +64,22 @@ static int minifut_come_last(global int *failure, long groups) {{
 }}
 """
 
-FAILURE_TEXT = (
-    "".join(_fail_function(count) for count in range(9)) + _CALLED_FUNCTION + _COME_LAST
+_TAKE = f"""\
+static long minifut_take(global int *failure, long groups, long workers) {{
+  volatile global int *taken = failure + {2 * TAKEN};
+  int number = atomic_inc(taken);
+  if (number == groups - 1) atomic_xchg(taken, 0);
+  return workers + number;
+}}
+"""
+
+FAILURE_TEXT = "".join(
+    (*map(_fail_function, range(9)), _CALLED_FUNCTION, _COME_LAST, _TAKE)
 )
 """OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs,
 and gives 2, or 1 if there was one before. `minifut_come_last(failure, groups)` says
-whether all other groups came there before. `minifut_called(failure, left, place)` notes
+whether all other groups came there before; `minifut_take(failure, groups, workers)`
+gives a group that no other worker has. `minifut_called(failure, left, place)` notes
 the place of a call that was `left` with such a number, and gives that back."""
 
 

@@ -6,7 +6,8 @@ Commands are enqueued in order and waited for only when a value must reach the h
 A thread of its own does the waiting, and the main thread waits for that: then Ctrl-C is
 answered at once, while a main thread blocked in `clFinish` sees no signal until the
 kernels end. Waking two threads takes longer than a small kernel, so the main thread
-looks for itself for a moment; for longer that would take time from the kernels.
+looks for itself for a moment; for longer that would take time from the kernels. Even
+then it gives way to any thread of the driver that waits for the same core.
 
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
 and failures are recorded in one place. A forked process has no device (its driver's
@@ -18,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -31,6 +33,9 @@ from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
 LOOKING = 60e-6
 """seconds of looking whether the device is done, before waiting for it"""
+
+
+give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Waiter:
@@ -106,6 +111,7 @@ class Session:
             self.queue.flush()
             stop = perf_counter() + LOOKING
             while status > self._complete and perf_counter() < stop:
+                give_way()
                 status = event.command_execution_status
         if status > self._complete:
             self._waiter.wait()
