@@ -7,10 +7,11 @@
                                                    out[g, h, ..] = u }
 
 The code of a group runs as that of a thread does, with loops for what its threads do:
-there is nothing to wait for, so there are no barriers. Arrays of the group lie in local
-memory. Where tuning parameters alone decide how large they are, values for which that
-is too small are an error; else the host finds out when it runs, and they lie in global
-memory with a part for each worker, by a second kernel of the same code.
+there is nothing to wait for, so there are no barriers. Groups with tiles, few and long,
+are taken from a counter one at a time. Arrays of the group lie in local memory. Where
+tuning parameters alone decide how large they are, values for which that is too small
+are an error; else the host finds out when it runs, and they lie in global memory with a
+part for each worker, by a second kernel of the same code.
 """
 
 from __future__ import annotations
