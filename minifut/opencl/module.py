@@ -17,6 +17,7 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.host.shaping import shaping_parameters
 from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
 from minifut.names import Name
 from minifut.opencl.alike import Alike
@@ -133,7 +134,10 @@ class _Part:
 
     def kernels(self) -> str:
         """All kernels, alike ones once; and the host is told their numbers."""
-        alike, texts = Alike(), []
+        alike = Alike()
+        new: list[tuple[int, kc.Kernel, str, str]] = []
+        shaping = shaping_parameters(self.lowered.functions)
+        shaped: dict[int, set[str]] = {}
         for kernel in self.lowered.kernels:
             head, last = self.texts.of_kernel(kernel)
             macros = tuple(
@@ -144,11 +148,15 @@ class _Part:
             shape = (parameter_types(kernel), local, macros, head, called)
             number, is_new = alike.number(kernel.name, last, shape)
             self.printer.numbers[id(kernel)] = number
+            shaped.setdefault(number, set()).update(shaping.get(id(kernel), ()))
             if is_new:
-                texts.append(self.kernel(kernel, head, last))
-        return "".join(texts)
+                new.append((number, kernel, head, last))
+        return "".join(
+            self.kernel(kernel, head, last, shaped[number])
+            for number, kernel, head, last in new
+        )
 
-    def kernel(self, kernel: kc.Kernel, head: str, last: str) -> str:
+    def kernel(self, kernel: kc.Kernel, head: str, last: str, shaped: set[str]) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local = local_of(kernel)
         names = [f"{self.text_name(f)} + " for f in kernel.functions]
@@ -168,6 +176,9 @@ class _Part:
         ]
         more = f", {_tuple(macros)}" if macros else ""
         more += f", {_tuple(chosen)}" if chosen else ""
+        built = {constant.parameter.name for _, constant in macros_of(kernel)}
+        given = sorted(numbers[name] for name in shaped - built)
+        more += f", shaped={_tuple([str(number) for number in given])}" if given else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
 
     def text_name(self, function: kc.DeviceFunction) -> str:

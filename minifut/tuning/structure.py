@@ -31,6 +31,8 @@ from minifut.tuning.trials import Trials, key_of
 MOST_SUBJECTS = 3
 """data sets on which a point is measured"""
 MOST_STRUCTURES = 12
+MUCH = math.log(1.1)
+"""what is surely no chance, be it measured only once"""
 HOPELESS = math.log(3)
 """cost beyond that of the best, from which on a structure is not refined"""
 
@@ -72,10 +74,20 @@ class StructureSearch:
     tried: set[Point] = field(default_factory=set)
     start: dict[str, int] = field(default_factory=dict)
     """the values at the beginning"""
+    known: dict[Point, float] = field(default_factory=dict)
+    """the latest cost of each point"""
 
     def run(self, subjects: Sequence[Subject]) -> None:
-        """Search, and take the sizes that gain."""
+        """Search, and take the sizes that gain; what is not confirmed yet when an
+        exception ends it must gain more."""
         self.start = dict(self.values)
+        try:
+            self._search(subjects)
+        except BaseException:
+            self._keep_best(subjects)
+            raise
+
+    def _search(self, subjects: Sequence[Subject]) -> None:
         structures = self._promising(self.structures(subjects))
         best: dict[Structure, tuple[Point, float]] = {}
         points = self._first(structures)
@@ -137,7 +149,9 @@ class StructureSearch:
             for point in here:
                 time = found.get(point, Timing(math.inf))
                 costs[point].append(_cost(time, reference))
-        return [sum(each) / len(each) for each in costs.values()]
+        found_costs = [sum(each) / len(each) for each in costs.values()]
+        self.known.update(zip(costs, found_costs, strict=True))
+        return found_costs
 
     def is_legal(self, point: Point, subject: Subject) -> bool:
         """Whether the point runs here, with the kernels of its structure."""
@@ -164,6 +178,24 @@ class StructureSearch:
             noise = max(noise, old.noise, new.noise)
         if sum(gains) / len(gains) > math.log1p(max(SIGNIFICANT, noise)):
             self.values.update(sizes)
+
+    def _keep_best(self, subjects: Sequence[Subject]) -> None:
+        """Of each structure the best sizes so far, where they gain much; and what leads
+        to the best structure, if it is known for all data sets to be the best."""
+        done: set[Structure] = set()
+        for point, cost in sorted(self.known.items(), key=lambda known: known[1]):
+            structure = point.structure
+            if structure in done or math.isinf(cost):
+                continue
+            if not done and -cost > MUCH and set(structure.places) == set(subjects):
+                for name, value in structure.settings.items():
+                    if name not in self.fixed:
+                        self.values[name] = value
+            done.add(structure)
+            before = self.known.get(_point(structure, self.start), cost)
+            for name, value in point.sizes:
+                if before - cost > MUCH and self.values[name] == self.start[name]:
+                    self.values[name] = value
 
     def _first(self, structures: Sequence[Structure]) -> list[Point]:
         """The default sizes of each structure, and half of all points around them."""

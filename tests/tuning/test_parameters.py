@@ -11,6 +11,7 @@ import pytest
 import minifut
 from minifut.errors import UsageError
 from minifut.opencl.runtime.kernels import Launcher
+from minifut.tuning.parameters import NEVER
 
 pytestmark = pytest.mark.device
 
@@ -124,3 +125,22 @@ def test_a_program_without_parameters_is_watched_too() -> None:
     with program.tuning.watch() as seen:
         program.main([1, 2, 3])
     assert seen.launches
+
+
+PRODUCT = """
+entry main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): [n][p]f32 =
+  map (\\r -> map (\\c -> f32.sum (map2 (*) r c)) (transpose b)) a
+"""
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_all_sizes_that_shape_a_tiled_kernel_are_seen(schedule: str) -> None:
+    program = minifut.compile(PRODUCT, schedule=schedule)
+    stem = "main.map_map_redomap."
+    program.tuning.update({f"{stem}tiled": 0, f"{stem}split": NEVER})
+    sizes = ("block_rows", "block_columns", "block_depth")
+    sizes += ("register_rows", "register_columns")
+    with program.tuning.watch() as seen:
+        program.main(np.ones((40, 30), np.float32), np.ones((30, 50), np.float32))
+    assert {name.removeprefix(stem) for name in seen.uses} >= {*sizes}
+    assert f"{stem}split_depth" not in seen.uses

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from random import Random
 
+import pytest
+
 from minifut.tuning.choices import Settings
 from minifut.tuning.halving import halving
 from minifut.tuning.parameters import NEVER, Tunable
@@ -130,3 +132,38 @@ def test_points_are_different_and_neighbours_one_rung_away() -> None:
     assert start not in found
     near = [tuple(p.values()) for p in neighbours(ladders, start)]
     assert near == [(1, 1), (4, 1), (2, 3)]
+
+
+def test_an_interrupted_search_keeps_the_best_sizes_so_far() -> None:
+    one = subject()
+    runs = 0
+
+    def cost(taken: Mapping[str, bool], settings: Settings) -> float:
+        nonlocal runs
+        runs += 1
+        if runs == 250:
+            raise KeyboardInterrupt
+        return tiled_cost(taken, settings)
+
+    one.cost = cost
+    tuner = tuner_for([one], SIZES, points=120)
+    with pytest.raises(KeyboardInterrupt):
+        tuner.run()
+    assert runs == 250
+    assert (tuner.values["rows"], tuner.values["columns"]) != (32, 64)
+    kept = tiled_cost({"tiled": True, "split": False}, tuner.values)
+    assert kept < 0.8 * tiled_cost({"tiled": True, "split": False}, tuner.defaults)
+    assert tuner.values["tiled"] <= 1000, "the best structure runs"
+
+
+def test_an_interrupt_before_anything_is_known_keeps_the_defaults() -> None:
+    one = subject()
+
+    def cost(taken: Mapping[str, bool], settings: Settings) -> float:
+        raise KeyboardInterrupt
+
+    one.cost = cost
+    tuner = tuner_for([one], SIZES, points=50)
+    with pytest.raises(KeyboardInterrupt):
+        tuner.run()
+    assert not tuner.changed

@@ -31,7 +31,8 @@ class Kernel:
 
     `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
     macro's name and the index of the tunable parameter that is its value, or for those
-    in `chosen` its bound: each launch gives their values to `Launcher.built`.
+    in `chosen` its bound: each launch gives their values to `Launcher.built`. `shaped`:
+    the indices of parameters that sizes handed to it are computed from.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Kernel:
     local: int | tuple[int, ...] | None = 1
     macros: tuple[tuple[str, int], ...] = ()
     chosen: tuple[str, ...] = ()
+    shaped: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
-from minifut.opencl.runtime.describe import Parameter
+from minifut.opencl.runtime.describe import Kernel, Parameter
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
@@ -33,7 +33,7 @@ class Seen:
     launches: list[int] = field(default_factory=list)
     """kernels by number"""
     uses: set[str] = field(default_factory=set)
-    """parameters that these kernels are built with"""
+    """parameters that these kernels are built with, or get sizes computed from"""
     allowed: Collection[int] | None = None
     """a run that is about to start another kernel ends with a `UsageError`"""
 
@@ -103,13 +103,18 @@ def watched_values(
 def watched_launchers(
     table: Sequence[Parameter], launchers: Sequence[Launcher], seen: Seen
 ) -> tuple[WatchedLauncher, ...]:
-    """The launchers, each noting its starts and what its kernel is built with."""
+    """The launchers, each noting its starts and the parameters that shape it."""
     return tuple(
         WatchedLauncher(
             launcher,
             number,
-            [table[index].name for _, index in launcher.kernel.macros],
+            [table[index].name for index in _shaping(launcher.kernel)],
             seen,
         )
         for number, launcher in enumerate(launchers)
     )
+
+
+def _shaping(kernel: Kernel) -> tuple[int, ...]:
+    """The indices of the parameters that shape a kernel."""
+    return (*(index for _, index in kernel.macros), *kernel.shaped)
