@@ -49,7 +49,8 @@ from minifut.passes.pipelines import FULL, MODERATE, run_pipeline
 from minifut.tuning.file import read_tuning
 from minifut.values.binary import write_binary
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+MADE_BY = Path(__file__)
+EXAMPLES = MADE_BY.parent.parent / "examples"
 CHOICES = ("untuned", "tuned")
 """parameters that the report compares with the best forced version"""
 
@@ -152,7 +153,8 @@ def made_data(path: Path, program: Program, scratch: Path) -> list[DataSet]:
     found: list[DataSet] = []
     for name, make in (program.made or {}).items():
         file = scratch / f"{program.name}-{name.replace(' ', '-')}.in"
-        if not file.exists():
+        # What was made by an earlier version of this file is made again.
+        if not file.exists() or file.stat().st_mtime < MADE_BY.stat().st_mtime:
             values = make(np.random.default_rng(1))
             file.write_bytes(b"".join(write_binary(value) for value in values))
         (data,) = data_sets(path, Selection(data=(file,)))
