@@ -250,3 +250,17 @@ def test_arguments_are_checked() -> None:
         run(made, "other", [])
     with pytest.raises(UsageError, match="takes 2 values, 1 were given"):
         run(made, "main", [np.zeros(3, np.int32)])
+
+
+def test_a_slice_out_of_bounds_that_nothing_checks_fails() -> None:
+    def make(build: Builder, n: Name, xs: Name, start: Name) -> Sequence[core.Atom]:
+        part = core.DimSlice(start, as_size(3), i64(1))
+        return [build.slice(xs, part)]
+
+    compiled = program(make, vector(I32), scalar(I64))
+    values = np.arange(5, dtype=np.int32)
+    (part,) = run(compiled, "main", [values, 2])
+    assert part.tolist() == [2, 3, 4]
+    for start in (3, 9, -2):
+        with pytest.raises(ProgramError, match="slice out of bounds"):
+            run(compiled, "main", [values, start])

@@ -42,7 +42,9 @@ def _index(writer: Writer, exp: core.Index) -> str:
     fixed = all(not isinstance(part, core.DimSlice) for part in exp.slice)
     if fixed and len(exp.slice) == rank:
         return f"{array}.item({index_text(writer, exp.slice)})"
-    return f"{array}[{index_text(writer, exp.slice)}]"
+    lengths = [p.length for p in exp.slice if isinstance(p, core.DimSlice)]
+    found = f"{array}[{index_text(writer, exp.slice)}]"
+    return f"whole({found}, {writer.shape(lengths)})" if lengths else found
 
 
 def _collective_copy(writer: Writer, exp: kernels.CollectiveCopy) -> str:

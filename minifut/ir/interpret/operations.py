@@ -199,6 +199,13 @@ def spread(value: Any, count: int, element: str) -> np.ndarray:
     return np.array(np.broadcast_to(value, (count,)), NUMPY_TYPES[element])
 
 
+def whole(part: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
+    """A slice, if all of it was there: NumPy leaves out what is out of bounds."""
+    if part.shape[: len(lengths)] != lengths:
+        raise IndexError(f"slice out of bounds: {part.shape} elements of {lengths}")
+    return part
+
+
 def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Are the indices in bounds?"""
     return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
@@ -224,4 +231,5 @@ EXPORTS: dict[str, Any] = {
     "inside": inside,
     "check_lanes": check_lanes,
     "spread": spread,
+    "whole": whole,
 }
