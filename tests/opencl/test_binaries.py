@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minifut.opencl.runtime import Entry, Kernel, Leaf, Program, Value, binaries
-from minifut.opencl.runtime.device import private_folders
+from minifut.opencl.runtime.driver_cache import private_folders
 
 pytestmark = pytest.mark.device
 

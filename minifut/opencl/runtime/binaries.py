@@ -29,7 +29,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minifut.opencl.runtime import device as _device
+from minifut.opencl.runtime.driver_cache import private_folders
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.device import Device
@@ -85,14 +85,14 @@ def _keep(program: Any, key: str, known: int) -> None:
     _kept.append((program, key, known))
 
 
-# The folders of device.py are removed after this has run: it was imported before.
+# PoCL's folders are removed after this has run: driver_cache was imported before.
 @atexit.register
 def store_binaries() -> None:
     """Keep what the driver compiled (for PoCL: all group sizes that ran)."""
     from minifut.cache import store_bytes
 
     if os.environ.get(SPECIALISE, "1") == "1":
-        for folder in _device.private_folders():
+        for folder in private_folders():
             _link_what_was_launched(folder)
     for program, key, known in _kept:
         try:

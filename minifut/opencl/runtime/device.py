@@ -10,16 +10,13 @@ one that came with pip is preferred, as the one that was measured.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from minifut.errors import UsageError
+from minifut.opencl.runtime.driver_cache import use_private_folder
 
 INSTALL_HINT = (
     "install one with `pip install pocl-binary-distribution` (any x86-64 Linux), "
@@ -56,40 +53,6 @@ class Device:
         return f"{self.name} ({self.platform})"
 
 
-def _private_driver_cache() -> None:
-    """Let PoCL keep its files in a folder of this process alone.
-
-    A file of PoCL's own cache that is cut off ends the next process with an abort, so
-    binaries that outlive the process are kept in minifut's cache instead, which checks
-    them. Folders of processes that died without cleaning up are removed.
-    """
-    if "POCL_CACHE_DIR" in os.environ:
-        return
-    temporary = Path(tempfile.gettempdir())
-    for left in temporary.glob(f"{_FOLDER}*"):
-        number = left.name[len(_FOLDER) :].partition("-")[0]
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            shutil.rmtree(left, ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
-    os.environ["POCL_CACHE_DIR"] = folder
-    _private_folders.append(folder)
-
-
-def private_folders() -> list[Path]:
-    """Where PoCL keeps the files of this process, if that is its own folder."""
-    return [Path(folder) for folder in _private_folders]
-
-
-_FOLDER = "minifut-pocl-"
-_private_folders: list[str] = []
-
-
-@atexit.register
-def _remove_private_folders() -> None:
-    for folder in _private_folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _without_pyopencl_cache() -> None:
     """pyopencl keeps the Python code that sets a kernel's arguments in a database of
     the user, which spares a tenth of a millisecond for a kernel and ends every program
@@ -108,7 +71,7 @@ def _threads_stay_on_their_cores() -> None:
 
 def _import_opencl() -> Any:
     """pyopencl, loaded so that PoCL finds its settings."""
-    _private_driver_cache()
+    use_private_folder()
     _without_pyopencl_cache()
     _threads_stay_on_their_cores()
     # One thread per core, and no second device that shares them.

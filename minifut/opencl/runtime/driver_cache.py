@@ -1,0 +1,76 @@
+"""A folder for PoCL's files that belongs to this process alone.
+
+A file of PoCL's own cache that is cut off ends the next process with an abort, so
+binaries that outlive the process are kept in minifut's cache instead, which checks
+them (binaries.py).
+
+A process holds a lock on its folder as long as it lives. What a process left behind
+that died without cleaning up is thus told from what another one uses, also where
+processes cannot see each other (containers that share a folder for temporary files).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+PREFIX = "minifut-pocl-"
+
+_mine: list[Path] = []
+
+
+def use_private_folder() -> None:
+    """Let PoCL, which is not loaded yet, keep its files in a folder of this process;
+    remove those that nobody uses any more. A user's own choice of folder stays."""
+    if "POCL_CACHE_DIR" in os.environ:
+        return
+    temporary = Path(tempfile.gettempdir())
+    for left in temporary.glob(f"{PREFIX}*"):
+        handle = _lock(left)
+        if handle is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(handle)
+    # Locked under another name first: until then it looks as if it was left behind.
+    fresh = Path(tempfile.mkdtemp(prefix="new-"))
+    _lock(fresh)
+    folder = fresh.rename(temporary / f"{PREFIX}{fresh.name.removeprefix('new-')}")
+    os.environ["POCL_CACHE_DIR"] = str(folder)
+    _mine.append(folder)
+
+
+def private_folders() -> list[Path]:
+    """Where PoCL keeps the files of this process, if that is its own folder."""
+    return list(_mine)
+
+
+def _lock(folder: Path) -> int | None:
+    """Hold the folder until this process ends or closes what is returned; None if
+    another one does, or if it is another user's, or where there are no such locks."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@atexit.register
+def _remove_private_folders() -> None:
+    for folder in _mine:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process ends long before the one that uses the folder.
+    os.register_at_fork(after_in_child=_mine.clear)

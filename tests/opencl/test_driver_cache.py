@@ -1,0 +1,63 @@
+"""PoCL's files lie in a folder of each process, which goes when the process does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minifut.opencl.runtime.driver_cache import PREFIX
+
+pytest.importorskip("fcntl")
+
+USE = """
+import os, sys
+from minifut.opencl.runtime import driver_cache
+driver_cache.use_private_folder()
+print(os.environ["POCL_CACHE_DIR"], flush=True)
+sys.stdin.readline()
+"""
+
+
+def start(temporary: Path, ending: str = "") -> tuple[subprocess.Popen[str], Path]:
+    """A process that uses a folder until it reads a line, and the folder."""
+    variables = {k: v for k, v in os.environ.items() if k != "POCL_CACHE_DIR"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", USE + ending],
+        env={**variables, "TMPDIR": str(temporary)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    process.communicate("\n")
+    assert process.returncode == 0
+
+
+def test_folders_in_use_stay_and_those_left_behind_go(tmp_path: Path) -> None:
+    killed, left = start(tmp_path)
+    killed.kill()
+    killed.wait()
+    assert left.is_dir() and left.name.startswith(PREFIX)
+    first, one = start(tmp_path)
+    second, other = start(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([one, other])
+    finish(first)
+    assert list(tmp_path.iterdir()) == [other]
+    finish(second)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_forked_process_leaves_the_folder_alone(tmp_path: Path) -> None:
+    fork = "if os.fork(): os.wait(); print(os.path.isdir(os.environ['POCL_CACHE_DIR']))"
+    process, folder = start(tmp_path, fork)
+    answer, _ = process.communicate("\n")
+    assert process.returncode == 0 and answer.strip() == "True"
+    assert not folder.exists()
