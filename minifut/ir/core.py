@@ -27,6 +27,7 @@ fields that hold names of functions, which live apart from those of variables.
 from __future__ import annotations
 
 from dataclasses import field
+from math import copysign
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from minifut.ir.node import node, value
@@ -45,6 +46,19 @@ class Constant:
 
     value: int | float | bool
     type: ScalarType
+
+    if not TYPE_CHECKING:  # which then would not know that `atom in names` is a name
+
+        def __eq__(self, other: object) -> bool:
+            """0.0 and -0.0 are two constants: dividing by them tells them apart."""
+            if not isinstance(other, Constant):
+                return NotImplemented
+            mine, its = self.value, other.value
+            if mine is not its and mine != its:
+                return False
+            return self.type == other.type and (
+                mine != 0 or copysign(1, mine) == copysign(1, its)
+            )
 
 
 Atom: TypeAlias = Name | Constant

@@ -1,17 +1,16 @@
-"""Algebraic facts about scalar operators, as data for simplification and reductions.
+"""Algebraic facts about scalar operators, as data for simplification.
 
-    add_i32    neutral 0 on both sides, commutative, associative
+    add_i32    neutral 0 on both sides, commutative
     sub_i32    right neutral 0, equal operands give 0
     and_bool   neutral true, absorbing false, idempotent
 
 For floats only what holds for every value is listed, except that adding 0 counts as
-neutral (it turns -0 into 0) and that sums and products count as associative when
-`reordered` is asked: a reduction's author has said so by writing it.
+neutral (it turns -0 into 0). So infinity is no neutral element of `min`: of it and NaN
+that is infinity.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 from minifut.ir.node import value
@@ -31,8 +30,6 @@ class Identities:
     right_absorbing: Number | None = None
     equal_operands: Number | None = None
     commutative: bool = False
-    associative: bool = False
-    reordered: bool = False
     idempotent: bool = False
 
 
@@ -40,13 +37,11 @@ NOTHING = Identities()
 
 
 def _both(
-    neutral: Number | None, absorbing: Number | None = None, exact: bool = True,
-    **more: bool | Number,
-) -> Identities:  # fmt: skip
-    """A commutative operator; `exact` says that it is associative to the bit."""
+    neutral: Number, absorbing: Number | None = None, **more: bool | Number
+) -> Identities:
+    """A commutative operator."""
     return Identities(
-        neutral, neutral, absorbing, absorbing, commutative=True, associative=exact,
-        reordered=True, **more,  # type: ignore[arg-type]
+        neutral, neutral, absorbing, absorbing, commutative=True, **more,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -77,12 +72,6 @@ def identities(operator: Operator) -> Identities:
             ones = -1 if type_.kind == "int" else greatest
             return _both(0, ones, idempotent=True)
     return _INTEGERS.get(operator.name, NOTHING)
-
-
-def neutral_element(operator: Operator) -> Number | None:
-    """The value that changes nothing on either side, if there is one."""
-    known = identities(operator)
-    return known.left_neutral if known.left_neutral == known.right_neutral else None
 
 
 _REFLEXIVE = Identities(equal_operands=True)
@@ -116,10 +105,10 @@ _LOGIC = _COMPARED | {
 }
 
 _FLOATS = {
-    "add": _both(0.0, exact=False),
-    "mul": _both(1.0, exact=False),
-    "min": _both(math.inf, idempotent=True),
-    "max": _both(-math.inf, idempotent=True),
+    "add": _both(0.0),
+    "mul": _both(1.0),
+    "min": Identities(commutative=True, idempotent=True),
+    "max": Identities(commutative=True, idempotent=True),
     "sub": Identities(right_neutral=0.0),
     "div": Identities(right_neutral=1.0),
     "pow": Identities(right_neutral=1.0),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minifut.ir.core import Constant
-from minifut.ir.scalar_identities import identities, integer_range, neutral_element
+from minifut.ir.scalar_identities import identities, integer_range
 from minifut.ir.scalar_meaning import apply, dtype_of, fold
 from minifut.ir.scalars import (
     OPERATORS,
@@ -165,16 +165,15 @@ def test_identities_hold(op: Operator) -> None:
         return
     dtype = dtype_of(op.operands[0])
     xs, ys = values(op.operands[0]), np.roll(values(op.operands[0]), 5)
-    numbers = xs[~np.isnan(xs)] if xs.dtype.kind == "f" else xs
 
     def check(found: np.ndarray, answer: object) -> None:
         wanted = np.broadcast_to(np.asarray(answer, dtype_of(op.result)), found.shape)
         np.testing.assert_array_equal(found, wanted)
 
     if known.left_neutral is not None:
-        check(apply(op, dtype.type(known.left_neutral), numbers), numbers)
+        check(apply(op, dtype.type(known.left_neutral), xs), xs)
     if known.right_neutral is not None:
-        check(apply(op, numbers, dtype.type(known.right_neutral)), numbers)
+        check(apply(op, xs, dtype.type(known.right_neutral)), xs)
     if known.left_absorbing is not None:
         check(apply(op, dtype.type(known.left_absorbing), xs), known.left_absorbing)
     if known.right_absorbing is not None:
@@ -185,16 +184,6 @@ def test_identities_hold(op: Operator) -> None:
         check(apply(op, xs, xs), xs)
     if known.commutative:
         check(apply(op, xs, ys), apply(op, ys, xs))
-    if known.associative:
-        zs = np.roll(xs, 11)
-        check(apply(op, apply(op, xs, ys), zs), apply(op, xs, apply(op, ys, zs)))
-
-
-def test_neutral_elements() -> None:
-    assert neutral_element(operator("add", I32)) == 0
-    assert neutral_element(operator("min", U8)) == 255
-    assert neutral_element(operator("max", F32)) == -math.inf
-    assert neutral_element(operator("sub", I32)) is None
 
 
 def test_floats_are_computed_in_their_own_type() -> None:

@@ -131,13 +131,13 @@ def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Answer:
         given (k: i8, x: i32, y: i32)
         let z: i32 = match (k) case (0i8) {x} default {y}
     """
-    values = [a for a in exp.scrutinees if isinstance(a, Constant)]
+    values = [a.value for a in exp.scrutinees if isinstance(a, Constant)]
     if len(values) != len(exp.scrutinees):
         return TAKE_KNOWN_CASE_REFUSED
     body: Body = exp.default
     for case in reversed(exp.cases):
         pairs = zip(case.values, values, strict=True)
-        if all(wanted is None or wanted == value for wanted, value in pairs):
+        if all(wanted is None or wanted.value == value for wanted, value in pairs):
             body = case.body
     return Instead(body.statements, body.result)
 
