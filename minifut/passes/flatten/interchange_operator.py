@@ -6,7 +6,8 @@ r"""Reductions and scans of arrays by an elementwise operator: move the map outs
 so that a scalar reduction is left, which the other rules know. For a scan the result
 has the dimensions swapped and is rearranged back. Conditions: the operator is just a
 map over its parameters; the function's operand results are rows, views, or made by one
-map at the end of its body, so that one element can be computed alone.
+map at the end of its body, so that one element can be computed alone. If there are no
+elements, a kernel that only checks runs instead.
 
 Source: "interchange reduce/scan with map" (irwim, iswim) of the Futhark compiler.
 """
@@ -19,8 +20,9 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
-from minifut.passes.flatten.cheap import all_cheap
+from minifut.passes.flatten.cheap import all_cheap, has_check, is_cheap
 from minifut.passes.flatten.inner_reduce import is_scalar_operator
+from minifut.passes.flatten.map_nest import check_if_empty
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
@@ -174,6 +176,11 @@ def _elementwise_nest(
     function = _element_of(site, exp.function, width, index)
     if function is None:
         return NO_ELEMENT
+    row = site.fresh_index("i")
+    rows = nest.over(row, exp.width, exp.arrays, exp.function)
+    rows = rows.then(filter(is_cheap, exp.function.body.statements))
+    if has_check(rows.statements):
+        check_if_empty(site, rows, width)
     outer = nest.inside(index, width)
     outer, neutral = _neutral_elements(site, outer, index, combine.neutral)
     return outer, operator, neutral, function

@@ -106,7 +106,7 @@ def flatten_perfect_nest(
     if outer.size_varies(width):
         return IRREGULAR
     if has_check(outer.statements):
-        _check_if_empty(site, outer, width)
+        check_if_empty(site, outer, width)
     inner_pattern = tuple(pattern[position] for position in order)
     site.again(site, outer, inner, inner_pattern)
     return True
@@ -129,8 +129,8 @@ def split_perfect(
     return tuple(before), last, tuple(result.index(name) for name in names)
 
 
-def _check_if_empty(site: Site, nest: Nest, width: Size) -> None:
-    """Emit the kernel that runs the nest's checks if the next dimension is empty."""
+def check_if_empty(site: Site, nest: Nest, width: Size) -> None:
+    """Emit the kernel that runs the nest's checks if a dimension inside is empty."""
     build = site.build
     known = width.as_constant
     if known is not None and known > 0:
