@@ -82,7 +82,12 @@ class Pool:
         self.peak = 0
 
     def allocate(self, nbytes: int) -> Block:
-        """A block of at least `nbytes`; MemoryError when there is no room."""
+        """A block of at least `nbytes`; MemoryError when there is no room.
+
+        Of fewer than none there is an empty block: such are asked for by code that was
+        moved out of a loop that never runs, and never read.
+        """
+        nbytes = max(nbytes, 0)
         capacity = size_class(nbytes)
         if capacity > self._device.largest_buffer >= nbytes:
             capacity = nbytes
@@ -111,7 +116,7 @@ class Pool:
             self.kept = 0
 
     def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any]:
-        if nbytes < 0 or nbytes > self._device.largest_buffer:
+        if nbytes > self._device.largest_buffer:
             raise self.out_of_memory(nbytes)
         if self.in_use + self.kept + capacity > self.limit:
             self.empty()
