@@ -217,7 +217,7 @@ def _names_within(held: object) -> Iterable[Name]:
 # --- replacing names ---------------------------------------------------------------
 
 
-class _Replacer:
+class Replacer:
     """Replaces names by `mapping`, where they are bound too if `binders`."""
 
     __slots__ = ("atoms", "binders", "sizes")
@@ -284,14 +284,14 @@ def substitute(node: T, mapping: Mapping[Name, Atom]) -> T:
     In sizes an integer constant becomes a constant size. Where only a name may stand
     (`Index.array`) the mapping must give one; the verifier tells.
     """
-    return _Replacer(mapping, binders=False).mixed(node) if mapping else node
+    return Replacer(mapping, binders=False).mixed(node) if mapping else node
 
 
 def substitute_sizes(node: T, mapping: Mapping[Name, Size]) -> T:
     """As `substitute`, but only in sizes and types, where any size may stand in."""
     if not mapping:
         return node
-    replacer = _Replacer({}, binders=False)
+    replacer = Replacer({}, binders=False)
     replacer.sizes = dict(mapping)
     return replacer.mixed(node)  # type: ignore[no-any-return]
 
@@ -300,12 +300,12 @@ def rename(node: T, names: NameSource, free: Mapping[Name, Atom] | None = None) 
     """The node with fresh names for what it binds, and these atoms for free names."""
     mapping: dict[Name, Atom] = {name: names.like(name) for name in bound_names(node)}
     mapping.update(free or {})
-    return _Replacer(mapping, binders=True).mixed(node) if mapping else node
+    return Replacer(mapping, binders=True).mixed(node) if mapping else node
 
 
 def rename_to(node: T, mapping: Mapping[Name, Name]) -> T:
     """The node with names replaced everywhere, also where they are bound."""
-    return _Replacer(mapping, binders=True).mixed(node) if mapping else node
+    return Replacer(mapping, binders=True).mixed(node) if mapping else node
 
 
 def atom_size(atom: Atom) -> Size:

@@ -7,7 +7,6 @@ lowering. `run_pass` runs one pass by its name, for looking at it alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from minifut.errors import UsageError
 from minifut.ir.core import Program
@@ -202,15 +201,10 @@ def find_pass(name: str) -> Pass:
     raise UsageError(f"there is no pass '{name}'; the passes are {known}")
 
 
-if TYPE_CHECKING:
-    from minifut.passes.pipeline import DumpFunction, Timing
-
 __all__ = [
     "ALL_PASSES",
     "DEFAULT",
-    "DumpFunction",
     "PipelineOptions",
-    "Timing",
     "find_pass",
     "run_pass",
     "run_pipeline",

@@ -20,6 +20,7 @@ from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import shape_of
 from minifut.passes.fusion.map_nest import MapNest, build_nest, nest_of
 from minifut.passes.fusion.pair import fusion
+from minifut.passes.simplify.dead_code import has_effects
 from minifut.rewrite.rule import Declined, Outcome, Site
 
 NEEDED = Declined("the array is needed elsewhere as it is")
@@ -205,7 +206,7 @@ def pull_slice_above_map(statement: Stm, site: Site) -> Outcome:
         return Declined("rows are sliced too")
     kept, soac = exp.slice[0], producer.exp
     assert isinstance(soac, Screma)
-    if _may_fail(soac):
+    if has_effects(soac.function):
         return Declined("an element that is not kept may fail")
     build = site.builder(producer)
     arrays = tuple(build.slice(array, kept) for array in soac.arrays)
@@ -231,12 +232,6 @@ def _alone(array: Any, site: Site) -> Stm | Declined | None:
     if not producer.exp.is_map or len(producer.pattern) != 1:
         return Declined("the array is not all that its producer makes")
     return producer
-
-
-def _may_fail(soac: Screma) -> bool:
-    from minifut.passes.simplify.dead_code import has_effects
-
-    return has_effects(soac.function)
 
 
 def _nested(build: Builder, statement: Stm, nest: MapNest) -> Outcome:

@@ -154,22 +154,15 @@ def _fewer_mapped(statement: Stm, exp: Screma, used: list[bool]) -> Stm:
             reduces.append(reduce)
         wanted += [any(own)] * len(own)
     wanted += used[len(wanted) :]
-    if not any(wanted):
-        wanted[-1] = True
-        if wanted[len(wanted) - 1] and not any(used):
-            return statement
+    if all(wanted) or not any(wanted):
+        return statement
     function = exp.function
     new = replace(
         function,
         body=_only(function.body, wanted),
         results=_pick(function.results, wanted),
     )
-    if len(reduces) == len(exp.reduces):
-        soac = replace(exp, function=new)
-    else:
-        soac = replace(exp, reduces=tuple(reduces), function=new)
-    if all(wanted):
-        return statement
+    soac = replace(exp, reduces=tuple(reduces), function=new)
     return replace(statement, pattern=_pick(statement.pattern, wanted), exp=soac)
 
 

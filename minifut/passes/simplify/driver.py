@@ -20,7 +20,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import _Replacer as Replacer
+from minifut.ir.traverse import Replacer
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.branches import (
     drop_common_results,

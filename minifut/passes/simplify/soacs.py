@@ -14,6 +14,7 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import substitute, used_names
 from minifut.names import Name
+from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
 from minifut.rewrite.rule import Declined
 
@@ -111,25 +112,19 @@ def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Answer:
             known[position] = Replicate((exp.width,), atom)
     if not known:
         return SIMPLIFY_MAPPED_REFUSED
-    location = site.build.location
+    location, attributes = site.build.location, site.build.attributes
     statements = [
         Stm((pattern[position],), new, (), location) for position, new in known.items()
     ]
     if len(known) < len(pattern) or function.body.statements:
-        if len(known) == len(pattern) and not _has_check(function):
+        if len(known) == len(pattern) and not has_effects(function):
             return Instead(tuple(statements), tuple(p.name for p in pattern))
         kept = [n for n in range(len(pattern)) if n not in known]
         if not kept:
             return SIMPLIFY_MAPPED_REFUSED
-        left = Stm(tuple(pattern[n] for n in kept), _only(exp, kept), (), location)
-        statements.append(left)
+        rest = tuple(pattern[n] for n in kept)
+        statements.append(Stm(rest, _only(exp, kept), attributes, location))
     return Instead(tuple(statements), tuple(p.name for p in pattern))
-
-
-def _has_check(function: Lambda) -> bool:
-    from minifut.passes.simplify.dead_code import has_effects
-
-    return has_effects(function)
 
 
 def _only(exp: Screma, kept: list[int]) -> Screma:
