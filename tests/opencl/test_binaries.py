@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +90,30 @@ def test_many_programs_do_not_wait_for_the_end(
     for group in (1, 2, 4):
         run(64, group)
     assert len(list(cache.iterdir())) == 2
+
+
+def test_a_binary_that_lacks_the_program_is_not_stored(cache: Path) -> None:
+    run(64, 32)
+    for folder in private_folders():
+        for kernel in folder.glob("*/*/sizes_of_groups"):
+            (kernel.parent / "program.bc").unlink()
+    binaries.store_binaries()
+    assert not private_folders() or not cache.exists()
+
+
+def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
+    run(64, 4)
+    binaries.store_binaries()
+    (entry,) = cache.iterdir()
+    _, _, whole = entry.read_bytes().partition(b"\n")
+    before, name, rest = whole.partition(b"/program.bc")
+    if not name:
+        pytest.skip("a binary of another driver")
+    length = int.from_bytes(rest[:4], "little")
+    lacking = before + name + bytes(4) + rest[4 + length :]
+    assert binaries.is_whole(whole) and not binaries.is_whole(lacking)
+    checksum = hashlib.sha256(lacking).hexdigest().encode()
+    entry.write_bytes(checksum + b"\n" + lacking)
+    run(64, 4)
+    binaries.store_binaries()
+    assert entry.read_bytes().endswith(whole[-64:])

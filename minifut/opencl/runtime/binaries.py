@@ -17,6 +17,10 @@ the question what was launched is linked there:
 
 The names are those of PoCL 3.0 (pocl_cache_final_binary_path); a driver that has others
 finds no link and compiles.
+
+PoCL reads these files when it is asked. If somebody has cleaned up the folder for
+temporary files meanwhile, it gives a binary without the program, with which the next
+process would crash: such a one counts as none, when stored and when loaded.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ def load_program(session: Session, key: str) -> Any:
     if session.device.is_simulator:
         return None
     binary = load_bytes("kernels", key)
-    if binary is None:
+    if binary is None or not is_whole(binary):
         return None
     cl = session.cl
     try:
@@ -100,9 +104,18 @@ def store_binaries() -> None:
         except Exception:
             # At exit, and only a cache: a driver's refusal must not show.
             continue
-        if len(binary) != known:
+        if len(binary) != known and is_whole(binary):
             store_bytes("kernels", key, binary)
     _kept.clear()
+
+
+def is_whole(binary: bytes) -> bool:
+    """Whether a binary of PoCL has the program in it: a file of a length that is not 0,
+    in 4 bytes behind its name. Those of other drivers are left to them."""
+    if not binary.startswith(b"poclbin"):
+        return True
+    _, name, rest = binary.partition(b"/program.bc")
+    return bool(name) and any(rest[:4])
 
 
 def _link_what_was_launched(folder: Path) -> None:

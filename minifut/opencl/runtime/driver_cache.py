@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-PREFIX = "minifut-pocl-"
+PREFIX = "minifut-driver-"
 
 _mine: list[Path] = []
 
