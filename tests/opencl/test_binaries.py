@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +120,16 @@ def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
     run(64, 4)
     binaries.store_binaries()
     assert entry.read_bytes().endswith(whole[-64:])
+
+
+def test_kernels_are_built_after_the_folder_was_cleaned_up() -> None:
+    command = """
+import os, shutil
+from tests.opencl.test_binaries import run
+run(64, 4)
+shutil.rmtree(os.environ["POCL_CACHE_DIR"])
+run(64, 4)
+run(64, 8)
+"""
+    variables = {k: v for k, v in os.environ.items() if k != "POCL_CACHE_DIR"}
+    subprocess.run([sys.executable, "-c", command], env=variables, check=True)

@@ -42,6 +42,15 @@ def use_private_folder() -> None:
     _mine.append(folder)
 
 
+def restore_private_folder() -> None:
+    """Make the folder again if somebody has cleaned up: PoCL cannot build without."""
+    for folder in _mine:
+        if not folder.is_dir():
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o700)
+                _lock(folder)
+
+
 def private_folders() -> list[Path]:
     """Where PoCL keeps the files of this process, if that is its own folder."""
     return list(_mine)

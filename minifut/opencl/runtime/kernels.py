@@ -17,6 +17,7 @@ import numpy as np
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
+from minifut.opencl.runtime.driver_cache import restore_private_folder
 from minifut.opencl.runtime.templates import expanded
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class Launcher:
 
 def _build(session: Session, text: str, options: str, name: str) -> Any:
     cl = session.cl
+    restore_private_folder()
     key = binaries.key_of(session.device, options, text)
     program = binaries.load_program(session, key)
     if program is not None:
