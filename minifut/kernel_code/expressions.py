@@ -123,10 +123,10 @@ class Variable(Expression):
 @node
 class Register(Expression):
     """One of a family of variables, `acc_r2x0`: the indices are those of the `Unrolled`
-    around it. Its copies are declared one by one."""
+    around it, or sizes over those. Its copies are declared one by one."""
 
     family: Name
-    indices: tuple[Name, ...]
+    indices: tuple[Name | Size, ...]
     type: VectorType
 
 

@@ -104,7 +104,7 @@ class Launch:
     """Run a kernel over a grid of work-items; nothing happens when it is empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
-    a scalar, or (for local memory) its number of elements.
+    a scalar, a size, or (for local memory) its number of elements.
     """
 
     kernel: Kernel

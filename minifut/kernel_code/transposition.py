@@ -19,6 +19,7 @@ from minifut.kernel_code.index_functions import Array
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
+    from minifut.kernel_code.threads.builder import KernelBuilder
 
 SMALLEST = 8
 """sides known to be shorter are not worth a square"""
@@ -38,6 +39,19 @@ class Plane:
     @property
     def sides(self) -> tuple[Size, Size]:
         return self.source.shape[-2], self.source.shape[-1]
+
+
+def given(k: KernelBuilder, plane: Plane) -> Plane:
+    """The plane in parameters of its own, so that a module holds one kernel for all
+    transpositions of a rank."""
+    shape = tuple(k.given_size(size, "extent") for size in plane.source.shape)
+
+    def told(array: Array) -> Array:
+        strides = tuple(k.given_size(stride, "step") for stride in array.strides)
+        offset = k.given_size(array.offset, "offset")
+        return Array(array.memory, shape, offset, strides)
+
+    return Plane(told(plane.target), told(plane.source))
 
 
 def plane_of(target: Array, source: Array) -> Plane | None:

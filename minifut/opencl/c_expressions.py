@@ -164,7 +164,7 @@ class ExpressionPrinter:
             case kc.Variable(name, _):
                 return self.names.text(name)
             case kc.Register(family, indices, _):
-                numbers = "x".join(self.names.text(index) for index in indices)
+                numbers = "x".join(map(self.register_index, indices))
                 text = self.names.text(family)
                 return f"{text}_r{numbers}" if numbers else text
             case kc.Literal(value, type_):
@@ -197,6 +197,13 @@ class ExpressionPrinter:
                 inner = ", ".join(self.exp(c) for c in components)
                 return f"(({self.type(type_)})({inner}))"
         return f"({self.exp(exp)})"
+
+    def register_index(self, index: Name | Size) -> str:
+        """The number of a copy, or what the runtime computes it from."""
+        if isinstance(index, Name):
+            return self.names.text(index)
+        known = index.as_constant
+        return str(known) if known is not None else f"$[{self.static_size(index)}]"
 
     def static(self, exp: kc.Expression) -> str:
         """What the runtime computes when it builds the kernel, as it reads it."""

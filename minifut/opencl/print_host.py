@@ -210,11 +210,12 @@ class HostPrinter:
                     arguments.append(f"{self.name(name)}.buffer")
                 case Name():
                     arguments.append(self.name(argument))
-                case Size():
-                    assert isinstance(parameter, kc.LocalParameter)
+                case Size() if isinstance(parameter, kc.LocalParameter):
                     element = parameter.memory.element
                     unit = 4 if element.name == "f16" else element.bytes
                     arguments.append(f"run.local({self.size(argument * unit)})")
+                case Size():
+                    arguments.append(self.size(argument))
         number = self.numbers[id(launch.kernel)]
         chosen = [self.name(c.name) for c in launch.kernel.constants if c.chosen]
         built = f".built({', '.join(chosen)})" if chosen else ""

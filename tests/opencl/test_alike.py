@@ -62,3 +62,16 @@ def test_a_module_holds_alike_kernels_once(schedule: str) -> None:
     first, second = program.main(xss, xss + 1)
     np.testing.assert_array_equal(first, xss.T)
     np.testing.assert_array_equal(second, xss.T + 1)
+
+
+DIFFERENT_SIZES = """
+entry main [n][m] (xss: [n][m]f32) (yss: [m][n + m]f32): ([m][n]f32, [n + m][m]f32) =
+  (copy (transpose xss), copy (transpose yss))
+"""
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_transpositions_of_different_sizes_are_alike(schedule: str) -> None:
+    core = compiler.to_core(compiler.check(Source("p.fut", DIFFERENT_SIZES)))
+    module = compiler.to_host_module(compiler.to_kernels(core), schedule, "p")
+    assert module.count("rt.Kernel(") == 1 and module.count(" kernels[0]") == 2

@@ -44,5 +44,10 @@ def test_a_count_may_be_zero_and_choices_nest() -> None:
     assert lines(3)[-3:] == ["large", "odd", "tail"]
 
 
+def test_numbers_are_computed_from_indices() -> None:
+    text = "$for i < 2\nlow_$[2 * ${i} + 1]\n$end"
+    assert expanded(text, {}).split("\n") == ["low_1", "low_3"]
+
+
 def test_plain_text_stays_as_it_is() -> None:
     assert expanded("a\n  b", {}) == "a\n  b"

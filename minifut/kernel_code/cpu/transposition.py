@@ -12,7 +12,7 @@ turned in squares of 8 x 8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from minifut.ir.sizes import Size, ceil_div, product
 from minifut.ir.types import BOOL, U8
@@ -23,7 +23,8 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.shuffles import interleave
 from minifut.kernel_code.threads.builder import KernelBuilder
-from minifut.kernel_code.transposition import Plane
+from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_code.transposition import Plane, given
 
 BLOCK = 256
 
@@ -34,6 +35,9 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
     blocks = (*plane.outer, ceil_div(rows, BLOCK), ceil_div(columns, BLOCK))
     count = host.let_size(product(blocks), "blocks")
     k = host.kernel("transpose")
+    plane = given(k, plane)
+    rows, columns = plane.sides
+    blocks = (*plane.outer, ceil_div(rows, BLOCK), ceil_div(columns, BLOCK))
     number = k.declare("block", k.identity("get_global_id"))
     *outer, row, column = unravel(k, number, blocks)
     width = 8 if plane.source.memory.element.bytes == 8 else 16
@@ -84,35 +88,42 @@ def turn_square(
     """Turn the square that starts at (i, j)."""
     element = plane.source.memory.element
     type_ = kc.VectorType(U8 if element == BOOL else element, width)
-    rows = []
-    for number in range(width):
-        at = _position(k, plane.source.position, (*outer, i, j + number))
-        k.use(plane.source.memory)
-        rows.append(k.declare("row", kc.Load(plane.source.memory, at, type_)))
-    half = width // 2
-    for _ in range(width.bit_length() - 1):
-        turned = []
-        for a, b in zip(rows[:half], rows[half:], strict=True):
-            for part in ("LOW", "HIGH"):
-                # A half is a float while in a register.
-                bits = max(32, element.bits) if element.is_float else type_.scalar.bits
-                name = interleave(part, width, bits)
-                mixed = kc.Call(name, (a, b), type_)
-                turned.append(k.declare("row", mixed))
-        rows = turned
+    k.use(plane.source.memory)
     k.use(plane.target.memory, written=True)
-    for number, row in enumerate(rows):
-        at = _position(k, plane.target.position, (*outer, i + number, j))
-        k.emit(kc.Store(plane.target.memory, at, row, streaming))
+    at = [k.as_size(index, "at") for index in outer]
+    row, column = k.as_size(i), k.as_size(j)
+    squares = _rows(k, type_)
+    with each_register(k, squares.counts) as (r,):
+        here = plane.source.position((*at, row, column + Size.of(r)))
+        load = kc.Load(plane.source.memory, k.size_value(here), type_)
+        k.emit(kc.Declare(squares.at((r,)), load))
+    for _ in range(width.bit_length() - 1):
+        squares = _interleaved(k, squares)
+    with each_register(k, squares.counts) as (r,):
+        there = k.size_value(plane.target.position((*at, row + Size.of(r), column)))
+        store = kc.Store(plane.target.memory, there, squares.at((r,)), streaming)
+        k.emit(store)
 
 
-def _position(
-    k: KernelBuilder,
-    position: Callable[[tuple[Size, ...]], Size],
-    indices: tuple[kc.Expression, ...],
-) -> kc.Expression:
-    found = position(tuple(k.as_size(index, "at") for index in indices))
-    return k.size_value(found)
+def _rows(k: KernelBuilder, type_: kc.VectorType) -> Tile:
+    """Names for the rows of a square, which are declared with their values."""
+    return Tile(k.names.fresh("row"), type_, (Size.constant(type_.lanes),))
+
+
+def _interleaved(k: KernelBuilder, rows: Tile) -> Tile:
+    """Row r with row r + half: the low halves become row 2r, the high ones 2r + 1."""
+    width, scalar = rows.type.lanes, rows.type.scalar
+    # A half is a float while in a register.
+    bits = max(32, scalar.bits) if scalar.is_float else scalar.bits
+    mixed = _rows(k, rows.type)
+    half = Size.constant(width // 2)
+    with each_register(k, (half,)) as (r,):
+        index = Size.of(r)
+        pair = (rows.at((r,)), rows.at((index + half,)))
+        for number, part in enumerate(("LOW", "HIGH")):
+            call = kc.Call(interleave(part, width, bits), pair, rows.type)
+            k.emit(kc.Declare(mixed.at((index * 2 + number,)), call))
+    return mixed
 
 
 def _elements(

@@ -15,7 +15,7 @@ from minifut.ir.sizes import ceil_div, product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.transposition import Plane
+from minifut.kernel_code.transposition import Plane, given
 
 SIDE = Parameter(
     "gpu.transpose.side", "tile_size", (("cpu", 32), ("gpu", 32)), (1, 256)
@@ -31,6 +31,9 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
     squares = (*plane.outer, ceil_div(height, side), ceil_div(width, side))
     count = host.let_size(product(squares), "squares")
     k = host.kernel("transpose")
+    plane = given(k, plane)
+    height, width = plane.sides
+    squares = (*plane.outer, ceil_div(height, side), ceil_div(width, side))
     element = plane.source.memory.element
     tile = k.local_memory(element, side * (side + 1), "tile")
     number = k.declare("square", k.identity("get_group_id"))

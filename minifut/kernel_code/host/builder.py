@@ -281,7 +281,7 @@ class HostBuilder:
                 case kc.MemoryParameter(memory, _):
                     arguments.append(memory)
                 case kc.ScalarParameter(name, _):
-                    arguments.append(name)
+                    arguments.append(k.given.get(name, name))
                 case kc.LocalParameter(_, count):
                     arguments.append(count)
         sizes = tuple(Size.constant(g) for g in fixed or ())

@@ -52,6 +52,7 @@ class KernelBuilder(CodeBuilder):
         self.private_bytes = 0
         self.repeatable = False
         self.arenas: dict[ScalarType, Arena] = {}
+        self.given: dict[Name, Size] = {}
         self.first_capacity = FIRST
 
     # --- names ------------------------------------------------------------------------
@@ -104,6 +105,17 @@ class KernelBuilder(CodeBuilder):
         chosen = name in self.host.chosen
         self.constants.setdefault(name, kc.BuildConstant(name, tunable, chosen))
         return kc.Variable(name, kc.LONG)
+
+    def given_size(self, size: Size, base: str) -> Size:
+        """A size of the host as a parameter of its own, whatever it is made of: so
+        kernels for arrays of different sizes are alike. Constants stay what they
+        are."""
+        if self.is_build_constant(size):
+            return size
+        name = self.names.fresh(base)
+        self.scalar_parameter(name, I64)
+        self.given[name] = size
+        return Size.of(name)
 
     def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:
         """The value of a parameter that no statement of the program asks for, known

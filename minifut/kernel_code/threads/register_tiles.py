@@ -34,8 +34,8 @@ class Tile:
     counts: tuple[Size, ...]
     outer: tuple[Size, ...] = ()
 
-    def at(self, indices: tuple[Name, ...]) -> kc.Register:
-        """The variable at indices of the `Unrolled` around it."""
+    def at(self, indices: tuple[Name | Size, ...]) -> kc.Register:
+        """The variable at indices of the `Unrolled` around it, or sizes over those."""
         return kc.Register(self.family, indices, self.type)
 
     @property

@@ -4,6 +4,8 @@
         sum_${i} = sum_${i} + xs[${i}];     →    sum_1 = sum_1 + xs[1];
     $end
 
+    low_$[2 * ${i} + 1]               low_3                     where i is 1
+
     $if LANES % 16 == 0 ... $else ... $end
 
 The compiler prints such a text once; a copy for the values of the tile sizes is made
@@ -13,7 +15,10 @@ variables that way, in any number, where C compilers do badly with arrays.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+_COMPUTED = re.compile(r"\$\[([^]]*)\]")
 
 
 def expanded(text: str, constants: Mapping[str, int]) -> str:
@@ -72,6 +77,8 @@ def _extent(source: list[str], start: int) -> tuple[int, int]:
 def _filled(line: str, indices: Mapping[str, int]) -> str:
     for index, number in indices.items():
         line = line.replace(f"${{{index}}}", str(number))
+    if "$[" in line:
+        line = _COMPUTED.sub(lambda found: str(_value(found[1], {}, {})), line)
     return line
 
 
