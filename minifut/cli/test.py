@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout",
     "seconds",
-    type=float,
+    type=click.FloatRange(0),
     default=300.0,
     show_default=True,
     help="Seconds that one program may take (0: any).",
@@ -94,12 +94,16 @@ def command(
         report = run_program(path, options)
         reports.append(report)
         show(report, verbose)
+        if report.is_stuck:
+            break
     failed = sum(bool(report.failures) for report in reports)
     aside = sum(report.is_set_aside for report in reports)
     passed = len(reports) - failed - aside
     summary = f"{passed} passed, {failed} failed"
     if aside:
         summary += f", {aside} set aside by their tags"
+    if left := len(programs) - len(reports):
+        summary += f", {left} not tested: a kernel that does not end keeps the device"
     click.echo(f"{summary} ({time.perf_counter() - start:.1f} s)")
     return 1 if failed else 0
 

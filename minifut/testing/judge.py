@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minifut.errors import ProgramError, UsageError
+from minifut.errors import ProgramError, UsageError, counted
 from minifut.program import EntryPoint, Program
 from minifut.testing.blocks import (
     Input,
@@ -77,8 +77,8 @@ def check_arguments(entry: EntryPoint, values: Sequence[Any]) -> None:
     is converted."""
     if len(values) != len(entry.parameters):
         raise UsageError(
-            f"{entry.name} takes {len(entry.parameters)} values, "
-            f"{len(values)} are given"
+            f"{entry.name} takes {counted(len(entry.parameters), 'value')}, "
+            f"{len(values) or 'none'} given"
         )
     for parameter, value in zip(entry.parameters, values, strict=True):
         expected = parameter.value_type

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
     from minifut.program import EntryPoint, Program
 
+PATIENCE = 10.0
+"""seconds for a kernel to end after its time, which nothing can stop"""
 SET_ASIDE = frozenset({"disable", "notest"})
 
 
@@ -81,6 +83,8 @@ class Report:
     failures: list[str] = field(default_factory=list)
     runs: int = 0
     is_set_aside: bool = False
+    is_stuck: bool = False
+    """a kernel goes on and keeps the device busy"""
     seconds: float = 0.0
 
 
@@ -114,9 +118,10 @@ def run_program(path: Path, options: TestOptions) -> Report:
     report = Report(path)
     start = time.perf_counter()
     try:
-        with time_limit(options.seconds):
+        with time_limit(options.seconds, PATIENCE):
             _Run(path, options, report).run()
-    except TimeLimit:
+    except TimeLimit as limit:
+        report.is_stuck = limit.is_stuck
         report.failures.append(f"took more than {options.seconds:g} s")
     except InternalError as error:
         report.failures.append(_shorten(str(error)))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, counted
 from minifut.program import EntryPoint, Parameter, Program
 from minifut.values.reader import read_file, read_values
 from minifut.values.text import Malformed, read_value, unescape
@@ -67,7 +67,8 @@ def script_arguments(
         values = list(value)
     if len(values) != count:
         raise UsageError(
-            f"script: {entry.name} takes {count} values, the script gives {len(values)}"
+            f"script: {entry.name} takes {counted(count, 'value')}, "
+            f"the script gives {len(values)}"
         )
     pairs = zip(entry.parameters, values, strict=True)
     return [coerced(parameter, value) for parameter, value in pairs]

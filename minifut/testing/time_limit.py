@@ -10,21 +10,29 @@ from typing import Any
 
 
 class TimeLimit(BaseException):
-    """The program has used its time."""
+    """The program has used its time. `is_stuck`: it was told so before, and goes on."""
+
+    def __init__(self, is_stuck: bool = False) -> None:
+        self.is_stuck = is_stuck
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raises `TimeLimit` in the block when the time is over (in the main thread)."""
+def time_limit(seconds: float | None, patience: float = 0) -> Iterator[None]:
+    """Raises `TimeLimit` in the block when the time is over (in the main thread); with
+    `patience` again each time so many seconds later, while the block goes on."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    is_over = False
+
     def stop(signal_number: int, frame: Any) -> None:
-        raise TimeLimit
+        nonlocal is_over
+        is_stuck, is_over = is_over, True
+        raise TimeLimit(is_stuck)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, patience)
     try:
         yield
     finally:

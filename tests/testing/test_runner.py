@@ -85,7 +85,7 @@ def test_what_passes(run: Any, block: str, runs: int) -> None:
     [
         ("input { 1 } output { 2 }", "main, '1' (line 2): 2i32 expected, got 1i32"),
         ("input { 1i64 } output { 1 }", "parameter x of main: a value of type i32 is"),
-        ("input { 1 2 } output { 1 }", "main takes 1 values, 2 are given"),
+        ("input { 1 2 } output { 1 }", "main takes 1 value, 2 given"),
         ("input { 1 } output { 1 2 }", "2 results expected"),
         ("input { 1 } error: zero", "a run-time error with 'zero' was expected"),
         ("entry: divide\ninput { 1 0 } error: one", "with 'one' was expected, it is"),

@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -75,6 +76,9 @@ def _lock(folder: Path) -> int | None:
 
 @atexit.register
 def _remove_private_folders() -> None:
+    # An impatient user's second Ctrl-C comes too late to stop anything else.
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     for folder in _mine:
         with contextlib.suppress(OSError):
             shutil.rmtree(folder)

@@ -141,7 +141,8 @@ class Session:
         """What to raise for an error that ended a run, with the device at rest.
 
         A user's interrupt is not kept waiting: kernels may go on and use what is
-        `held`. Any other exception that is no `Exception` cancels what has not begun.
+        `held`. Any other exception that is no `Exception` cancels what has not begun;
+        while that is waited for, another one is like a user's interrupt.
         """
         if isinstance(error, KeyboardInterrupt):
             self.abandon(*held)
@@ -151,7 +152,9 @@ class Session:
                 self._number[0] = self._number[0] or INTERRUPTED
             if self.failed():
                 self.clear_failure()
-        except KeyboardInterrupt as interrupt:
+        except BaseException as interrupt:
+            if isinstance(interrupt, Exception):
+                raise
             self.abandon(*held)
             return interrupt
         if isinstance(error, self.cl.MemoryError):
