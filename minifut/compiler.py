@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minifut.errors import InternalError, MinifutError, Source, UsageError
+from minifut.errors import InternalError, MinifutError, Source, UsageError, reason
 from minifut.program import EntryPoint, Program, check_names, describe, unknown
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def read_source(path: Path) -> Source:
             raise UsageError(f"{path}: larger than {LARGEST_SOURCE >> 20} MiB")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{path}: cannot be read: {reason}") from None
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: byte {error.start}: the text is not UTF-8") from None
     return Source(str(path), text)

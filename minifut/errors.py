@@ -90,6 +90,11 @@ def reason(error: BaseException) -> str:
     return str(text).lower()
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 value`, `2 values`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class MinifutError(Exception):
     """The root of all errors that minifut raises on purpose."""
 

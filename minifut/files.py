@@ -2,6 +2,7 @@
 
     write_whole(path, data)
     write_together([(path, write), ..])     none appears before all are written
+    require_writable(paths)                 asked before the long work is done
 
 Data is written beside its place and renamed. A link is followed, a file that is there
 keeps its permissions, and what is no regular file (a pipe, a device such as
@@ -14,7 +15,7 @@ import contextlib
 import errno
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +27,18 @@ Write = Callable[[IO[bytes]], object]
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file. Raises `UsageError`."""
     write_together([(path, lambda stream: stream.write(data))])
+
+
+def require_writable(paths: Iterable[Path]) -> None:
+    """Refuse files that could not be written. Raises `UsageError`."""
+    for path in paths:
+        target = Path(os.path.realpath(path))
+        try:
+            _mode(target)
+            if not target.exists():
+                os.unlink(_temporary_beside(target))
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def write_together(files: Sequence[tuple[Path, Write]]) -> None:

@@ -149,7 +149,8 @@ def _spec(path: Path, selection: Selection) -> Spec:
 
 def _of_file(path: Path, entry: str, data: Path) -> DataSet:
     if not data.is_file():
-        raise UsageError(f"{data}: there is no such file")
+        wrong = "a data file" if data.exists() else "there"
+        raise UsageError(f"--data: {data} is not {wrong}")
     name = str(data).removesuffix(".gz")
     case = Case(name, (), ValuesFile(str(data.resolve())), "any", 1, True)
     return DataSet(path, entry, name, case)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, reason
 from minifut.ir.sizes import Size
 
 KEYS = (
@@ -91,8 +91,7 @@ def read_kernel_file(path: Path) -> KernelFile:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise KernelFileError(f"{path}: cannot be read: {reason}") from None
+        raise KernelFileError(f"{path}: cannot be read: {reason(error)}") from None
     launches: list[Launch] = []
     memory: list[tuple[str, Size]] = []
     entries: dict[str, int] = {}

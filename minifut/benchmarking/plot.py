@@ -35,9 +35,18 @@ def need_matplotlib() -> None:
         ) from None
 
 
+def require_form(form: str) -> None:
+    """Raises `UsageError` for an ending that no figure is written as."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    if form not in FigureCanvasAgg.get_supported_filetypes():
+        raise UsageError(f"--plot: figures cannot be written as .{form}")
+
+
 def plot_versions(comparisons: Sequence[Comparison], form: str = "png") -> bytes:
     """The figure as a file of that form, one panel for each entry point."""
     need_matplotlib()
+    require_form(form)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -51,10 +60,7 @@ def plot_versions(comparisons: Sequence[Comparison], form: str = "png") -> bytes
         axes = figure.add_subplot(len(panels), 1, number)
         _draw(axes, name, found)
     stream = io.BytesIO()
-    try:
-        figure.savefig(stream, format=form, dpi=200)
-    except ValueError:
-        raise UsageError(f"--plot: figures cannot be written as .{form}") from None
+    figure.savefig(stream, format=form, dpi=200)
     return stream.getvalue()
 
 

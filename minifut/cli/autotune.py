@@ -10,7 +10,7 @@ import click
 from minifut.cli.bench import data_options, json_text
 from minifut.cli.options import PROGRAM, target_options
 from minifut.errors import UsageError
-from minifut.files import write_whole
+from minifut.files import require_writable, write_whole
 
 if TYPE_CHECKING:
     from minifut.compiler import Options
@@ -45,7 +45,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--timeout",
-    type=float,
+    type=click.FloatRange(0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
@@ -96,6 +96,8 @@ def command(
     if options.backend != "opencl":
         raise UsageError(f"there is nothing to tune for --backend {options.backend}")
     tags = TUNE | set(excluded)
+    file = path_beside(path, options.tuning_extension)
+    require_writable([file] if json_file is None else [file, json_file])
     selection = Selection(tags, frozenset(entries), "opencl", spec_file, data)
     check_chosen([path], selection)
     found = data_sets(path, selection)

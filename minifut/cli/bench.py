@@ -18,7 +18,7 @@ from minifut.cli.options import (
     target_options,
 )
 from minifut.errors import UsageError
-from minifut.files import write_whole
+from minifut.files import require_writable, write_whole
 
 if TYPE_CHECKING:
     from minifut.benchmarking.bench import Outcome
@@ -90,7 +90,7 @@ def data_options(command: Command) -> Command:
 @click.option(
     "--convergence-max-seconds",
     "most_seconds",
-    type=float,
+    type=click.FloatRange(0),
     metavar="SECONDS",
     default=300.0,
     show_default=True,
@@ -99,7 +99,7 @@ def data_options(command: Command) -> Command:
 @click.option(
     "--timeout",
     "limit",
-    type=float,
+    type=click.FloatRange(0),
     metavar="SECONDS",
     help="Most time for all runs of a data set, of a version with --versions.",
 )
@@ -175,9 +175,11 @@ def command(
     if plot is not None:
         if not versions:
             raise UsageError("--plot draws versions: give --versions, too")
-        from minifut.benchmarking.plot import need_matplotlib
+        from minifut.benchmarking.plot import need_matplotlib, require_form
 
         need_matplotlib()
+        require_form(plot.suffix[1:] or "png")
+    require_writable(file for file in (json_file, plot) if file is not None)
     limit = limit if limit is not None and limit > 0 else None
     tags, chosen = BENCH | set(excluded), frozenset(entries)
     selection = Selection(tags, chosen, options.backend, spec_file, data)

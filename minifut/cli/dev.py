@@ -154,7 +154,7 @@ def show_passes() -> None:
     from minifut.passes.pipelines import ALL_PASSES, DEFAULT, FOR_SCHEDULE
 
     width = max(len(p.name) for p in ALL_PASSES)
-    for step in dict.fromkeys(ALL_PASSES):
+    for step in ALL_PASSES:
         click.echo(f"{step.name:{width}}  {step.summary}")
     click.echo("\npipeline: " + ", ".join(step.name for step in DEFAULT))
     for schedule, steps in FOR_SCHEDULE.items():
@@ -193,7 +193,11 @@ def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Program:
 
     from minifut.ir.parser import parse_program
 
-    program = parse_program(source.text)
+    try:
+        program = parse_program(source.text)
+    except UsageError as error:
+        hint = "the name of a program ends in .fut"
+        raise UsageError(f"{file}: {error}\n({hint})") from None
     require_names(entries, [entry.name for entry in program.entries])
     kept = tuple(e for e in program.entries if not entries or e.name in entries)
     return replace(program, entries=kept)

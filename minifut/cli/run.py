@@ -18,7 +18,8 @@ from minifut.cli.options import (
     target_options,
     unguarded,
 )
-from minifut.errors import UsageError
+from minifut.errors import UsageError, counted
+from minifut.files import require_writable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +71,7 @@ def command(
     if print_parameters:
         show_parameters([file], options)
         return
+    require_writable(outputs)
     source = compiler.read_source(file)
     # Files are read first: what is wrong with them is quick to find.
     texts = unguarded(args)
@@ -78,8 +80,8 @@ def command(
     chosen = program.entry(entry)
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
-            f"-o is given {_count(len(outputs), 'time')}, {entry} has "
-            f"{_count(len(chosen.results), 'result')}: give it once for each"
+            f"-o is given {counted(len(outputs), 'time')}, {entry} has "
+            f"{counted(len(chosen.results), 'result')}: give it once for each"
         )
     if not args and chosen.parameters:
         given = read_input()
@@ -149,7 +151,7 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     if len(values) != len(entry.parameters):
         shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
         raise UsageError(
-            f"{entry.name} takes {_count(len(entry.parameters), 'value')} ({shown}), "
+            f"{entry.name} takes {counted(len(entry.parameters), 'value')} ({shown}), "
             f"{len(values) or 'none'} given"
         )
     fitted: list[Any] = []
@@ -170,10 +172,6 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
             )
         fitted.append(value)
     return fitted
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> None:

@@ -37,7 +37,7 @@ def parse(text: str, start: str = "program") -> Any:
     try:
         tree = _parser().parse(text, start=rule)
     except UnexpectedInput as problem:
-        context = problem.get_context(text)
+        context = problem.get_context(text).rstrip()
         place = f"line {problem.line}, column {problem.column}"
         raise UsageError(f"this is not printed IR ({place}):\n{context}") from problem
     except LarkError as problem:

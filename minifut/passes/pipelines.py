@@ -125,8 +125,6 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY_KERNELS,
     TILE,
     SEQUENTIALISE,
-    # loops have parameters that never change, and reads of what was just computed
-    SIMPLIFY_KERNELS,
     UNSWITCH_CPU,
     UNSWITCH_GPU,
     LAYOUT_CPU,

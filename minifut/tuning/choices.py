@@ -39,6 +39,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.types import BOOL, I64
 from minifut.names import Name
+from minifut.program import unknown
 from minifut.tuning.parameters import NEVER
 
 TAKEN = 0
@@ -80,7 +81,7 @@ def choices_of(program: Program, entry: str) -> tuple[Choice, ...]:
     for known in program.entries:
         if known.name == entry:
             return _Reader(program).function(known.function)
-    raise UsageError(f"there is no entry point '{entry}'")
+    raise UsageError(unknown("entry point", entry, (e.name for e in program.entries)))
 
 
 def occurrences(choices: tuple[Choice, ...]) -> list[Occurrence]:

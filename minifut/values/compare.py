@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minifut.errors import counted
 from minifut.values.text import format_value
 from minifut.values.types import Value, shaped_type, value_type
 
@@ -23,16 +24,14 @@ PART = 1 << 16
 def compare_values(got: Sequence[Value], expected: Sequence[Value]) -> str | None:
     """None if the results are right, else what is wrong with the first wrong one."""
     if len(got) != len(expected):
-        return f"{_count(len(expected))} expected, the program gave {len(got)}"
+        return (
+            f"{counted(len(expected), 'result')} expected, the program gave {len(got)}"
+        )
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):
         wrong = compare_value(one, other)
         if wrong is not None:
             return wrong if len(got) == 1 else f"result #{number}: {wrong}"
     return None
-
-
-def _count(number: int) -> str:
-    return f"{number} result{'' if number == 1 else 's'}"
 
 
 def compare_value(got: Value, expected: Value) -> str | None:

@@ -55,6 +55,8 @@ def read_next(
 
 def read_literal(text: str, name: str, expected: str | None = None) -> Value:
     """The one value that a text holds, as on a command line."""
+    if text.startswith("b"):  # which begins the binary form
+        raise UsageError(f"{name}: byte 0: a value was expected, not '{text[:10]}'")
     values = read_values(text.encode(), name, expected=expected)
     if len(values) != 1:
         raise UsageError(f"{name}: one value was expected, not {len(values)}")

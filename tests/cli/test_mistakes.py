@@ -215,3 +215,55 @@ def test_an_interrupt_while_a_command_is_found(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SystemExit) as end:
         start_command()
     assert end.value.code == 130
+
+
+def test_what_cannot_be_written_is_told_before_the_work(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("worked before it looked")
+
+    monkeypatch.setattr("minifut.compiler.compile_program", work)
+    monkeypatch.setattr("minifut.benchmarking.loaded.load_program", work)
+    data = tmp_path / "values"
+    data.write_text("3i64")
+    for args in (
+        ("run", file, "-e", "count", "3", "-o", tmp_path),
+        ("bench", file, "--data", data, "-e", "count", "--json", tmp_path / "no" / "x"),
+        ("autotune", file, "--data", data, "-e", "count", "--json", tmp_path),
+    ):
+        result = invoke(*args)
+        assert result.exit_code == 2 and "cannot be written" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.fut", "values"]
+
+
+def test_a_word_is_no_binary_value(file: str) -> None:
+    result = run(file, "count", "bad")
+    assert "argument 1 (bad): byte 0: a value was expected" in result.stderr
+
+
+def test_a_file_that_is_no_printed_ir_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "values.txt"
+    path.write_text("[1, 2")
+    result = invoke("dev", path)
+    assert result.exit_code == 2 and f"{path}: this is not printed IR" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["test", "bench", "autotune"])
+def test_a_time_limit_below_zero(command: str, file: str) -> None:
+    result = invoke(command, file, "--timeout", "-3")
+    assert result.exit_code == 2 and "'--timeout'" in result.stderr
+
+
+def test_a_kernel_that_does_not_end_ends_the_tests(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from minifut.testing.runner import Report
+
+    def stuck(path: Path, options: object) -> Report:
+        return Report(path, ["took more than 1 s"], is_stuck=True)
+
+    monkeypatch.setattr("minifut.testing.runner.run_program", stuck)
+    result = invoke("test", file, file, file)
+    assert result.exit_code == 1 and result.output.count("FAILED") == 1
+    assert "2 not tested: a kernel that does not end" in result.output

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
 from minifut.opencl.runtime.pool import Block
@@ -59,8 +59,8 @@ class Converter:
         if len(arguments) != len(entry.parameters):
             names = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
             raise UsageError(
-                f"{entry.name} takes {len(entry.parameters)} arguments ({names}), "
-                f"got {len(arguments)}"
+                f"{entry.name} takes {counted(len(entry.parameters), 'argument')} "
+                f"({names}), got {len(arguments)}"
             )
         sizes: Sizes = {}
         leaves: list[Any] = []
