@@ -149,8 +149,8 @@ def _spec(path: Path, selection: Selection) -> Spec:
 
 def _of_file(path: Path, entry: str, data: Path) -> DataSet:
     if not data.is_file():
-        wrong = "a data file" if data.exists() else "there"
-        raise UsageError(f"--data: {data} is not {wrong}")
+        wrong = "is no file" if data.exists() else "there is no such file"
+        raise UsageError(f"--data: {data}: {wrong}")
     name = str(data).removesuffix(".gz")
     case = Case(name, (), ValuesFile(str(data.resolve())), "any", 1, True)
     return DataSet(path, entry, name, case)

@@ -87,5 +87,5 @@ def test_mistakes_are_named_with_their_line(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="cannot be read: no such file"):
         read_kernel_file(tmp_path / "none.cl")

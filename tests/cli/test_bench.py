@@ -172,7 +172,7 @@ def test_bytes_have_units(text: str, number: int) -> None:
         (("--max-memory", "0"), "is not a number of bytes"),
         (("--plot", "a.png"), "give --versions, too"),
         (("--against", "a.cl"), "give --versions, too"),
-        (("--versions", "--against", "a.cl"), "a.cl: cannot be read: No such file"),
+        (("--versions", "--against", "a.cl"), "a.cl: cannot be read: no such file"),
         (("--ignore-files", "("), "--ignore-files: "),
         (("--ignore-files", "norm"), "no .fut file in"),
         (("--data", "none.in"), "none.in: there is no such file"),
