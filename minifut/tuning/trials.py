@@ -56,6 +56,8 @@ class Known:
     """amounts that were compared with each threshold"""
     samples: list[tuple[Settings, Sample]] = field(default_factory=list)
     ways: dict[Way, Sample] = field(default_factory=dict)
+    refused: dict[Way, Sample] = field(default_factory=dict)
+    """what failed and might not have failed if all kernels had been allowed"""
     races: list[dict[Key, Timing]] = field(default_factory=list)
     """times of each race, the latest one last"""
     best: float = math.inf
@@ -106,6 +108,8 @@ class Trials:
         way = way_of(subject.choices, known.seen, settings)
         if way in known.ways:
             return known.ways[way]
+        if allowed is not None and way in known.refused:
+            return known.refused[way]
         limit = self.timeout
         if known.samples and math.isfinite(known.best):
             limit = max(WARM_UP, ABANDON * known.best)
@@ -115,6 +119,9 @@ class Trials:
                 sample = subject.sample(settings, allowed)
         except TimeLimit:
             sample = Sample(failure=f"took more than {limit:g} s")
+        if sample.failure is not None and allowed is not None:
+            known.refused[way] = sample
+            return sample
         known.samples.append((dict(settings), sample))
         before = sum(map(len, known.seen.values()))
         for name, amount in sample.comparisons:

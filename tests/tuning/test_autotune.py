@@ -138,6 +138,9 @@ def test_data_sets_that_fail_are_left_out_and_named() -> None:
     tuner.run()
     assert set(tuner.failures) == {"bad"} and tuner.values["outer"] == 0
     assert "bad was left out" in summary_table(tuner)
+    tuner = tuner_for([bad])
+    tuner.run()
+    assert "as good as anything" not in summary_table(tuner)
 
 
 def test_a_version_that_fails_is_avoided() -> None:
