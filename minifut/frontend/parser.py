@@ -25,9 +25,6 @@ STARTS = ("program", "exp", "type")
 NESTING_LIMIT = 800
 """How deep syntax may be: every operator of a chain counts, as does every bracket."""
 
-# An action with its stack offsets: the second says whether it is given a location.
-Action = tuple[Any, bool]
-
 BUILDERS: dict[str, Any] = {**DECLARATIONS, **EXPRESSIONS, **TYPES}
 
 # These make an expression deeper by each of their parts, though they build no node.

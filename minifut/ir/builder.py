@@ -87,20 +87,6 @@ class Builder:
         )
         return self.bind(pattern, exp)
 
-    def let_pattern(
-        self,
-        exp: core.Exp,
-        base: str,
-        make: Callable[[tuple[Name, ...]], Sequence[Type]],
-        count: int,
-    ) -> tuple[Name, ...]:
-        """Bind `count` results with types that may mention them: `make` gets the new
-        names and returns the types."""
-        names = tuple(self.names.fresh(base) for _ in range(count))
-        types = make(names)
-        pattern = tuple(Param(n, t) for n, t in zip(names, types, strict=True))
-        return self.bind(pattern, exp)
-
     def bind(self, pattern: tuple[Param, ...], exp: core.Exp) -> tuple[Name, ...]:
         """A statement with a given pattern of fresh names."""
         self.append(Stm(pattern, exp, self.attributes, self.location))

@@ -10,7 +10,7 @@ fails, and None if the statement is simply not of its kind. It never walks and n
 repeats: that is what `rewrite.strategy` is for. Its docstring shows a `before:` and an
 `after:` in printed IR and is executed (`rewrite.examples`).
 
-Kernel code has rules too (`kernel_code.lanes.rule`): they are in the same registry and
+Kernel code has rules too (`kernel_code.rule`): they are in the same registry and
 trace, and their docstrings, in printed kernel code, are executed likewise.
 """
 

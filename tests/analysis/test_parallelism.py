@@ -1,9 +1,8 @@
-"""Counting uses and parallelism."""
+"""Counting parallelism."""
 
 from __future__ import annotations
 
 from minifut.analysis.parallelism import parallelism, whole_parallelism
-from minifut.analysis.uses import use_counts
 from minifut.ir.parser import parse_program
 
 TEXT = """
@@ -27,10 +26,3 @@ def test_parallelism_counts_only_what_is_regular() -> None:
     assert str(parallelism(soac)) == "n"
     assert str(whole_parallelism(soac)) == "m * n"
     assert str(parallelism(other)) == "1"
-
-
-def test_uses_are_counted_inside_lambdas() -> None:
-    function = parse_program(TEXT).functions[0]
-    counts = {str(name): number for name, number in use_counts(function).items()}
-    assert counts["k"] == 3
-    assert counts["ys"] == 1

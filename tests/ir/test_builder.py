@@ -81,12 +81,9 @@ def test_nested_bodies_and_new_sizes(build: Builder) -> None:
         twice = inner.add(n.name, n.name)
         otherwise = inner.finish(twice, inner.iota(twice))
     condition = build.op("lt", c.name, i64(3))
-    size, array = build.let_pattern(
-        core.If(condition, then, otherwise),
-        "branch",
-        lambda names: (I64, ArrayType(I64, (Size.of(names[0]),))),
-        2,
-    )
+    size, array = build.names.fresh("k"), build.names.fresh("is")
+    bound = Param(size, I64), Param(array, ArrayType(I64, (Size.of(size),)))
+    build.bind(bound, core.If(condition, then, otherwise))
     assert build.type(array) == ArrayType(I64, (Size.of(size),))
     finished(build, [n, c], size, array)
 

@@ -148,7 +148,6 @@ class Checker:
     def _parameter(self, node: syntax.ModuleParam) -> Signature:
         signature = evaluate_signature(self.context, self.scope, node.signature)
         self.scope.bind_module(node.name, signature.module)
-        node.checked_signature = signature
         self.context.note_paths(node.name, signature)
         return signature
 

@@ -34,21 +34,6 @@ def free_variables(exp: object) -> list[tuple[str, Name | None]]:
     return found
 
 
-def size_of_code(exp: object) -> int:
-    """How many nodes an expression has."""
-    count = 0
-    waiting: list[object] = [exp]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, syntax.Node):
-            count += 1
-            fields_ = _child_fields(type(part))  # type: ignore[arg-type]
-            waiting.extend(getattr(part, name) for name in fields_)
-        elif isinstance(part, tuple):
-            waiting.extend(part)
-    return count
-
-
 def calls_itself(definition: syntax.ValueDeclaration) -> bool:
     """Is it recursive? Its own name may also mean what it means outside."""
     if not definition.parameters:

@@ -92,7 +92,6 @@ class ModuleParam(Node):
 
     name: str
     signature: ModuleTypeExp
-    checked_signature: Any = checked()
 
 
 @syntax_node

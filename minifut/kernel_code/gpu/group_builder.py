@@ -256,10 +256,6 @@ class GroupBuilder(KernelBuilder):
             return new_tile(self, resolved(self, bound.type), bound.name.base)
         return None
 
-    def is_spread(self, bound: core.Param) -> bool:
-        """Whether the array is in the registers of all threads."""
-        return bound.name in self.registers.spread
-
     def aim(
         self,
         body: kernels.KernelBody | core.Body,

@@ -14,7 +14,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Index, Param, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegMap, SegSpace
 from minifut.ir.traverse import free_names, rename
-from minifut.ir.types import I64, array_of
+from minifut.ir.types import array_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.simplify.dead_code import has_effects
@@ -87,10 +87,3 @@ def reads(
     return [
         Stm((p,), Index(array, indices)) for array, p in zip(arrays, bound, strict=True)
     ]
-
-
-def fresh_indices(build: Builder, nest: SegMap) -> tuple[Name, ...]:
-    """Other names for the indices of a nest."""
-    made = tuple(build.names.like(index) for index in nest.space.indices)
-    build.scope.update(dict.fromkeys(made, I64))
-    return made

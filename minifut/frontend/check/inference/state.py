@@ -59,7 +59,6 @@ class Inference:
         self.anonymous: dict[syntax.TypeExp, tuple[Name, ...]] = {}
         """the unknown sizes of type expressions: `[]`, `?[n].`"""
         self.instantiations: list[tuple[Location, str, str, Meta]] = []
-        self.top_overloads: list[Meta] = []
         self._letters: dict[int, str] = {}
         """how messages call the types that are not known yet"""
 

@@ -19,7 +19,6 @@ from minifut.frontend.types import (
     I64,
     Array,
     Arrow,
-    Named,
     Record,
     Scalar,
     Scheme,
@@ -359,8 +358,3 @@ def bind_type_parameters(
             state.solver.parameter_levels[name] = state.level
             bound.append((name, lifted))
     return tuple(bound)
-
-
-def named_parameter(name: Name, kind: str) -> Type | Size:
-    """A parameter as a type or size."""
-    return SizeVar(name) if kind == "size" else Named(name, (), kind)
