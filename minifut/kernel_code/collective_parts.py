@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minifut.ir.core import DimSlice
+from minifut.ir.core import DimSlice, Param
 from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.kernel_code import nodes as kc
@@ -22,6 +22,33 @@ class Stretch:
     total: Size
     panel: Size | None = None
     """the width of the panels that it is cut into"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is to be copied, under which name; `has_elements` tells whether the array
+    has any."""
+
+    bound: Param
+    exp: CollectiveCopy
+    source: Array
+    stretches: list[Stretch]
+    has_elements: kc.Expression
+
+    @property
+    def source_name(self) -> str:
+        """What the array is called where its memory is made."""
+        return self.source.memory.name.base
+
+    @property
+    def dense(self) -> int | None:
+        """The dimension of the copy whose elements lie side by side in the array."""
+        steps = [
+            part.step * stride
+            for part, stride in zip(self.stretches, self.source.strides, strict=True)
+            if part.length is not None
+        ]
+        return steps.index(ONE) if ONE in steps else None
 
 
 def stretches(k: KernelBuilder, exp: CollectiveCopy, source: Array) -> list[Stretch]:

@@ -8,12 +8,14 @@ As a rule of the core gets a statement and its site, so does one of kernel code.
 are asked where kernel code is made:
 
     statements and loads of a kernel    `lanes`: what stands for them, in vectors
-    operations of the core              what a builder (of the host, of a kernel) emits
-                                        for them, or a choice that it goes by
+    operations of the core              `lowering_rule`: what a builder (of the host, of
+                                        a kernel) emits for them, or a choice that it
+                                        goes by
 
 `Refused`, anywhere inside, is the rule's refusal. A docstring shows kernel code as it
-is printed, for four lanes, or for operations of the core printed IR and, in order,
-lines of the kernel that it becomes; it is executed (`opencl.rule_examples`).
+is printed, for four lanes, or for operations of the core printed IR and parts of the
+kernels that it becomes; it is executed (`opencl.rule_examples`,
+`opencl.lowering_examples`).
 """
 
 from __future__ import annotations
@@ -82,6 +84,20 @@ def unnoted(k: HasDerivation, wanted: bool = True) -> Iterator[None]:
         k.derivation = kept
 
 
+@contextmanager
+def forgotten_on(k: HasDerivation, kind: type[Exception]) -> Iterator[None]:
+    """Steps made here are forgotten if such an exception ends it: it is tried in some
+    other way then."""
+    trace = None if k.derivation is None else k.derivation.trace
+    position = 0 if trace is None else len(trace.steps)
+    try:
+        yield
+    except kind:
+        if trace is not None:
+            del trace.steps[position:]
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a rule made, in words, and the parameters that govern it."""
@@ -97,9 +113,10 @@ Teller: TypeAlias = Callable[[Any, Any], Told]
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeRule(NamedRule):
     """A rule of kernel code. `tell` says, after it fired, what there is to say of the
-    statement and the site."""
+    statement and the site. `lowers`: operations of the core, in its examples too."""
 
     tell: Teller | None = None
+    lowers: bool = False
 
     def __call__(self, statement: Any, site: Site) -> Any:
         derivation = site.derivation
@@ -153,5 +170,17 @@ def code_rule(
 
     def enter(function: Callable[[Any, Any], Any]) -> CodeRule:
         return register(CodeRule(function.__name__, function, label, paper, None, tell))
+
+    return enter
+
+
+def lowering_rule(
+    label: str = "", paper: str = "", tell: Teller | None = None
+) -> Callable[[Callable[[Any, Any], Any]], CodeRule]:
+    """Makes a function a rule for what becomes of an operation of the core."""
+
+    def enter(function: Callable[[Any, Any], Any]) -> CodeRule:
+        name = function.__name__
+        return register(CodeRule(name, function, label, paper, None, tell, True))
 
     return enter

@@ -138,7 +138,8 @@ def _fold(
         tuple(saved),
     )
     start = kc.Variable(reader.names.fresh("start"), kc.LONG)
-    return Fold(code, (total.variable,), loop.start, loop.bound, start, commutes)
+    ends = loop.start, loop.bound
+    return Fold(lambda: code, (total.variable,), *ends, start, commutes)
 
 
 def outcome_of(rule: CodeRule, written: Written) -> Outcome:
@@ -250,13 +251,13 @@ def _kernel(
 
 def _begun(fold: Fold) -> list[kc.Statement]:
     """What is declared before a fold."""
-    (total,), (neutral,) = fold.running, fold.code.neutral
+    (total,), (neutral,) = fold.running, fold.code().neutral
     return [kc.Declare(total, neutral), kc.Declare(fold.start, fold.first)]
 
 
 def _rounds(fold: Fold, start: kc.Expression) -> kc.For:
     """The points of a fold, one by one."""
-    code = fold.code
+    code = fold.code()
     (left,), (right,), (total,) = code.left, code.right, fold.running
     body = (
         kc.Declare(left, total),

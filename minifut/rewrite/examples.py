@@ -32,7 +32,7 @@ from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import free_names, size_names, walk
-from minifut.ir.types import ScalarType
+from minifut.ir.types import ScalarType, element_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, Site
 
@@ -175,7 +175,7 @@ def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
         arguments = random_arguments(example, seed + round_)
         left = _run(example, Body(example.before, results), arguments)
         right = _run(example, found, arguments)
-        if not _close(left, right):
+        if not close(left, right):
             return f"changes the result for {arguments}: {left} becomes {right}"
     return None
 
@@ -208,13 +208,14 @@ def _inner_sizes(example: Example) -> set[Name]:
     }
 
 
-def random_arguments(example: Example, seed: int) -> list[Any]:
-    """Small random values for the parameters that are not sizes of given arrays."""
+def random_arguments(example: Example, seed: int, largest: int = 5) -> list[Any]:
+    """Small random values for the parameters that are not sizes of given arrays, which
+    are up to `largest`."""
     import numpy as np
 
     given = example.given
     random = np.random.default_rng(seed)
-    values = {name: int(random.integers(1, 6)) for name in _sizes(given)}
+    values = {name: int(random.integers(1, largest + 1)) for name in _sizes(given)}
     inner = _inner_sizes(example)
     arguments: list[Any] = []
     for parameter in given[len(values) :]:
@@ -248,6 +249,12 @@ def _random(type_: ScalarType, shape: tuple[int, ...], random: Any) -> np.ndarra
 def _run(example: Example, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
     from minifut.ir.interpret import run
 
+    return run(program_of(example, body), "main", arguments)
+
+
+def program_of(example: Example, body: Body) -> core.Program:
+    """A program with an entry point `main` from what is given to what is computed, by
+    a body in place of the example's."""
     name = Name("main", 0)
     scope = scope_of(*example.before)
     results = tuple(
@@ -255,14 +262,21 @@ def _run(example: Example, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
         for i, name in enumerate(example.results)
     )
     function = core.Function(name, example.given, results, body)
-    leaf = core.EntryType("", "", "array", 1)
-    leaves = (leaf,) * len(arguments)
     sizes = len(_sizes(example.given))
-    entry = core.Entry("main", name, sizes, leaves, (leaf,) * len(results))
-    return run(core.Program((entry,), (), (function,)), "main", arguments)
+    leaves = tuple(map(_leaf, example.given[sizes:]))
+    entry = core.Entry("main", name, sizes, leaves, tuple(map(_leaf, results)))
+    return core.Program((entry,), (), (function,))
 
 
-def _close(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+def _leaf(parameter: Param) -> core.EntryType:
+    type_ = parameter.type
+    text = str(element_of(type_))
+    if not isinstance(type_, ScalarType):
+        text = "[]" * type_.rank + text
+    return core.EntryType(parameter.name.base, text, "array", 1)
+
+
+def close(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
     import numpy as np
 
     return len(left) == len(right) and all(

@@ -23,7 +23,7 @@ from minifut.rewrite.rule import REGISTRY
 for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
     importlib.import_module(module.name)
 
-RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, CodeRule)}
+RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, CodeRule) and not r.lowers}
 ELEMENTS = 256
 
 

@@ -1,4 +1,5 @@
-"""`CollectiveCopy` under the CPU schedule: loops, with positions clamped to the array.
+"""The loops of a collective copy under the CPU schedule, with positions clamped to the
+array; `cpu.copy_layouts` tells which copies are made, and how they lie.
 
 for (i = 0; i < rows; i++) {
     long p = clamp(row + i, 0, n - 1);
@@ -12,26 +13,19 @@ for (i = 0; i < rows; i++) {
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
-from minifut.kernel_code.collective_parts import Stretch, clamped, stretches
-from minifut.kernel_code.cpu.direct_reads import part_in_place
+from minifut.kernel_code.collective_parts import Stretch, clamped
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
-from minifut.kernel_code.cpu.turned_panels import fill_turned, may_turn
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
 
-if TYPE_CHECKING:
-    from minifut.kernel_code.cpu.group import WorkerBuilder
-
-
 LARGEST_VECTOR = 64
 """bytes"""
+NOT_IN_VECTORS = ("f16", "bool")
+"""which memory holds otherwise than vectors do"""
 FEW = 8
 """elements across the end of an array that are better copied one by one"""
 
@@ -43,16 +37,6 @@ def cut_panels(parts: list[Stretch], made: PanelArray) -> list[Stretch]:
     return [*parts[:at], replace(parts[at], panel=made.width), *parts[at + 1 :]]
 
 
-def dense_dimension(source: Array, parts: list[Stretch]) -> int | None:
-    """The dimension of the copy whose elements lie side by side in the source."""
-    steps = [
-        part.step * stride
-        for part, stride in zip(parts, source.strides, strict=True)
-        if part.length is not None
-    ]
-    return steps.index(ONE) if ONE in steps else None
-
-
 def fill_in_order(
     k: KernelBuilder, made: Array, source: Array, parts: list[Stretch], inner: int
 ) -> None:
@@ -62,39 +46,6 @@ def fill_in_order(
     own = [i for i in range(len(kept)) if i != inner] + [inner]
     turned, target = source.rearrange(tuple(order)), made.rearrange(tuple(own))
     fill_from(k, target, turned, [parts[i] for i in order], (), ())
-
-
-def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
-    """Copy the part; an element alone becomes a variable."""
-    source, bound = k.array(exp.array), stm.pattern[0]
-    parts = shortened(k, bound, stretches(k, exp, source))
-    has_elements = nonempty(k, source)
-    if isinstance(bound.type, ScalarType):
-        value = k.declare(bound.name.base, zero(bound.type))
-        with k.branch(has_elements):
-            where = tuple(clamped(k, p, p.start) for p in parts)
-            k.assign(value, k.read(source, where))
-        k.bind(bound.name, value)
-        return
-    in_place = part_in_place(k, bound, exp, source, parts)
-    if in_place is not None:
-        k.bind(bound.name, in_place)
-        return
-    dense = dense_dimension(source, parts)
-    inner = len(bound.type.shape) - 1 if dense is None else dense
-    made = k.copy_array(bound, inner)
-    target = made.opened if isinstance(made, PanelArray) else made
-    with k.branch(has_elements):
-        if isinstance(made, PanelArray) and may_turn(made, dense):
-            fill_turned(k, made, source, parts)
-        elif isinstance(made, PanelArray):
-            fill_all(k, made, source, parts)
-        else:
-            fill_in_order(k, made, source, parts, inner)
-    with k.otherwise():
-        nought = zero(made.memory.element)
-        k.each(target.shape, lambda at: k.write(target, at, nought))
-    k.bind(bound.name, made)
 
 
 def fill_all(
@@ -141,21 +92,6 @@ def all_of(tests: list[kc.Expression]) -> kc.Expression:
     for other in tests[1:]:
         whole = kc.Binary("&&", whole, other, kc.TRUTH)
     return whole
-
-
-def shortened(k: WorkerBuilder, bound: Param, parts: list[Stretch]) -> list[Stretch]:
-    """Without elements that are never read."""
-    layout = k.layouts.get(bound.name)
-    limits = dict(layout.bounds) if layout is not None else {}
-    kept = [part for part in parts if part.length is not None]
-    for dimension, limit in limits.items():
-        part = kept[dimension]
-        assert part.length is not None
-        end = k.full_size(limit)
-        if minimum(end, part.length) == end:
-            length = k.as_size(k.named(k.size_value(end), "length"))
-            parts[parts.index(part)] = replace(part, length=length)
-    return parts
 
 
 def zero(type_: ScalarType) -> kc.Literal:
@@ -247,7 +183,7 @@ def side_by_side(made: Array, source: Array, dimension: int) -> bool:
     """Whether elements that are neighbours in this dimension of the source, the
     innermost one of the copy, are neighbours in memory, and may lie in vectors."""
     dense = made.strides[-1] == ONE and source.strides[dimension] == ONE
-    return dense and made.memory.element.name not in ("f16", "bool")
+    return dense and made.memory.element.name not in NOT_IN_VECTORS
 
 
 def copy_vectors(

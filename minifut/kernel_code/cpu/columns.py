@@ -13,29 +13,101 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from minifut.ir.kernels import SegRed
 from minifut.ir.sizes import Size, ceil_div, minimum, product
 from minifut.ir.types import Type, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import (
-    LANES,
+    HEAVY,
     Reduction,
     combine_lane,
     lane_memories,
+    neighbours_in_memory,
     store_neutral,
 )
 from minifut.kernel_code.cpu.units import Units, bounds, cut, each_unit, smaller
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.rule import LOCALITY, HasDerivation, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.rewrite.rule import Declined
 
+FEW_COLUMNS = 8
+"""that lie side by side: then each is reduced on its own, stride or not"""
+FEWEST = 64
+"""columns that are taken at once, of whatever types"""
 COLUMN_BYTES = 16384
 """of running values of a block of columns, which must stay in the first-level cache"""
+
+
+def _told(reduction: Reduction, site: HasDerivation) -> Told:
+    told = f"{block_width(reduction.types)} neighbouring segments at once"
+    if isinstance(reduction.operation, SegRed):
+        told += f", if there are {FEW_COLUMNS} or more"
+    return Told((told,))
+
+
+@lowering_rule(paper=LOCALITY, tell=_told)
+def run_over_columns(reduction: Reduction, host: HostBuilder) -> bool | Declined:
+    """Let lanes be neighbouring segments, whose elements lie side by side in memory.
+
+    before:
+        given (n: i64, m: i64, xs: [n][m]i32)
+        let s: [m]i32 = segred grid (j < m, i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i, j]
+          return returns x
+        }
+    after:
+        for (long i = first; i < last; i++) {
+            for (long l_1 = 0L; l_1 < wide; l_1++) {
+                long own = column + l_1;
+                int x = xs[i * m + own];
+                int left = lane[l_1];
+                int c = (int)((uint)left + (uint)x);
+                lane[l_1] = c;
+            }
+        }
+    declines: elements of a segment lie side by side
+        given (n: i64, m: i64, xs: [n][m]i32)
+        let s: [n]i32 = segred grid (i < n, j < m)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i, j]
+          return returns x
+        }
+    declines: there is one segment
+        given (n: i64, xs: [n]i32)
+        let (s: i32) = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    """
+    if len(reduction.operation.space.indices) < 2:
+        return Declined("there is one segment")
+    if not reduction.light:
+        return Declined(HEAVY)
+    along, across = neighbours_in_memory(host, reduction.operation)
+    if across > along:
+        return True
+    if along:
+        return Declined("elements of a segment lie side by side in memory")
+    return Declined("elements of neighbouring segments are not neighbours in memory")
 
 
 def block_width(types: list[Type]) -> int:
     """How many columns are taken at once."""
     nbytes = sum(element_of(t).bytes for t in types)
-    width = LANES
+    width = FEWEST
     while width * 2 * nbytes <= COLUMN_BYTES and width < 1024:
         width *= 2
     return width

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir import core, kernels
-from minifut.ir.core import DimSlice, Param
-from minifut.ir.kernels import CollectiveCopy
+from minifut.ir.core import DimSlice
 from minifut.ir.node import value
 from minifut.ir.sizes import ONE, ZERO, Extreme, Size, maximum, minimum
 from minifut.ir.traverse import walk
-from minifut.kernel_code.collective_parts import Stretch
+from minifut.kernel_code.collective_parts import Part, Stretch
+from minifut.kernel_code.cpu.tile_layouts import layout_of
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.cpu.group import WorkerBuilder
@@ -74,40 +76,93 @@ class PartArray(Array):
         return position
 
 
-def part_in_place(
-    k: WorkerBuilder,
-    bound: Param,
-    exp: CollectiveCopy,
-    source: Array,
-    parts: list[Stretch],
-) -> PartArray | None:
-    """The part itself, if it can be read as it lies."""
-    layout = k.layouts.get(bound.name)
-    if layout is None or layout.dimension is not None or k.known is None:
-        return None
+@lowering_rule(paper=LOCALITY, tell=lambda part, _: Told((part.source_name,)))
+def read_in_place(part: Part, k: WorkerBuilder) -> PartArray | Declined:
+    """Let steps read the rows of the array itself in place of a copy.
+
+    before:
+        given (n: i64, m: i64, a: [n][m]f32)
+        let c: [n][16]f32 = segmap group (g < ceil_div(n, 8), h < 1) -> (f32) {
+          let row: i64 = size(g * 8)
+          let as: [8][m]f32 = collective_copy a[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
+          let acc: [4][1][2][16]f32 = segmap thread (y < 4, x < 1) -> ([2][16]f32) {
+            let zeros: [2][16]f32 = segmap register (i < 2, j < 16) -> (f32) {
+              return returns 0f32
+            }
+            let sums: [2][16]f32 = loop (sums_1: [2][16]f32 = zeros) for k: i64 < m do {
+              let sums_2: [2][16]f32 = segmap register (i_1 < 2, j_1 < 16) -> (f32) {
+                let at: i64 = size(y * 2 + i_1)
+                let u: f32 = as[at, k]
+                let s: f32 = sums_1[i_1, j_1]
+                let t: f32 = add_f32(s, u)
+                return returns t
+              }
+              return sums_2
+            }
+            return returns sums
+          }
+          return regtile acc of (n by 4 by 2, 16 by 1 by 16)
+        }
+    after:
+        float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_10} + row),
+        (long)(n - 1)))) + k];
+    declines: register nests read the copy of b in vectors
+        given (m: i64, p: i64, b: [m][p]f32)
+        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
+          let column: i64 = size(g * 64)
+          let bs: [m][64]f32 =
+            collective_copy b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
+          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
+            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
+              return returns 0f32
+            }
+            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
+              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
+                let at: i64 = size(x * 16 + j_1)
+                let v: f32 = bs[k, at]
+                let s: f32 = sums_1[j_1]
+                let t: f32 = add_f32(s, v)
+                return returns t
+              }
+              return sums_2
+            }
+            return returns sums
+          }
+          return regtile acc of (p by 4 by 16)
+        }
+    """
+    layout = layout_of(part, k.layouts)
+    if layout.dimension is not None:
+        return Declined(
+            f"register nests read the copy of {part.source_name} in vectors"
+        )
+    assert k.known is not None
     totals = {k.resolve(total) for total in k.known.totals}
     limits = {at: k.full_size(limit) for at, limit in layout.bounds}
     places: list[tuple[Size, Size | None, Size | None]] = []
+    source = part.source
     dense = False
     kept = 0
-    for at, part in enumerate(parts):
-        last: Size | None = part.total - 1
-        if part.length is None:
-            places.append((part.start, None, last))
-            if part.total not in totals:
-                return None
-            continue
-        if kept in limits:
-            if not stays_inside(k, exp.slice[at], limits[kept], part):
-                return None
+    for at, stretch in enumerate(part.stretches):
+        last: Size | None = stretch.total - 1
+        if kept in limits and stretch.length is not None:
+            if not stays_inside(k, part.exp.slice[at], limits[kept], stretch):
+                return Declined(f"steps may go beyond the end of {part.source_name}")
             last = None
             dense |= source.strides[at] == ONE
-        elif part.total not in totals:
-            return None
-        places.append((part.start, part.step, last))
+        elif stretch.total not in totals:
+            return Declined(
+                f"{part.source_name} may be empty where threads have elements"
+            )
+        if stretch.length is None:
+            places.append((stretch.start, None, last))
+            continue
+        places.append((stretch.start, stretch.step, last))
         kept += 1
     if not dense:
-        return None
+        return Declined(
+            f"what steps read of {part.source_name} does not lie side by side"
+        )
     return PartArray(
         source.memory, source.shape, source.offset, source.strides, tuple(places)
     )

@@ -38,6 +38,7 @@ from minifut.kernel_code.group_registers import find_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.rule import forgotten_on
 from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile
@@ -106,7 +107,8 @@ def launch(host: HostBuilder, job: Job, base: str, space: str) -> WorkerBuilder:
     mark = len(host.statements)
     try:
         k = WorkerBuilder(host, base, space, in_registers=True)
-        run_groups(k, job)
+        with forgotten_on(k, NotInKernel):
+            run_groups(k, job)
     except NotInKernel:
         del host.statements[mark:]
         k = WorkerBuilder(host, base, space, in_registers=False)
@@ -177,29 +179,29 @@ class WorkerBuilder(KernelBuilder):
         self.local_bytes = self.local_bytes + count * unit
         return whole(self.local_memory(element, count, base), shape)
 
-    def copy_array(self, bound: Param, inner: int) -> Array:
-        """Memory for a collective copy, in the layout that suits its readers; of rows
-        the elements of dimension `inner` lie side by side."""
-        layout = self.layouts.get(bound.name)
+    def padded_rows(self, bound: Param, inner: int) -> Array:
+        """Memory for a copy in rows a little apart, in which the elements of dimension
+        `inner` lie side by side."""
         assert isinstance(bound.type, ArrayType)
-        if layout is None or len(bound.type.shape) < 2:
-            return self.fresh(bound)
         shape, element = self.shape(bound.type), bound.type.element
-        if layout.dimension is None or layout.width is None:
-            order = [i for i in range(len(shape)) if i != inner] + [inner]
-            turned = tuple(shape[i] for i in order)
-            padded = (*turned[:-1], turned[-1] + PADDING)
-            rows = self.new_array(element, padded, bound.name.base)
-            made = Array(rows.memory, turned, rows.offset, rows.strides)
-            return made.rearrange(tuple(order.index(i) for i in range(len(shape))))
-        width = self.resolve(layout.width)
+        order = [i for i in range(len(shape)) if i != inner] + [inner]
+        turned = tuple(shape[i] for i in order)
+        padded = (*turned[:-1], turned[-1] + PADDING)
+        rows = self.new_array(element, padded, bound.name.base)
+        made = Array(rows.memory, turned, rows.offset, rows.strides)
+        return made.rearrange(tuple(order.index(i) for i in range(len(shape))))
+
+    def panels(self, bound: Param, dimension: int, width: Size) -> PanelArray:
+        """Memory for a copy in which a dimension is cut into panels."""
+        assert isinstance(bound.type, ArrayType)
+        shape, element = self.shape(bound.type), bound.type.element
         plain = PanelArray(
             kc.Memory(bound.name, element),
             shape,
             ZERO,
             row_major_strides(shape),
-            layout.dimension,
-            width,
+            dimension,
+            self.resolve(width),
         )
         made = self.new_array(element, plain.opened.shape, bound.name.base)
         return replace(plain, memory=made.memory, offset=made.offset)

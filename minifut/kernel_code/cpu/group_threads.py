@@ -18,7 +18,7 @@ from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import REGISTER, THREAD, Returns
 from minifut.ir.sizes import Size
 from minifut.kernel_code import segmap
-from minifut.kernel_code.cpu.collective_copy import copy_collectively
+from minifut.kernel_code.cpu.copy_layouts import copy_collectively
 from minifut.kernel_code.cpu.group_tiles import (
     lower_index,
     lower_loop,

@@ -21,6 +21,7 @@ from minifut.kernel_code.cpu.units import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import (
+    State,
     commutes,
     component_operators,
     is_light,
@@ -30,7 +31,7 @@ from minifut.kernel_code.operators import (
 )
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 
-LANES = 64
+HEAVY = "the body or the operator has loops, checks or arrays"
 
 
 @dataclass(slots=True)
@@ -63,11 +64,9 @@ class Reduction:
         return Size.constant(SMALLEST_CHUNK) if is_light(self.operation.body) else ONE
 
     @property
-    def lanes(self) -> int:
-        """How many elements of a row are taken at once; 0 for one by one."""
-        if self.light and all(map(commutes, self.operators)):
-            return LANES
-        return 0
+    def commutes(self) -> bool:
+        """Whether elements may be combined in any order."""
+        return all(map(commutes, self.operators))
 
     @property
     def is_simple(self) -> bool:
@@ -113,20 +112,32 @@ class Reduction:
         return tuple(targets)
 
 
-# --- which way ------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Points of a segment, from the first of `ends` to before the last, that are to be
+    reduced into a state; those that are left over begin at `start`."""
+
+    reduction: Reduction
+    state: State
+    segment: list[kc.Variable]
+    ends: tuple[kc.Expression, kc.Expression]
+    start: kc.Variable
 
 
-def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
-    """Whether neighbours in memory are neighbouring segments rather than neighbouring
-    elements, for most of the arrays that the body reads.
+# --- where elements lie ---------------------------------------------------------------
+
+
+def neighbours_in_memory(
+    host: HostBuilder, operation: SegRed | SegScan
+) -> tuple[int, int]:
+    """Of how many arrays that the body reads neighbours in memory are neighbouring
+    elements of a segment, and of how many elements of neighbouring segments.
 
     An array that is the same for neighbouring segments has no say: over columns it is
     one scalar for the whole block (`a` in a matrix product). An element next to a point
     counts like the point's own, and so does one of a reversed array.
     """
     names = operation.space.indices
-    if len(names) < 2:
-        return False
     along, across = 0, 0
     origins: dict[Atom, Atom] = {name: name for name in names}
     for statement in walk(operation.body):
@@ -149,7 +160,7 @@ def runs_over_columns(host: HostBuilder, operation: SegRed | SegScan) -> bool:
             along += 1
         elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
             across += 1
-    return across > along
+    return along, across
 
 
 def _strides_of(

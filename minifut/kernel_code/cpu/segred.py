@@ -9,8 +9,7 @@ A work-group of one work-item runs through units (chunks of segments) one by one
         for the rest:                          s = s + xs[i, j]
         partial[unit] = s
 
-How the loop over a chunk is made fast: `cpu.light_reduction` for scalar code without
-checks, `cpu.vector_fold` for what has loops, checks or arrays.
+How the loop over a chunk is made fast is told in `cpu.chunk_folds`.
 
 Where neighbouring segments lie side by side in memory (column sums) the lanes are
 segments, each with its own running value: that keeps the order, so any operator will
@@ -30,24 +29,25 @@ from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import BOOL, I64, ScalarType, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.atomic_cells import from_word, to_word, word_of
-from minifut.kernel_code.cpu.columns import block_width, cut_columns, reduce_columns
-from minifut.kernel_code.cpu.light_reduction import reduce_light
+from minifut.kernel_code.cpu.chunk_folds import reduce_chunk
+from minifut.kernel_code.cpu.columns import (
+    FEW_COLUMNS,
+    block_width,
+    cut_columns,
+    reduce_columns,
+    run_over_columns,
+)
 from minifut.kernel_code.cpu.reduction import (
-    LANES,
+    Chunk,
     Reduction,
     mapped_array,
-    runs_over_columns,
 )
 from minifut.kernel_code.cpu.units import Units, bounds, cut, each_unit, flat
-from minifut.kernel_code.cpu.vector_fold import fold_vectors
 from minifut.kernel_code.cpu.vector_operators import scalar_places
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
-
-FEW_COLUMNS = 8
-"""that lie side by side: then each is reduced on its own, stride or not"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
@@ -60,7 +60,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         host.allocate(element_of(t), (*sizes[:-1], *host.shape(t)), p.name.base)
         for p, t in zip(pattern[:count], reduction.types, strict=True)
     ]
-    by_columns = reduction.light and runs_over_columns(host, operation)
+    by_columns = run_over_columns.fires(reduction, host)
     reduction.outs = [
         mapped_array(host, sizes, t, p, by_columns)
         for p, t in zip(pattern[count:], operation.types[count:], strict=True)
@@ -204,11 +204,7 @@ def reduce_range(
     state = State(k, reduction.operators)
     state.reset()
     start = k.declare("start", first)
-    if not reduction.light:
-        fold_vectors(k, reduction, state, segment, ends, start)
-    else:
-        with k.branch(last - first >= LANES):
-            reduce_light(k, reduction, state, segment, ends, start)
+    reduce_chunk(k, Chunk(reduction, state, segment, ends, start))
     with k.loop("i", last, start) as index:
         values = reduction.visit(k, segment, index)
         state.combine(values, reassociate=True)

@@ -31,12 +31,12 @@ from minifut.kernel_code.cpu.columns import (
     block_width,
     cut_columns,
     reduce_columns,
+    run_over_columns,
 )
 from minifut.kernel_code.cpu.reduction import (
     Reduction,
     combine_lane,
     mapped_array,
-    runs_over_columns,
     store_neutral,
 )
 from minifut.kernel_code.cpu.segred import per_chunk, reduce_units
@@ -66,7 +66,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     reduction = Reduction.of(host, operation)
     count = len(reduction.types)
     sizes = host.sizes(operation.space.sizes)
-    by_columns = reduction.light and runs_over_columns(host, operation)
+    by_columns = run_over_columns.fires(reduction, host)
     arrays = [
         mapped_array(host, sizes, t, p, by_columns)
         for p, t in zip(pattern, operation.types, strict=True)

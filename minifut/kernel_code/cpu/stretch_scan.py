@@ -12,6 +12,8 @@ keeps pace with memory. Results too large for the caches are written around them
 
 from __future__ import annotations
 
+from functools import cache
+
 from minifut.ir.sizes import Size
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import Reduction
@@ -42,23 +44,19 @@ def scan_stretch(
             k.write(array, (*segment, index), value)
 
     start: kc.Expression = first
-    code = point_code(k, reduction, segment, save)
-    if code is None:
-        k.emit(kc.Comment("element by element: the operator combines arrays"))
-    else:
-        begin = k.variable("start", kc.LONG)
-        fold = Fold(
-            code,
-            tuple(scalar_places(state)),
-            first,
-            last,
-            begin,
-            is_large=lambda: k.size_value(total) >= LARGE,
-        )
-        vectors = vectorise_scan.or_comment(fold, site_of(k))
-        if vectors is not None:
-            start = begin
-            k.statements.extend((kc.Declare(begin, first), *vectors))
+    begin = k.variable("start", kc.LONG)
+    fold = Fold(
+        cache(lambda: point_code(k, reduction, segment, save)),
+        tuple(scalar_places(state)),
+        first,
+        last,
+        begin,
+        is_large=lambda: k.size_value(total) >= LARGE,
+    )
+    vectors = vectorise_scan.or_comment(fold, site_of(k))
+    if vectors is not None:
+        start = begin
+        k.statements.extend((kc.Declare(begin, first), *vectors))
     with k.loop("i", last, start) as index:
         state.combine(reduction.visit(k, segment, index))
         state.save(scanned, (*segment, index))

@@ -12,6 +12,7 @@ in any other way lies in plain rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from minifut.ir import core
@@ -20,7 +21,10 @@ from minifut.ir.kernels import REGISTER, CollectiveCopy, KernelBody, SegMap
 from minifut.ir.node import value
 from minifut.ir.sizes import Monomial, Size, product
 from minifut.ir.traverse import own_names, walk
+from minifut.ir.types import shape_of
+from minifut.kernel_code.collective_parts import Part
 from minifut.kernel_code.index_functions import Array, row_major_strides
+from minifut.kernel_code.rule import Refused
 from minifut.names import Name
 
 PADDING = 16
@@ -108,6 +112,18 @@ def _without(term: Monomial, factors: Monomial) -> Monomial | None:
 
 
 # --- which layout ---------------------------------------------------------------------
+
+
+def layout_of(part: Part, found: Mapping[Name, Panels]) -> Panels:
+    """The layout that suits the readers of a copy."""
+    layout = found.get(part.bound.name)
+    if layout is None:
+        raise Refused(
+            f"something else than register nests reads the copy of {part.source_name}"
+        )
+    if len(shape_of(part.bound.type)) < 2:
+        raise Refused(f"the copy of {part.source_name} has one dimension")
+    return layout
 
 
 def layouts(body: KernelBody) -> dict[Name, Panels]:

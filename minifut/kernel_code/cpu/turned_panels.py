@@ -19,13 +19,6 @@ from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.transposition import Plane
 
 
-def may_turn(made: PanelArray, dense: int | None) -> bool:
-    """Whether there is a dimension that is dense in the source, and it is not the one
-    that is cut into panels."""
-    two = len(made.shape) == 2 and dense not in (None, made.dimension)
-    return two and made.memory.element.name not in ("f16", "bool")
-
-
 def fill_turned(
     k: KernelBuilder, made: PanelArray, source: Array, parts: list[Stretch]
 ) -> None:

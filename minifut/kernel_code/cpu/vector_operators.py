@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import Reduction
+from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.lanes.operators import PointCode
 from minifut.kernel_code.operators import State, replace_all
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -20,13 +21,13 @@ def point_code(
     reduction: Reduction,
     segment: Sequence[kc.Expression],
     save: Callable[[kc.Expression, list[kc.Variable]], None] | None = None,
-) -> PointCode | None:
-    """The code for one point, with what `save` emits for an index and the results; None
-    if the operators combine arrays."""
+) -> PointCode:
+    """The code for one point, with what `save` emits for an index and the results;
+    operators that combine arrays are refused."""
     index = k.variable("i", kc.LONG)
     types = [kc.VectorType(t) for t in reduction.types if isinstance(t, ScalarType)]
     if len(types) < len(reduction.types):
-        return None
+        raise NotLifted("the operator combines arrays")
     left = [k.variable("left", t) for t in types]
     right = [k.variable("right", t) for t in types]
     operators = reduction.operators

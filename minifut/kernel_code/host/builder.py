@@ -24,7 +24,7 @@ from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_limits import check_group
 from minifut.kernel_code.index_functions import Array, whole
-from minifut.kernel_code.rule import Derivation
+from minifut.kernel_code.rule import Derivation, forgotten_on
 from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_turned, plane_of
@@ -328,19 +328,17 @@ class HostBuilder:
         exp: Any = statement.exp
         mark = len(self.statements), len(self.program.kernels)
         trace = self.program.trace
-        steps = 0 if trace is None else len(trace.steps)
         self.derivation = None if trace is None else Derivation(trace, statement)
         module = SEGMENTED[type(exp), self.schedule]
         if exp.level == kernels.GROUP:
             module = f"{self.schedule}.group"
         try:
             lower = import_module(f"minifut.kernel_code.{module}").lower
-            lower(self, statement.pattern, exp)
+            with forgotten_on(self, NotInKernel):
+                lower(self, statement.pattern, exp)
         except NotInKernel as reason:
             del self.statements[mark[0] :]
             del self.program.kernels[mark[1] :]
-            if trace is not None:
-                del trace.steps[steps:]
             from minifut.kernel_code.host.on_host import run_on_host
 
             run_on_host(self, statement, str(reason))

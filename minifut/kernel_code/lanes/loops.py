@@ -23,6 +23,12 @@ from minifut.kernel_code.lanes.statements import lift
 from minifut.rewrite.rule import Declined
 
 ONE = kc.Literal(1, kc.LONG)
+MADE_BY_THE_DEVICE = (
+    "of plain operators the compiler of the device makes vectors itself"
+)
+TOGETHER = 4
+"""running vectors at once where a body is light: one would wait for its operator"""
+DEALT = "the operator commutes, so that points may be dealt in turn"
 
 
 @lane_rule("asVector", LIFT)
@@ -133,7 +139,9 @@ def interleave_fold(fold: Fold, site: LoopSite) -> Outcome:
     """
     if not fold.commutes:
         return Declined("the operator does not commute")
-    k, many = site.k, fold.together
+    if fold.plain:
+        return Declined(MADE_BY_THE_DEVICE)
+    k, many = site.k, TOGETHER if fold.light else 1
 
     def make(lifted: LiftedCode) -> None:
         rest = (fold.last - fold.first) % (lifted.width * many)
@@ -201,7 +209,9 @@ def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
         }
     """
     if fold.commutes:
-        return Declined("the operator commutes, so that points may be dealt in turn")
+        return Declined(DEALT)
+    if fold.light:
+        return Declined("the body is light: parts side by side are enough")
     k = site.k
 
     def make(lifted: LiftedCode) -> None:
@@ -221,10 +231,11 @@ def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
 
 def folded(fold: Fold, site: LoopSite, make: Callable[[LiftedCode], None]) -> Outcome:
     """What `make` emits with the code of the points in lanes."""
+    code = fold.code()
     code = replace(
-        fold.code,
-        body=tuple(speculate(site.k, fold.code.body)),
-        operator=tuple(speculate(site.k, fold.code.operator)),
+        code,
+        body=tuple(speculate(site.k, code.body)),
+        operator=tuple(speculate(site.k, code.operator)),
     )
     chosen = site.by_width(
         [*code.body, *code.operator],
@@ -281,7 +292,7 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
             right = left + right;
         }
     """
-    if not fold.code.saved:
+    if not fold.code().saved:
         return Declined("nothing but the last result is needed")
     k = site.k
 

@@ -47,18 +47,21 @@ class Fold:
         }
 
     A rule does as many points as fill vectors, and assigns the first left over to
-    `start`. `commutes`: points may be combined in any order; `running` is neutral then.
-    `together`: how many vectors are worth running at once. `is_large`: what tells, when
-    it runs, that results are too large for the caches.
+    `start`. `code` is made when a rule first wants it. `commutes`: points may be
+    combined in any order; `running` is neutral then. `light`: scalar code without
+    checks or loops; `plain`: that has plain operators on each component, and calls no
+    functions. `is_large`: what tells, when it runs, that results are too large for the
+    caches.
     """
 
-    code: PointCode
+    code: Callable[[], PointCode]
     running: tuple[kc.Variable, ...]
     first: kc.Expression
     last: kc.Expression
     start: kc.Variable
     commutes: bool = False
-    together: int = 1
+    light: bool = False
+    plain: bool = False
     is_large: Callable[[], kc.Expression] | None = None
 
 
