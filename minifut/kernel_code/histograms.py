@@ -48,6 +48,11 @@ class Bins:
         return product(first.shape[first.rank - len(self.row_shape) :])
 
     @property
+    def bytes(self) -> Size:
+        """What the cells of a segment take in all arrays."""
+        return self.cells * sum(a.memory.element.bytes for a in self.arrays)
+
+    @property
     def row_shape(self) -> tuple[Size, ...]:
         """The dimensions of an array without those of the segments."""
         ranks = len(self.operator.shape) + len(self.operator.vector)

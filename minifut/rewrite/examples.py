@@ -189,7 +189,8 @@ def _told(outcome: object) -> str:
 # --- running both sides --------------------------------------------------------------
 
 
-def _sizes(given: tuple[Param, ...]) -> list[Name]:
+def sizes_of(given: tuple[Param, ...]) -> list[Name]:
+    """The parameters that are sizes of others."""
     used = {name for parameter in given for name in size_names(parameter.type)}
     sizes = [parameter.name for parameter in given if parameter.name in used]
     if sizes != [parameter.name for parameter in given[: len(sizes)]]:
@@ -215,7 +216,7 @@ def random_arguments(example: Example, seed: int, largest: int = 5) -> list[Any]
 
     given = example.given
     random = np.random.default_rng(seed)
-    values = {name: int(random.integers(1, largest + 1)) for name in _sizes(given)}
+    values = {name: int(random.integers(1, largest + 1)) for name in sizes_of(given)}
     inner = _inner_sizes(example)
     arguments: list[Any] = []
     for parameter in given[len(values) :]:
@@ -262,7 +263,7 @@ def program_of(example: Example, body: Body) -> core.Program:
         for i, name in enumerate(example.results)
     )
     function = core.Function(name, example.given, results, body)
-    sizes = len(_sizes(example.given))
+    sizes = len(sizes_of(example.given))
     leaves = tuple(map(_leaf, example.given[sizes:]))
     entry = core.Entry("main", name, sizes, leaves, tuple(map(_leaf, results)))
     return core.Program((entry,), (), (function,))

@@ -52,7 +52,7 @@ def told(part: Part, k: WorkerBuilder) -> Told:
 
 def panels_of(part: Part, k: WorkerBuilder) -> tuple[int, Size]:
     """The dimension of a copy that is cut into panels, and their width."""
-    layout = layout_of(part, k.layouts)
+    layout = layout_of(part, k.layouts, least_rank=2)
     if layout.dimension is None or layout.width is None:
         raise Refused(
             f"register nests do not read the copy of {part.source_name} in vectors"
@@ -248,7 +248,7 @@ def pad_rows(part: Part, k: WorkerBuilder) -> bool | Declined:
           return tile both of (n by 8)
         }
     """
-    layout_of(part, k.layouts)
+    layout_of(part, k.layouts, least_rank=2)
     made = k.padded_rows(part.bound, innermost(part))
     with copied(k, part, made):
         fill_in_order(k, made, part.source, part.stretches, innermost(part))

@@ -4,22 +4,23 @@
                                which are combined afterwards
     else                       a segment is one work-item's job, straight into results
 
+Which of the two it is, the host decides by the sizes when it runs (`privatise_bins`).
 Where the bins are so few that elements close together often hit the same one, a chunk
-has several copies, each for a part of its elements, and the parts take turns: else each
-update would wait for the store before. Which of the two it is, the host decides by the
-sizes when it runs.
+has several copies, each for a part of its elements, and the parts take turns
+(`take_turns`): else each update would wait for the store before.
 
-Bins that do not fit the caches may be taken in several *passes* over the elements, each
-for a range of bins that does; how many is a parameter. Source: slides "Locality of
-reference", histograms; Henriksen et al., "Compiling generalized histograms for GPU"
-(SC 2020).
+Bins that do not fit the caches may be taken in several passes over the elements, each
+for a range of bins that does (`take_bins_in_passes`); how many is a parameter.
+
+Source: slides "Locality of reference", histograms; Henriksen et al., "Compiling
+generalized histograms for GPU" (SC 2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -39,7 +40,9 @@ from minifut.kernel_code.histograms import (
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import combine_into, fill, is_light
+from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -53,6 +56,8 @@ TURNS = 4
 """copies of a chunk, whose parts take turns"""
 CELLS_IN_TURN = 2048
 """so many cells at most are copied for each turn"""
+FIRST_LEVEL_CACHE = 32768
+"""bytes"""
 GROUPS_PER_CORE = 16
 PASSES = Parameter(
     "histogram_passes",
@@ -63,22 +68,90 @@ PASSES = Parameter(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """What is lowered: `bins` lie in the memory of the results, `segments` of `length`
+    elements, for each of which all bins together have `cells`; sizes of the host."""
+
+    operation: SegHist
+    bins: list[Bins]
+    segments: Size
+    length: Size
+    cells: Size
+
+
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
     """Update the destinations (or copies of them); bind the results."""
     bins = all_bins(host, pattern, operation)
     sizes = host.sizes(operation.space.sizes)
     outer, length = sizes[:-1], host.let_size(sizes[-1], "length")
     segments = host.let_size(product(outer), "segments")
-    cells = host.let_size(_total(bins), "cells")
+    cells = host.let_size(sum_of(each.cells for each in bins), "cells")
+    histogram = Histogram(operation, bins, segments, length, cells)
+    if not privatise_bins.fires(histogram, host):
+        _directly(host, histogram, ONE)
+    bind_all(host, pattern, bins)
+
+
+@lowering_rule(
+    paper=LOCALITY,
+    tell=lambda *_: Told(
+        (
+            f"copies for chunks of {SMALLEST_CHUNK} elements or more, "
+            f"{ELEMENTS_PER_CELL} for each cell or more",
+        )
+    ),
+)
+def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
+    """Give each chunk of a segment copies of the bins, which are combined afterwards,
+    where there are elements enough: the host finds out.
+
+    before:
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long i = 0L; i < 5L; i++) {
+            to[5 * copy_1 + i] = 0;
+        }
+        ..
+        if (((ulong)bin_4) < ((ulong)5L)) {
+            int old_8 = to[bin_4 + 5 * copy_2];
+            int c_8 = (int)((uint)old_8 + (uint)1);
+            int new_8 = c_8;
+            to[bin_4 + 5 * copy_2] = new_8;
+        }
+        ..
+        __kernel void main_hist_combine(
+    declines: 100 elements are work for one group only
+        given (to: [5]i32, is: [100]i64)
+        let h: [5]i32 = seghist grid (i < 100)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    """
+    operation, bins, segments = histogram.operation, histogram.bins, histogram.segments
+    length, cells = histogram.length, histogram.cells
+    known = length.as_constant
+    if known is not None and known < 2 * SMALLEST_CHUNK:
+        return Declined(f"{known} elements are work for one group only")
     share = ceil_div(host.cores() * CHUNKS_PER_CORE, maximum(ONE, segments))
     smallest = maximum(Size.constant(SMALLEST_CHUNK), cells * ELEMENTS_PER_CELL)
     chunks = host.let_size(maximum(ONE, minimum(share, length // smallest)), "chunks")
     several = host.let_size(minimum(ONE, chunks - 1), "several")
-    _directly(host, operation, bins, (segments, length, ONE - several))
-    few = minimum(ONE, Size.constant(CELLS_IN_TURN) // maximum(ONE, cells))
-    if not is_light(operation.body):
-        few = ZERO
-    turns = host.let_size(ONE + few * (TURNS - 1), "turns")
+    _directly(host, histogram, ONE - several)
+    turns = take_turns(histogram, host)
+    turns = turns if isinstance(turns, Size) else ONE
     copies = [
         _copies(host, each, host.let_size(several * chunks * turns, "copies"))
         for each in bins
@@ -86,14 +159,106 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     _in_copies(host, operation, copies, (segments * several, length, chunks, turns))
     for each, copied in zip(bins, copies, strict=True):
         _combine(host, each, copied, several)
-    bind_all(host, pattern, bins)
+    return True
 
 
-def _total(bins: list[Bins]) -> Size:
-    total = Size.constant(0)
-    for each in bins:
-        total = total + each.cells
-    return total
+@lowering_rule(
+    tell=lambda *_: Told(
+        (f"{TURNS} copies for each chunk, up to {CELLS_IN_TURN} cells",)
+    )
+)
+def take_turns(histogram: Histogram, host: HostBuilder) -> Size | Declined:
+    """Let parts of a chunk take turns, each with a copy of its own: elements close
+    together do not wait for each other.
+
+    before:
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long i_1 = 0L; i_1 < part; i_1++) {
+            long i_2 = (first + (part * 0L)) + i_1;
+            long at = is[i_2];
+            long bin = ((long)at);
+            long i_3 = (first + part) + i_1;
+        ..
+        int c = (int)((uint)old + (uint)1);
+        int new = c;
+        to[bin + 5 * copy_2] = new;
+        int old_1 = to[bin_1 + 5 * copy_3];
+    declines: the body has loops, checks or arrays
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          let x: i32 = loop (x_1: i32 = 1i32) for j: i64 < at do {
+            let y: i32 = add_i32(x_1, x_1)
+            return y
+          }
+          return returns at, returns x
+        }
+    """
+    if not is_light(histogram.operation.body):
+        return Declined("the body has loops, checks or arrays")
+    known = histogram.cells.as_constant
+    if known is not None and known > CELLS_IN_TURN:
+        return Declined(f"{known} cells are too many to be copied for each turn")
+    cells = maximum(ONE, histogram.cells)
+    few = minimum(ONE, Size.constant(CELLS_IN_TURN) // cells)
+    return host.let_size(ONE + few * (TURNS - 1), "turns")
+
+
+@lowering_rule(paper=LOCALITY, tell=lambda *_: Told((), (PASSES,)))
+def take_bins_in_passes(bins: list[Bins], k: KernelBuilder) -> kc.Expression | Declined:
+    """Go through the elements of a chunk once for each of several ranges of bins, which
+    fit the caches.
+
+    before:
+        given (n: i64, k: i64, to: [k]i32, is: [n]i64)
+        let h: [k]i32 = seghist grid (i < n)
+            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long pass = 0L; pass < num_passes; pass++) {
+            long width = (k + (num_passes - 1L)) / num_passes;
+            long low = ((pass * width) < k) ? (pass * width) : k;
+            long high = ((low + width) < k) ? (low + width) : k;
+        ..
+        if (((ulong)(bin_4 - low)) < ((ulong)(high - low))) {
+    declines: all of the 20 bytes of bins fit the first-level cache
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    """
+    needed = sum_of(each.bytes for each in bins).as_constant
+    if needed is not None and needed <= FIRST_LEVEL_CACHE:
+        return Declined(f"all of the {needed} bytes of bins fit the first-level cache")
+    return k.size_value(k.host.parameter(PASSES))
+
+
+def sum_of(sizes: Iterable[Size]) -> Size:
+    """The sum of sizes."""
+    return reduce(lambda a, b: a + b, sizes, ZERO)
 
 
 def _copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
@@ -105,14 +270,9 @@ def _copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
     return replace(bins, arrays=arrays)
 
 
-def _directly(
-    host: HostBuilder,
-    operation: SegHist,
-    bins: list[Bins],
-    sizes: tuple[Size, Size, Size],
-) -> None:
+def _directly(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
     """Segment after segment into the results; nothing if `wanted` is 0."""
-    segments, length, wanted = sizes
+    operation, segments = histogram.operation, histogram.segments
     k = host.kernel("hist")
     most = host.cores() * GROUPS_PER_CORE
     each = host.let_size(ceil_div(segments, most), "each")
@@ -129,9 +289,9 @@ def _directly(
         ):
             k.bind(name, index)
         at = tuple(Size.of(index.name) for index in odometer.indices)
-        with k.loop("i", k.size_value(length)) as i:
+        with k.loop("i", k.size_value(histogram.length)) as i:
             k.bind(operation.space.indices[-1], i)
-            _update(k, operation, bins, at)
+            _update(k, operation, histogram.bins, at)
         odometer.advance()
     host.launch(k, groups, 1)
 
@@ -169,7 +329,7 @@ def _in_copies(
     rows = [k.as_size(number * count + turn, "copy") for turn in range(TURNS)]
     with _passes(k, copies) as ranges:
         rest = k.declare("rest", first)
-        if is_light(operation.body):
+        if turns != ONE:
             part = k.declare("part", (last - first) // TURNS)
             k.assign(part, kc.Select(count > 1, part, kc.Literal(0, kc.LONG), kc.LONG))
             with k.loop("i", part) as i:
@@ -189,9 +349,13 @@ def _in_copies(
 
 
 @contextmanager
-def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range]]:
-    """A loop over ranges of bins; gives the range of each operator's bins."""
-    passes = k.size_value(k.host.parameter(PASSES))
+def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
+    """A loop over ranges of bins; gives the range of each operator's bins, or None if
+    all are taken at once."""
+    passes = take_bins_in_passes(bins, k)
+    if isinstance(passes, Declined):
+        yield None
+        return
     with k.loop("pass", passes) as number:
         ranges: list[Range] = []
         for each in bins:

@@ -114,14 +114,15 @@ def _without(term: Monomial, factors: Monomial) -> Monomial | None:
 # --- which layout ---------------------------------------------------------------------
 
 
-def layout_of(part: Part, found: Mapping[Name, Panels]) -> Panels:
-    """The layout that suits the readers of a copy."""
+def layout_of(part: Part, found: Mapping[Name, Panels], least_rank: int = 1) -> Panels:
+    """The layout that suits the readers of a copy, which must have so many dimensions
+    to have one."""
     layout = found.get(part.bound.name)
     if layout is None:
         raise Refused(
             f"something else than register nests reads the copy of {part.source_name}"
         )
-    if len(shape_of(part.bound.type)) < 2:
+    if len(shape_of(part.bound.type)) < least_rank:
         raise Refused(f"the copy of {part.source_name} has one dimension")
     return layout
 

@@ -32,7 +32,9 @@ from minifut.kernel_code.gpu.spread import bind_segment, meeting
 from minifut.kernel_code.histograms import Bins, Point, all_bins, bind_all, points
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -95,7 +97,7 @@ class Target:
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
     """Update the destinations (or copies of them); bind the results."""
-    if _has_array_operands(operation):
+    if not gather_in_local_memory.fires(operation, host):
         seghist_cpu.lower(host, pattern, operation)
         return
     bins = all_bins(host, pattern, operation)
@@ -109,9 +111,60 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     bind_all(host, pattern, bins)
 
 
-def _has_array_operands(operation: SegHist) -> bool:
+@lowering_rule(
+    paper=LOCALITY,
+    tell=lambda *_: Told(
+        ("copies of the bins in a group, if they fit",),
+        (RESIDENT, COPIES, GROUPS_PER_CORE, GROUP_SIZE),
+    ),
+)
+def gather_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | Declined:
+    """Let a group gather chunks in bins in its local memory, then add those to the bins
+    in global memory; where they do not fit there is nothing but the latter.
+
+    before:
+        given (n: i64, k: i64, to: [k]i32, is: [n]i64)
+        let h: [k]i32 = seghist grid (i < n)
+            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long at = start + lane; at < end; at += GROUP) {
+            long at_1 = is[at];
+            long bin = ((long)at_1);
+            if (((ulong)bin) < ((ulong)k)) {
+                long cell_1 = ((lane % copies) * k) + bin;
+                int old;
+                old = atomic_add((volatile __local int *)(bins + cell_1), 1);
+        ..
+        old_1 = atomic_add((volatile __global int *)(to + i), total_1);
+    declines: the operator combines arrays
+        given (n: i64, k: i64, to: [k][2]i32, is: [n]i64, xs: [n][2]i32)
+        let one: [2]i32 = replicate([2], 1i32)
+        let h: [k][2]i32 = seghist grid (i < n)
+            bins([k], (to), (one), \\(a: [2]i32, b: [2]i32) -> ([2]i32) {
+              let a0: i32 = a[0i64]
+              let b0: i32 = b[0i64]
+              let a1: i32 = a[1i64]
+              let b1: i32 = b[1i64]
+              let c0: i32 = mul_i32(a0, b0)
+              let c1: i32 = mul_i32(a1, b1)
+              let c: [2]i32 = [c0, c1] : i32
+              return c
+            }, []) -> (i64, [2]i32) {
+          let at: i64 = is[i]
+          let x: [2]i32 = xs[i]
+          return returns at, returns x
+        }
+    """
     types = [t for op in operation.operators for t in op.operator.results]
-    return any(isinstance(t, ArrayType) for t in types)
+    if any(isinstance(t, ArrayType) for t in types):
+        return Declined("the operator combines arrays")
+    return True
 
 
 def _target(host: HostBuilder, bins: Bins) -> Target:
