@@ -169,7 +169,7 @@ def load(
     `tuned` are those of a tuning file, where unknown names are warned of.
     """
     from minifut.opencl.runtime.opaque_values import OpaqueValues
-    from minifut.tuning.file import fitted, unfitting_text
+    from minifut.tuning.file import fitted, located, unfitting_text
     from minifut.tuning.parameters import Tunable, Tuning
 
     namespace: dict[str, Any] = {"__name__": "minifut_generated"}
@@ -181,10 +181,15 @@ def load(
     chosen, meaningless = fitted(
         tuned or {}, generated.parameters, getattr(generated, "schedule", "")
     )
-    chosen |= {n: v for n, v in (parameters or {}).items() if n in known}
+    given = {n: v for n, v in (parameters or {}).items() if n in known}
     if meaningless:
-        print(f"minifut: warning: {unfitting_text(meaningless)}", file=sys.stderr)
-    instance = generated.load(device=device, parameters=chosen, max_memory=max_memory)
+        note = unfitting_text(meaningless, known)
+        print(f"minifut: warning: {note}", file=sys.stderr)
+    chosen |= given
+    with located(tuned or {}, given):
+        instance = generated.load(
+            device=device, parameters=chosen, max_memory=max_memory
+        )
     entries = [
         EntryPoint(
             entry.name,

@@ -103,6 +103,14 @@ class UsageError(MinifutError):
     """A request that cannot be served: wrong file, argument, option or device."""
 
 
+class ParameterError(UsageError):
+    """A number that the tuning parameter `name` cannot have."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
 class CompileError(MinifutError):
     """The program is wrong.
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "-L",
     "--log",
     is_flag=True,
-    help="Say on standard error what is compared with thresholds.",
+    help="Say on standard error what is compared with thresholds, and what runs.",
 )
 @print_parameters_option
 @target_options
@@ -103,13 +103,17 @@ def command(
 def call_and_log(
     program: Program, entry: EntryPoint, values: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The results; comparisons with thresholds are printed, also of a failing run."""
+    """The results; comparisons with thresholds, and kernels with the numbers that shape
+    them, are printed, also of a failing run."""
     with program.tuning.watch() as seen:
         try:
             return entry.call(values)
         finally:
             for name, amount in seen.comparisons:
                 click.echo(f"Compared {name} <= {amount}", err=True)
+            for name, shape in seen.kernels:
+                numbers = "".join(f" {n}={v}" for n, v in sorted(shape.items()))
+                click.echo(f"Ran {name}{numbers}", err=True)
 
 
 def read_npy_argument(text: str) -> Any:

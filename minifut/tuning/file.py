@@ -13,17 +13,47 @@ like do, where kernels have the shapes that it makes: on a GPU.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from minifut.errors import UsageError, reason
+from minifut.errors import ParameterError, UsageError, reason
 from minifut.files import write_whole
 
 DEFAULT_EXTENSION = "tuning"
 
 _LINE = re.compile(r"([^=\s]+)\s*=\s*([+-]?[0-9][0-9_]*)\Z")
+
+
+class Settings(dict[str, int]):
+    """The numbers of a tuning file by name, and the line of each."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.lines: dict[str, int] = {}
+
+    def set(self, name: str, value: int, line: int) -> None:
+        """What a line says; of two for a name the last one counts."""
+        self[name] = value
+        self.lines[name] = line
+
+
+@contextmanager
+def located(values: Mapping[str, int], but: Collection[str] = ()) -> Iterator[None]:
+    """What is wrong with a number in here is told with the line that sets it, if the
+    values are those of a file, `but` for those that something else sets."""
+    try:
+        yield
+    except ParameterError as error:
+        line = values.lines.get(error.name) if isinstance(values, Settings) else None
+        if line is None or error.name in but:
+            raise
+        place = f"{values.path}:{line}"
+        raise ParameterError(error.name, f"{place}: {error}") from None
 
 
 def path_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Path:
@@ -39,13 +69,13 @@ def tuning_beside(
     return read_tuning(path) if path.is_file() else {}
 
 
-def read_tuning(path: Path) -> dict[str, int]:
+def read_tuning(path: Path) -> Settings:
     """The values in a file. Raises `UsageError` with the line that is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
-    found: dict[str, int] = {}
+    found = Settings(path)
     for number, line in enumerate(text.splitlines(), 1):
         line = line.partition("--")[0].strip()
         if not line:
@@ -53,7 +83,7 @@ def read_tuning(path: Path) -> dict[str, int]:
         parts = _LINE.match(line)
         if parts is None:
             raise UsageError(f"{path}:{number}: '{line}' is not of the form NAME=INT")
-        found[parts[1]] = int(parts[2].replace("_", ""))
+        found.set(parts[1], int(parts[2].replace("_", "")), number)
     return found
 
 
@@ -106,10 +136,14 @@ def fitted(
     return found, meaningless
 
 
-def unfitting_text(meaningless: Sequence[str]) -> str:
-    """One line about names that mean nothing for a program."""
+def unfitting_text(meaningless: Sequence[str], known: Collection[str] = ()) -> str:
+    """One line about names that mean nothing for a program, which knows others."""
     if len(meaningless) == 1:
-        return f"the tuning file sets '{meaningless[0]}', which the program lacks"
+        near = difflib.get_close_matches(meaningless[0], known, 1, 0.8)
+        meant = f"; did you mean '{near[0]}'?" if near else ""
+        return (
+            f"the tuning file sets '{meaningless[0]}', which the program lacks{meant}"
+        )
     return (
         f"the tuning file sets {len(meaningless)} parameters that the program lacks "
         f"('{meaningless[0]}', ...)"

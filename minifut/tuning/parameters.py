@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import NEVER as NEVER
-from minifut.tuning.file import read_tuning, write_tuning
+from minifut.tuning.file import located, read_tuning, write_tuning
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Seen
@@ -77,7 +77,8 @@ class Tuning(Mapping[str, int]):
     def watch(self) -> Iterator[Seen]:
         """Within the block, `seen.comparisons` grows with each comparison that a run
         makes with a threshold, as (name, amount), and `seen.launches` with the number
-        of each kernel that it starts. Outside of it nobody looks, and that costs
+        of each kernel that it starts, `seen.kernels` with its name and the numbers that
+        shape it. Outside of it nobody looks, and that costs
         nothing."""
         from minifut.opencl.runtime.watch import Seen
 
@@ -101,7 +102,8 @@ class Tuning(Mapping[str, int]):
     def load(self, path: str | Path) -> None:
         """Take the values of a tuning file; names that are unknown are left out."""
         values = read_tuning(Path(path))
-        self.update({n: v for n, v in values.items() if n in self._values})
+        with located(values):
+            self.update({n: v for n, v in values.items() if n in self._values})
 
     def save(self, path: str | Path) -> None:
         """Write a tuning file with all values."""

@@ -90,14 +90,16 @@ def turn_into_panels(part: Part, k: WorkerBuilder) -> bool | Declined:
           return regtile acc of (p by 4 by 16)
         }
     after:
-        float16 row = (*(__global const loose_float16 *)(b + (column * m + j * m +
-        16 * m * panel + i_1)));
+        float16 row_r${r} = (*(__global const loose_float16 *)(b + (column * m + j * m +
+        16 * m * panel + m * ${r} + i_1)));
         ..
-        float16 row_16 = INTERLEAVE_LOW_16X32(row, row_8);
+        float16 row_1_r$[(2 * ${r_1})] = INTERLEAVE_LOW_16X32(row_r${r_1},
+        row_r$[(1 * ${r_1} + 8)]);
         ..
-        *(__local loose_float16 *)(bs + (16 * m * panel + 16 * i_1 + j)) = row_64;
+        *(__local loose_float16 *)(bs + (16 * m * panel + 16 * i_1 + j + 16 * ${r_5})) =
+        row_4_r${r_5};
         ..
-        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_5}) +
+        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_11}) +
         (16 * i_7 * m + 16 * k))));
     declines: the elements of a panel lie side by side in b
         given (m: i64, p: i64, b: [m][p]f32)

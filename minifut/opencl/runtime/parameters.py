@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from minifut.errors import UsageError
+from minifut.errors import ParameterError, UsageError
 from minifut.opencl.runtime.describe import Parameter
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _unknown(name: str, names: Sequence[str]) -> str:
 
 def _check_bounds(parameter: Parameter, value: int) -> None:
     if parameter.kind == "limit":
-        raise UsageError(f"'{parameter.name}' is a limit of the device, not to be set")
+        message = f"'{parameter.name}' is a limit of the device, not to be set"
+        raise ParameterError(parameter.name, message)
     if isinstance(value, bool) or not isinstance(value, int):
         raise UsageError(f"parameter '{parameter.name}' must be an integer: {value!r}")
     if parameter.bounds is not None:
@@ -78,7 +79,8 @@ def _check_bounds(parameter: Parameter, value: int) -> None:
         if not low <= value <= high:
             why = ", the most work-items of a group on this device"
             why = why if parameter.kind == "group_size" and value > high else ""
-            raise UsageError(
+            raise ParameterError(
+                parameter.name,
                 f"parameter '{parameter.name}' must be from {low} to {high}{why}: "
-                f"{value}"
+                f"{value}",
             )

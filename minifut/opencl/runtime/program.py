@@ -166,7 +166,7 @@ class Instance:
         else:
             table = self.program.parameters
             self.run.parameters = watched_values(table, values, seen)
-            self.run.kernels = watched_launchers(table, launchers, seen)
+            self.run.kernels = watched_launchers(table, values, launchers, seen)
 
     def timed(self, name: str, arguments: tuple[Any, ...]) -> TimedCall:
         """The entry point with these arguments, ready to be run and timed."""

@@ -11,12 +11,12 @@ is different at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
-from minifut.opencl.runtime.describe import Kernel, Parameter
+from minifut.opencl.runtime.describe import Parameter
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
@@ -32,8 +32,11 @@ class Seen:
     comparisons: list[Comparison] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
     """kernels by number"""
+    kernels: list[tuple[str, Mapping[str, int]]] = field(default_factory=list)
+    """those that have work to do, by name, each with the parameters that it is built
+    with, or gets sizes computed from"""
     uses: set[str] = field(default_factory=set)
-    """parameters that these kernels are built with, or get sizes computed from"""
+    """these parameters, of all kernels"""
     allowed: Collection[int] | None = None
     """a run that is about to start another kernel ends with a `UsageError`"""
 
@@ -41,6 +44,7 @@ class Seen:
         """As if nothing had run yet."""
         self.comparisons.clear()
         self.launches.clear()
+        self.kernels.clear()
         self.uses.clear()
 
 
@@ -59,32 +63,41 @@ class WatchedLauncher:
     """A launcher that notes that its kernel is started."""
 
     def __init__(
-        self, launcher: Launcher, number: int, uses: Sequence[str], seen: Seen
+        self,
+        launcher: Launcher,
+        number: int,
+        shape: Mapping[str, int],
+        chosen: Sequence[str],
+        seen: Seen,
     ) -> None:
         self._launcher = launcher
         self._number = number
-        self._uses = uses
+        self._shape = shape
         self._seen = seen
+        self._chosen = chosen
 
-    def __call__(self, *arguments: Any) -> None:
-        self._note()
-        self._launcher(*arguments)
+    def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
+        self._note(points)
+        self._launcher(points, *arguments)
 
     def built(self, *values: int) -> WatchedLauncher:
         """The same of another build."""
         launcher = self._launcher.built(*values)
-        return WatchedLauncher(launcher, self._number, self._uses, self._seen)
+        shape = {**self._shape, **dict(zip(self._chosen, values, strict=True))}
+        return WatchedLauncher(launcher, self._number, shape, self._chosen, self._seen)
 
-    def sized(self, *arguments: Any) -> None:
-        self._note()
-        self._launcher.sized(*arguments)
+    def sized(self, points: int, group: int, *arguments: Any) -> None:
+        self._note(points)
+        self._launcher.sized(points, group, *arguments)
 
-    def _note(self) -> None:
+    def _note(self, points: int | tuple[int, ...]) -> None:
         allowed = self._seen.allowed
         if allowed is not None and self._number not in allowed:
             raise UsageError("the run goes another way")
         self._seen.launches.append(self._number)
-        self._seen.uses.update(self._uses)
+        if min(points if isinstance(points, tuple) else (points,)) > 0:
+            self._seen.kernels.append((self._launcher.kernel.name, self._shape))
+        self._seen.uses.update(self._shape)
 
 
 def watched_values(
@@ -101,20 +114,17 @@ def watched_values(
 
 
 def watched_launchers(
-    table: Sequence[Parameter], launchers: Sequence[Launcher], seen: Seen
+    table: Sequence[Parameter],
+    values: Sequence[int],
+    launchers: Sequence[Launcher],
+    seen: Seen,
 ) -> tuple[WatchedLauncher, ...]:
     """The launchers, each noting its starts and the parameters that shape it."""
-    return tuple(
-        WatchedLauncher(
-            launcher,
-            number,
-            [table[index].name for index in _shaping(launcher.kernel)],
-            seen,
-        )
-        for number, launcher in enumerate(launchers)
-    )
-
-
-def _shaping(kernel: Kernel) -> tuple[int, ...]:
-    """The indices of the parameters that shape a kernel."""
-    return (*(index for _, index in kernel.macros), *kernel.shaped)
+    watched = []
+    for number, launcher in enumerate(launchers):
+        macros = dict(launcher.kernel.macros)
+        chosen = [table[macros[name]].name for name in launcher.kernel.chosen]
+        indices = (*macros.values(), *launcher.kernel.shaped)
+        shape = {table[index].name: values[index] for index in indices}
+        watched.append(WatchedLauncher(launcher, number, shape, chosen, seen))
+    return tuple(watched)
