@@ -48,6 +48,11 @@ class Location:
     def __str__(self) -> str:
         return f"{self.source.name}:{self.line}:{self.column}"
 
+    @property
+    def in_prelude(self) -> bool:
+        """Whether it is none of the user's files."""
+        return self.source.name.startswith("prelude/")
+
     def to(self, other: Location) -> Location:
         """The stretch from the start of this one to the end of `other`."""
         return Location(

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from minifut.ir.kernels import Parameter
     from minifut.kernel_code.builder import CodeBuilder
 
+LOCALITY = "Locality of reference (slides)"
+
 
 class Refused(Exception):
     """The rule that is tried refuses; the message says why."""

@@ -168,7 +168,7 @@ class _Inliner:
         self.functions = functions
         self.chosen = chosen
         self.replaced: dict[Name, Atom] = {}
-        self.checked: dict[Name, bool] = {}
+        self.telling: dict[Name, bool] = {}
 
     def function(self, name: Name) -> Function:
         """The function with the chosen calls in it replaced; remembered for callers."""
@@ -210,16 +210,20 @@ class _Inliner:
         body = rename(function.body, self.names, arguments)
         for bound, atom in zip(statement.pattern, body.result, strict=True):
             self.replaced[bound.name] = atom
-        if statement.location is None or not self.has_checks(exp.function):
+        if statement.location is None or not self.tells_places(exp.function):
             return body.statements
         return tuple(_called_from(s, statement.location) for s in body.statements)
 
-    def has_checks(self, name: Name) -> bool:
-        """Whether the function, as it is by now, has checks with backtraces."""
-        if name not in self.checked:
-            found = any(isinstance(n, Assert) for n in walk(self.functions[name]))
-            self.checked[name] = found
-        return self.checked[name]
+    def tells_places(self, name: Name) -> bool:
+        """Whether the function, as it is by now, has checks with backtraces, or
+        statements of the prelude."""
+        if name not in self.telling:
+            found = any(
+                isinstance(n, Assert) or _is_of_prelude(n)
+                for n in walk(self.functions[name])
+            )
+            self.telling[name] = found
+        return self.telling[name]
 
     def resolved(self) -> dict[Name, Atom]:
         """What each replaced name stands for in the end."""
@@ -235,8 +239,17 @@ def _same(a: object, b: object) -> bool:
     return a is b
 
 
+def _is_of_prelude(node: object) -> bool:
+    return isinstance(node, Stm) and (
+        node.location is not None and node.location.in_prelude
+    )
+
+
 def _called_from(node: Any, location: Location) -> Any:
-    """The node with the call's place added to the backtrace of its checks."""
+    """The node with the call's place added to the backtrace of its checks, and as the
+    place of what stands in the prelude, where users would not look."""
+    if _is_of_prelude(node):
+        node = replace(node, location=location)
     if isinstance(node, Assert):
         where = str(location)
         if node.backtrace and node.backtrace[-1] == where:

@@ -31,7 +31,7 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
-from minifut.ir.printer import show
+from minifut.ir.printer import Printer
 from minifut.ir.traverse import walk
 from minifut.rewrite.trace import Step, Trace
 
@@ -44,16 +44,18 @@ WORDS: dict[type, str] = {
 
 
 def explain(trace: Trace, schedule: str = "cpu") -> str:
-    """All steps, pass by pass; defaults are those of a schedule."""
+    """All steps, pass by pass; defaults are those of a schedule. Names are numbered
+    anew, and mean the same everywhere."""
+    names = Printer()
     lines: list[str] = []
     stage = place = ""
     told: set[tuple[str, ...]] = set()
-    for steps in _outermost(trace.steps, own_findings(trace.steps)):
+    for steps in _outermost(trace.steps, own_findings(trace.steps, names)):
         first = steps[0][0]
         if first.stage != stage:
             stage, place = first.stage, ""
             lines.append(stage)
-        where = headline(first.statement)
+        where = headline(first.statement, names)
         if where != place:
             place, told = where, set()
             lines.append(f"  {where}")
@@ -101,10 +103,10 @@ def _outermost(
         yield found
 
 
-def headline(statement: Stm) -> str:
+def headline(statement: Stm, names: Printer) -> str:
     """Where a statement stands, and what it binds."""
     place = str(statement.location) if statement.location else "-"
-    bound = ", ".join(str(parameter.name) for parameter in statement.pattern)
+    bound = ", ".join(names.name(parameter.name) for parameter in statement.pattern)
     return f"{place}  {bound}"
 
 
@@ -126,12 +128,12 @@ def _default(parameter: Parameter, schedule: str) -> str:
     return f"{parameter.name} = {'never' if number >= NEVER else number}"
 
 
-def own_findings(steps: list[Step]) -> list[list[Finding]]:
+def own_findings(steps: list[Step], names: Printer) -> list[list[Finding]]:
     """For each step the kernels and parameters that it made and no step within it."""
     found: list[list[Finding]] = []
     waiting: list[tuple[int, Counter[Finding]]] = []
-    for step in reversed(steps):
-        heads = [*findings(step.replacement), *step.parameters]
+    made = [[*findings(s.replacement, names), *s.parameters] for s in steps]
+    for step, heads in zip(reversed(steps), reversed(made), strict=True):
         inside: Counter[Finding] = Counter()
         while waiting and waiting[-1][0] > step.depth:
             inside += waiting.pop()[1]
@@ -146,7 +148,7 @@ def own_findings(steps: list[Step]) -> list[list[Finding]]:
     return found[::-1]
 
 
-def findings(statements: tuple[Stm, ...]) -> Iterator[Finding]:
+def findings(statements: tuple[Stm, ...], names: Printer) -> Iterator[Finding]:
     """Each kernel by its level and the sizes of its space, and each parameter that is
     asked for."""
     for statement in statements:
@@ -155,6 +157,6 @@ def findings(statements: tuple[Stm, ...]) -> Iterator[Finding]:
                 case GetParameter(parameter) | AtLeast(_, parameter):
                     yield parameter
                 case SegMap() | SegRed() | SegScan() | SegHist():
-                    sizes = (show(s, renumber=False) for s in node.space.sizes)
+                    sizes = map(names.any, node.space.sizes)
                     word = WORDS[type(node)]
                     yield f"{word} {node.level} ({', '.join(sizes)})"

@@ -49,3 +49,52 @@ def test_refusals_tell_the_reason_and_where(tmp_path: Path) -> None:
 
 def test_a_program_without_soacs_needs_no_rule(tmp_path: Path) -> None:
     assert explained("def main (x: i64) = x + 1", tmp_path).strip() == "no rule fired"
+
+
+def test_what_the_prelude_does_stands_where_it_is_called(tmp_path: Path) -> None:
+    text = "def main (n: i64) =\n  tabulate_2d n n (\\i j -> i * j)\n"
+    told = explained(text, tmp_path)
+    assert "rows.fut:2:3  mapped\n" in told
+    assert "prelude/" not in told
+
+
+PRODUCT = """
+def main [n][m][k] (a: [n][k]f32) (b: [m][k]f32): [n][m]f32 =
+  map (\\x -> map (\\y -> f32.sum (map2 (*) x y)) b) a
+"""
+
+
+def test_names_are_those_of_the_program_and_thresholds_stand_with_rules(
+    tmp_path: Path,
+) -> None:
+    told = explained(PRODUCT, tmp_path).split("\n")
+    lines = [line.strip() for line in told]
+    assert "flatten_reduce [Gr]  ->  segred grid (n, m, k)" in lines
+    (recognised,) = (line for line in lines if line.startswith("recognise_tiling"))
+    for name in ("tiled", "split", "narrow"):
+        assert f"main.map_map_redomap.{name} = " in recognised
+    (mined, split) = (x for x in lines if x.startswith("strip_mine_grid"))
+    assert "segmap group (ceil_div(n, block_rows), ceil_div(m, block_columns))" in mined
+    assert "block_rows_1" in split, "those of the other version"
+
+
+def test_choices_of_the_lowering_have_lines(tmp_path: Path) -> None:
+    told = explained(PRODUCT, tmp_path)
+    told = told[told.index("lower for cpu") :]
+    for line in (
+        "read_in_place  ->  a\n",
+        "no read_in_place: register nests read the copy of b in vectors\n",
+        "turn_into_panels  ->  b  (main.map_map_redomap.register_columns = 32)\n",
+        "no run_over_columns: elements of a segment lie side by side in memory\n",
+        "fill_running_values  ->  64 values in reduce\n",
+    ):
+        assert line in told
+
+
+def test_histograms_tell_of_copies_and_passes(tmp_path: Path) -> None:
+    text = "def main (k: i64) (is: []i64) = hist (+) 0i64 k is is"
+    told = explained(text, tmp_path)
+    assert "privatise_bins  ->  copies for chunks of 4096 elements or more" in told
+    assert "take_bins_in_passes  (histogram_passes = 1)" in told
+    told = explained(text.replace(" k is", " 9 is"), tmp_path)
+    assert "no take_bins_in_passes: all of the 72 bytes of bins fit" in told

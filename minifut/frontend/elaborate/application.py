@@ -93,7 +93,7 @@ def enter(
     unsafe, work.unsafe = work.unsafe, closure.unsafe
     before = work.calls
     if closure.name:
-        work.calls = (str(location), *before)
+        work.calls = (location, *before)
     try:
         return evaluate(closure.body, frame, work)
     finally:

@@ -234,7 +234,7 @@ def _bind_results(
         ]
         bodies.append(build.finish(*result))
     if pattern or any(body.statements for body in bodies):
-        work.build.location = work.location
+        work.build.location = work.place
         work.build.bind(tuple(pattern), make(bodies))
     return values.with_leaves(template, iter(out))
 
@@ -265,7 +265,7 @@ def coerce(work: Work, value: Value, sizes: list[Size]) -> Value:
             new.append(leaf)
             continue
         assert isinstance(leaf.atom, Name)
-        work.build.location = work.location
+        work.build.location = work.place
         shape = wanted.type.shape  # type: ignore[union-attr]
         new.append(Leaf(work.build.reshape(leaf.atom, shape), wanted.type))
     return values.with_leaves(target, iter(new))

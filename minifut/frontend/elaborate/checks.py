@@ -37,14 +37,14 @@ def check(
         return
     if work.warns_of_checks:
         work.warn(location, "Safety check required.")
-    work.build.location = location
-    backtrace = _told((str(location), *work.calls))
+    work.build.location = work.place_of(location)
+    backtrace = _told((location, *work.calls))
     work.build.bind((), core.Assert(atom, message, backtrace))
 
 
-def _told(places: tuple[str, ...]) -> tuple[str, ...]:
+def _told(places: tuple[Location, ...]) -> tuple[str, ...]:
     """The places in the user's files, as far as there are any."""
-    return tuple(p for p in places if not p.startswith("prelude/")) or places
+    return tuple(map(str, [p for p in places if not p.in_prelude] or places))
 
 
 def all_of(work: Work, conditions: list[Leaf]) -> Leaf:

@@ -315,7 +315,7 @@ def _apply(
         name = work.names.like(parameter.name)
         pattern.append(Param(name, type_))
         new.append(scalar(name, type_))
-    work.build.location = location
+    work.build.location = work.place_of(location)
     work.build.bind(tuple(pattern), core.Apply(shared.name, tuple(given)))
     named = values.with_leaves(shared.result, iter(new))
     return _sizes_from_leaves(named)

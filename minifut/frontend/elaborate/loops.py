@@ -247,7 +247,7 @@ class _Loop:
             out.append(scalar(name, leaf.type))
         if is_while:
             pattern.append(Param(work.names.like(parameters[-1].name), BOOL))
-        work.build.location = self.exp.location
+        work.build.location = work.place_of(self.exp.location)
         is_constant = isinstance(exp.form, core.ForLoop) and isinstance(
             exp.form.bound, Constant
         )

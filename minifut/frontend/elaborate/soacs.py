@@ -76,7 +76,7 @@ def map_made(call: Call, width: Size, inputs: Sequence[Name], made: Made) -> Val
         parameters = (Param(index, I64),)
         function = Lambda(parameters, function.body, function.results)
         used = names_of(arrays.iota(work, width))
-    work.build.location = call.location
+    work.build.location = work.place_of(call.location)
     results = work.build.let_many(soacs.map_(width, tuple(used), function), ["mapped"])
     return values.with_atoms(lifted, iter(results))
 
@@ -148,7 +148,7 @@ def reduce(
         (operation,),
         _identity(call, arrays.row_leaves(array)),
     )
-    work.build.location = call.location
+    work.build.location = work.place_of(call.location)
     results = work.build.let_many(exp, ["reduced"] * len(start))
     return values.with_atoms(row, iter(results))
 
@@ -169,7 +169,7 @@ def scan(call: Call) -> Value:
         (soacs.Scan(operator, start),),
         _identity(call, arrays.row_leaves(array)),
     )
-    work.build.location = call.location
+    work.build.location = work.place_of(call.location)
     results = work.build.let_many(exp, ["scanned"] * len(start))
     return values.with_atoms(array, iter(results))
 
@@ -205,7 +205,7 @@ def scatter(call: Call, rank: int) -> Value:
         soacs.ScatterDestination(name, rank, 1) for name in names_of(destination)
     )
     exp = soacs.Scatter(width, (*index_names, *value_names), destinations, function)  # type: ignore[arg-type]
-    work.build.location = call.location
+    work.build.location = work.place_of(call.location)
     return values.with_atoms(
         destination, iter(work.build.let_many(exp, ["scattered"] * len(value_names)))
     )
@@ -235,7 +235,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
         ),
         _identity(call, types),
     )
-    work.build.location = call.location
+    work.build.location = work.place_of(call.location)
     results = work.build.let_many(exp, ["histogram"] * len(start))
     return values.with_atoms(destination, iter(results))
 

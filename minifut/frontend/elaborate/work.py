@@ -38,7 +38,7 @@ class Work:
         self.build = Builder(names, {})
         self.constants = self.build
         self.globals: set[Name] = set()
-        self.calls: tuple[str, ...] = ()
+        self.calls: tuple[Location, ...] = ()
         self.location: Location | None = None
         self.unsafe = False
         self.attributes: tuple[str, ...] = ()
@@ -59,9 +59,20 @@ class Work:
 
     # --- statements ---
 
+    @property
+    def place(self) -> Location | None:
+        """Where statements are from: in the user's files if a call there led here."""
+        return None if self.location is None else self.place_of(self.location)
+
+    def place_of(self, location: Location) -> Location:
+        """The location, or for one in the prelude that of the call that led there."""
+        if location.in_prelude:
+            return next((c for c in self.calls if not c.in_prelude), location)
+        return location
+
     def emit(self, exp: core.Exp, base: str, type_: Type | None = None) -> Name:
         """Bind the one result of an expression."""
-        self.build.location = self.location
+        self.build.location = self.place
         return self.build.let(exp, base, type_)
 
     def leaf(self, exp: core.Exp, base: str = "x") -> Leaf:
@@ -99,7 +110,7 @@ class Work:
 
     def size_leaf(self, size: Size, base: str = "size") -> Leaf:
         """A size as an i64."""
-        self.build.location = self.location
+        self.build.location = self.place
         return Leaf(self.build.size_atom(size, base), I64, size)
 
     # --- nesting ---

@@ -40,6 +40,7 @@ from minifut.passes.tiling.nest import (
 from minifut.passes.tiling.versions import (
     FEWEST,
     STRETCH,
+    Guards,
     Split,
     Tiled,
     divide,
@@ -178,6 +179,7 @@ class _Tiler:
         if target is None:
             return None
         self.taken[stem] = alike + 1
+        recognised = len(self.trace.steps) - 1
         tiled = self.derived(known, BLOCK_AND_REGISTER)
         mark = mark_of(target, TILE)
         assert mark is not None
@@ -186,10 +188,19 @@ class _Tiler:
         if made.rank == 2 and made.shares:
             split = self.split(known, target, made)
         guards = guards_of(self.names, self.scope, nest, made, split)
+        self.govern(recognised, guards)
         body = made.body
         if split is not None and guards.split is not None:
             body = self.either(guards.split, split.body, body, target)
         return Version(guards.statements, guards.tiled, body)
+
+    def govern(self, at: int, guards: Guards) -> None:
+        """Note with a step the thresholds of the version that it led to."""
+        thresholds = [
+            s.exp.threshold for s in guards.statements if isinstance(s.exp, AtLeast)
+        ]
+        step = self.trace.steps[at]
+        self.trace.steps[at] = replace(step, parameters=tuple(thresholds))
 
     def split(self, known: Body, target: Stm, made: Tiled) -> Split | None:
         """The version that splits the common dimension, if the rule makes one."""
