@@ -49,10 +49,9 @@ def located(values: Mapping[str, int], but: Collection[str] = ()) -> Iterator[No
     try:
         yield
     except ParameterError as error:
-        line = values.lines.get(error.name) if isinstance(values, Settings) else None
-        if line is None or error.name in but:
+        if not isinstance(values, Settings) or error.name in but:
             raise
-        place = f"{values.path}:{line}"
+        place = f"{values.path}:{values.lines[error.name]}"
         raise ParameterError(error.name, f"{place}: {error}") from None
 
 

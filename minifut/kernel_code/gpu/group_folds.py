@@ -23,15 +23,24 @@ from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
 from minifut.kernel_code.gpu.group_fold import Element, Team
-from minifut.kernel_code.gpu.segred import body_at, reduce_strided
+from minifut.kernel_code.gpu.segred import (
+    body_at,
+    fold_neighbours,
+    interleave_lanes,
+    reduce_strided,
+)
 from minifut.kernel_code.gpu.spread import Piece, Shared, bind_segment, meeting
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State, commutes, returned, works_on_scalars
+from minifut.kernel_code.operators import State, returned, works_on_scalars
 
 
 def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    if not all(map(works_on_scalars, exp.operators)):
+    if interleave_lanes.fires(exp, k):
+        fold = reduce_strided
+    elif fold_neighbours.fires(exp, k):
+        fold = _reduce_neighbours
+    else:
         _one_by_one(k, stm, exp)
         return
     count = _operands(exp)
@@ -43,10 +52,7 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
         at = bind_segment(k, exp.space, piece.segment)
         lanes = _team(k, exp.operators, types, piece)
         point = body_at(k, exp, at, mapped)
-        if all(map(commutes, exp.operators)):
-            total: Sequence[kc.Expression] = reduce_strided(lanes, point)
-        else:
-            total = _reduce_neighbours(lanes, point)
+        total: Sequence[kc.Expression] = fold(lanes, point)
         if outer:
             with k.branch(piece.active & piece.lane.equals(0)):
                 for result, value in zip(results, total, strict=True):

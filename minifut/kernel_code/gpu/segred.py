@@ -16,11 +16,12 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
+from minifut.ir.kernels import Returns, SegRed, SegScan
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_code import nodes as kc
@@ -42,21 +43,28 @@ from minifut.kernel_code.gpu.spread import (
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import commutes, works_on_scalars
+from minifut.kernel_code.rule import Site, lowering_rule
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
     from minifut.kernel_code.threads.builder import KernelBuilder
 
+OF_ARRAYS = "the operator combines arrays"
+
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    if not all(map(works_on_scalars, operation.operators)):
+    if interleave_lanes.fires(operation, host):
+        fold, per_item = reduce_strided, 1
+    elif fold_neighbours.fires(operation, host):
+        fold, per_item = reduce_in_order, 2
+    else:
         segred_cpu.lower(host, pattern, operation)
         return
-    operators = operation.operators
-    count = sum(len(op.neutral) for op in operators)
+    count = sum(len(op.neutral) for op in operation.operators)
     types = [element_of(t) for t in operation.types[:count]]
-    group = fold_group(host, types, 1 if all(map(commutes, operators)) else 2)
+    group = fold_group(host, types, per_item)
     segments, length = count_segments(host, operation.space)
     cut = spread(host, segments, length, group)
     outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
@@ -69,11 +77,124 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         host.allocate(t, (cut.pieces * several,), f"{p.name.base}_parts")
         for t, p in zip(types, pattern, strict=False)
     ]
-    _first(host, operation, cut, types, results, mapped, partials)
+    whole = Whole(operation, types, fold)
+    _first(host, whole, cut, results, mapped, partials)
     again = whole_segments(host, segments, cut.chunks, group, several)
-    _second(host, operation, again, types, results, partials)
+    _second(host, whole, again, results, partials)
     for param, array in zip(pattern, (*results, *mapped), strict=True):
         host.bind(param, array)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What is reduced, the types of its operands, and how a group folds a piece."""
+
+    operation: SegRed
+    types: list[ScalarType]
+    fold: Callable[[Team, Element], list[kc.Variable]]
+
+    def reduce(
+        self, k: KernelBuilder, piece: Piece, cut: Spread, point: Element
+    ) -> list[kc.Variable]:
+        """The value of a piece, in the variables of its lane 0."""
+        lanes = team(k, self.operation.operators, self.types, piece, cut.group)
+        return self.fold(lanes, point)
+
+
+@lowering_rule()
+def interleave_lanes(operation: SegRed, site: Site) -> bool | Declined:
+    """Deal the elements of a piece to the lanes of a group in turn.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        for (long at = start + lane; at < end; at += lanes_1) {
+            int x = xs[at];
+            int c = (int)((uint)sum + (uint)x);
+            int combined = c;
+            sum = combined;
+        }
+        ..
+        while (offset < lanes_1) {
+            if ((lane & ((offset * 2L) - 1L)) == 0L) {
+                int shared = lanes[local_1 + offset];
+    declines: the operator does not commute
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    """
+    if not all(map(works_on_scalars, operation.operators)):
+        return Declined(OF_ARRAYS)
+    if not all(map(commutes, operation.operators)):
+        return Declined("the operator does not commute")
+    return True
+
+
+@lowering_rule()
+def fold_neighbours(operation: SegRed, site: Site) -> bool | Declined:
+    """Let each lane of a group fold elements that follow each other, and combine lanes
+    in order.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        for (long r = 0L; r < per; r++) {
+            long step_1 = (r * lanes_1) + lane;
+            long at = first + step_1;
+            if (at < end) {
+                int x = xs[at];
+                staged[tile_place + step_1] = x;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int own_1 = 0;
+        ..
+        int shared = staged[place];
+    declines: the operator combines arrays
+        given (n: i64, xs: [n][2]i32)
+        let none: [2]i32 = replicate([2], 0i32)
+        let s: [2]i32 = segred grid (i < n)
+            operator(\\(a: [2]i32, b: [2]i32) -> ([2]i32) {
+              let a0: i32 = a[0i64]
+              let b0: i32 = b[0i64]
+              let a1: i32 = a[1i64]
+              let b1: i32 = b[1i64]
+              let c0: i32 = add_i32(a0, b0)
+              let c1: i32 = add_i32(a1, b1)
+              let c: [2]i32 = [c0, c1] : i32
+              return c
+            }, (none), []) -> ([2]i32) {
+          let x: [2]i32 = xs[i]
+          return returns x
+        }
+    """
+    if not all(map(works_on_scalars, operation.operators)):
+        return Declined(OF_ARRAYS)
+    return True
 
 
 def allocate_mapped(
@@ -89,18 +210,18 @@ def allocate_mapped(
 
 def _first(
     host: HostBuilder,
-    operation: SegRed,
+    whole: Whole,
     cut: Spread,
-    types: list[ScalarType],
     results: list[Array],
     mapped: list[Array],
     partials: list[Array],
 ) -> None:
+    operation = whole.operation
     k = host.kernel("reduce")
     with each_piece(k, cut) as piece:
         outer = bind_segment(k, operation.space, piece.segment)
         point = body_at(k, operation, outer, mapped)
-        total = reduce_piece(k, operation.operators, types, piece, cut, point)
+        total = whole.reduce(k, piece, cut, point)
         with k.branch(piece.active & piece.lane.equals(0)):
             with k.branch(k.size_value(cut.chunks).equals(1)):
                 for result, value in zip(results, total, strict=True):
@@ -113,12 +234,12 @@ def _first(
 
 def _second(
     host: HostBuilder,
-    operation: SegRed,
+    whole: Whole,
     cut: Spread,
-    types: list[ScalarType],
     results: list[Array],
     partials: list[Array],
 ) -> None:
+    operation = whole.operation
     k = host.kernel("reduce_parts")
     with each_piece(k, cut) as piece:
         start = k.declare("first", piece.segment * k.size_value(cut.length))
@@ -126,7 +247,7 @@ def _second(
         def point(at: kc.Expression) -> Values:
             return tuple(k.read(part, (start + at,)) for part in partials)
 
-        total = reduce_piece(k, operation.operators, types, piece, cut, point)
+        total = whole.reduce(k, piece, cut, point)
         with k.branch(piece.active & piece.lane.equals(0)):
             outer = outer_indices(k, operation.space, piece.segment)
             for result, value in zip(results, total, strict=True):
@@ -157,21 +278,6 @@ def body_at(
         return tuple(values)
 
     return point
-
-
-def reduce_piece(
-    k: KernelBuilder,
-    operators: tuple[SegBinOp, ...],
-    types: list[ScalarType],
-    piece: Piece,
-    cut: Spread,
-    point: Element,
-) -> Sequence[kc.Expression]:
-    """The value of a piece, in the variables of its lane 0."""
-    lanes = team(k, operators, types, piece, cut.group)
-    if all(map(commutes, operators)):
-        return reduce_strided(lanes, point)
-    return reduce_in_order(lanes, point)
 
 
 def reduce_strided(lanes: Team, point: Element) -> list[kc.Variable]:
