@@ -89,7 +89,7 @@ class KernelFileError(UsageError):
 def read_kernel_file(path: Path) -> KernelFile:
     """Read the blocks. Raises `UsageError` with the line that is wrong."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise KernelFileError(f"{path}: cannot be read: {reason(error)}") from None
     launches: list[Launch] = []

@@ -199,11 +199,10 @@ def measure_together(
     Who is `slow` times slower than the best takes no more turns; the others have the
     same number of runs, so that their turns can be compared. From the second turn on
     there are `repeats` runs in a turn if they are brief; then the plan's number of runs
-    is one of turns. After the first turn no
-    further one begins that would make it more than `most` runs altogether.
-    With `abandon`, a run is cut off at so many times the best run of all, but not
-    before `patience` seconds: nothing is gained by cutting off short runs. Errors of a
-    program are noted in its candidate and the others go on.
+    is one of turns. After the first turn no further one begins that would make it more
+    than `most` runs altogether. With `abandon`, a run is cut off at so many times the
+    best run of all, but not before `patience` seconds: nothing is gained by cutting off
+    short runs. Errors of a program are noted in its candidate and the others go on.
     """
     started = time.perf_counter()
     deadline = math.inf if plan.limit is None else started + plan.limit

@@ -45,7 +45,7 @@ from minifut.tuning.choices import (
 MOST = 64
 """versions of an entry point"""
 
-FLATTENING = {"outer": "outer", "intra": "intra-group", "intra_group": "intra-group"}
+FLATTENING = {"outer": "outer", "intra": "intra-group"}
 """last words of the thresholds that flattening makes"""
 
 TILED, SPLIT = "tiled", "split"

@@ -155,9 +155,7 @@ class Size:
             return self
 
         def leaf(name: Name) -> Size:
-            return mapping.get(name) or (
-                mapping[name] if name in mapping else Size.of(name)
-            )
+            return mapping[name] if name in mapping else Size.of(name)
 
         return self.rebuild(leaf)
 

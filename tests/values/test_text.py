@@ -109,7 +109,7 @@ def arrays(smallest: int) -> st.SearchStrategy[np.ndarray]:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(smallest=0))
 def test_writing_reads_back(array: np.ndarray) -> None:
     (got,) = read_values(format_value(array).encode(), "x")
@@ -117,7 +117,7 @@ def test_writing_reads_back(array: np.ndarray) -> None:
     np.testing.assert_array_equal(got, array)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(smallest=1), st.booleans())
 def test_bulk_and_definition_agree(array: np.ndarray, with_suffixes: bool) -> None:
     text = format_value(array).encode()

@@ -8,8 +8,8 @@ On a GPU 16 x 16 threads have 4 x 4 elements each. On a CPU one core works on th
 tile: 8 rows of 128 bytes are enough accumulators to hide what an addition takes (14, as
 many as fit its registers, or 6 of 256 are no faster and waste more at edges and where
 there are only 8 rows), and the packed parts of both operands fill its second-level
-cache; wider elements and more accumulators make blocks smaller, so that
-all of them stay in `CPU_LOCAL_BYTES`.
+cache; wider elements and more accumulators make blocks smaller, so that all of them
+stay in `CPU_LOCAL_BYTES`.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ NARROW_GUARDS = "the same for results of few elements"
 @dataclass(frozen=True, slots=True)
 class Tiled:
     """A derived version: host statements with the parameters, then the kernels, and the
-    steps (`work`) that share a tile. `shares` is false if something
-    is read only once: then reading dominates, and tiles do not pay. Nor do they on a
-    CPU if only one dimension is tiled (`rank`): its caches share as well."""
+    steps (`work`) that share a tile. `shares` is false if something is read only once:
+    then reading dominates, and tiles do not pay. Nor do they on a CPU if only one
+    dimension is tiled (`rank`): its caches share as well."""
 
     parameters: tuple[Stm, ...]
     body: Body
