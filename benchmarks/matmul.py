@@ -55,6 +55,12 @@ entry main [k][n][m][p] (a: [k][n][m]f32) (b: [k][m][p]f32): [k][n][p]f32 =
   map2 (\\x y -> map (\\u -> map (\\v -> reduce (+) 0 (map2 (*) u v))
                                (transpose y)) x) a b
 """
+MASKED = """
+entry main [n][k][m] (a: [k][m]f32) (b: [m][k]f32) (xs: [n][m]u8): [n][k][k]f32 =
+  map (\\x -> map (\\u -> map (\\v ->
+        reduce (+) 0 (map3 (\\u v x -> u * v * f32.bool (x != 0)) u v x))
+      (transpose b)) a) xs
+"""
 SUM = {"reduce": "reduce (+) 0", "map": "(*)"}
 TEXTS = {
     "f32": PRODUCT.format(t="f32", **SUM),
@@ -63,6 +69,7 @@ TEXTS = {
     "transposed": TRANSPOSED,
     "gemm": GEMM,
     "batched": BATCHED,
+    "masked": MASKED,
 }
 
 SIZES = {
@@ -70,8 +77,10 @@ SIZES = {
     "near": [(432 + 64 * i, 415 + 61 * i, 456 + 57 * i) for i in range(16)],
     "small": [(64, 64, 64), (128, 128, 128), (256, 256, 256), (512, 512, 512)],
     "narrow": [(16, 1 << 20, 16), (4, 1 << 21, 4), (2, 1 << 23, 2)],
+    "masks": [(16384, 256, 8)],
 }
-"""rows, common dimension, columns"""
+"""rows, common dimension, columns; of the lecture's masked batch: masks, common
+dimension, and rows, which are as many as columns"""
 
 HAND_WRITTEN = Path(__file__).parent / "hand_written" / "matmul_cpu.cl"
 UNTILED = 1 << 62
@@ -161,6 +170,9 @@ def operands(what: str, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
             return filled(n, m), filled(m, p), filled(n, p)
         case "batched":
             return filled(64, n, m), filled(64, m, p)
+        case "masked":
+            kept = np.random.default_rng(2).random((n, m)) < 0.7
+            return filled(p, m), filled(m, p), kept.astype(np.uint8)
         case "f64":
             return filled(n, m, dtype=np.float64), filled(m, p, dtype=np.float64)
     return filled(n, m), filled(m, p)
@@ -173,6 +185,8 @@ def expected(what: str, given: tuple[np.ndarray, ...]) -> np.ndarray | None:
             return np.asarray(given[0].T @ given[1].T)
         case "gemm":
             return np.asarray(1.5 * (given[0] @ given[1]) + 0.5 * given[2])
+        case "masked":
+            return np.asarray((given[0] * given[2][:, None, :]) @ given[1])
         case "min-plus":
             return None
     return np.asarray(given[0] @ given[1])
@@ -195,7 +209,7 @@ def compete(
     if what in ("f32", "f64"):
         out = np.empty((size[0], size[2]), given[0].dtype)
         runs["OpenBLAS"] = lambda: np.matmul(*given, out=out)
-    else:
+    elif what != "masked":
         plain = load(TEXTS["f32"], {**UNSPLIT, **numbers})
         pair = operands("f32", size)
         runs["f32"] = lambda: plain.main(*pair, device=True)
@@ -205,7 +219,8 @@ def compete(
     elif what == "f32":
         runs["hand-written"] = by_hand = hand_written(generated, *given)
         np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
-    if size[0] * size[1] * size[2] <= LARGEST_UNTILED and what != "batched":
+    small = size[0] * size[1] * size[2] <= LARGEST_UNTILED
+    if small and what != "batched":
         untiled = load(TEXTS[what], {"tiled": UNTILED, "narrow": UNTILED})
         runs["untiled"] = lambda: untiled.main(*given, device=True)
     clock = time.process_time if options.processor_time else time.perf_counter
@@ -231,7 +246,7 @@ def main() -> None:
 def report(what: str, size: tuple[int, ...], times: Mapping[str, list[float]]) -> None:
     """One line: best and ratios of the generated program to the others."""
     own = times["generated"]
-    batch = 64 if what == "batched" else 1
+    batch = {"batched": 64, "masked": size[2]}.get(what, 1)
     work = 2 * batch * np.prod([float(s) for s in size])
     text = f"{what:10} {'x'.join(map(str, size)):15} {min(own) * 1e3:8.2f} ms "
     text += f"{work / min(own) / 1e9:6.1f} GF/s"
