@@ -23,7 +23,9 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, product
 from minifut.ir.traverse import substitute
 from minifut.ir.types import I64
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -32,14 +34,82 @@ Dimensions = tuple[tuple[Size, Size, Size], ...]
 """of a tiled result: total, block, register"""
 
 
-def even_out(
-    host: HostBuilder, operation: kernels.SegMap
-) -> tuple[kernels.SegMap, frozenset[Name]]:
-    """The operation with tiles that suit the totals of its results, and the names of
-    the sizes that the host has chosen for them."""
+def _told(operation: kernels.SegMap, host: HostBuilder) -> Told:
+    sizes = [size for _, *own in _dimensions(operation) for size in own]
+    names = [
+        s.as_name for s, a in zip(sizes, _adjustable(host, sizes), strict=True) if a
+    ]
+    constants = host.build_constants
+    parameters = tuple(constants[name] for name in names if name is not None)
+    return Told(("no larger than results, all about equal",), parameters)
+
+
+@lowering_rule(paper=LOCALITY, tell=_told)
+def fit_tiles(
+    operation: kernels.SegMap, host: HostBuilder
+) -> tuple[kernels.SegMap, frozenset[Name]] | Declined:
+    """Let each launch choose tiles that suit its results, up to the sizes that are set.
+
+    Gives the operation with the sizes that the host has chosen, and their names.
+
+    before:
+        given (m: i64, xs: [m]f32, p: i64)
+        let b: i64 = get_parameter("main.sums.block" "tile_size"
+          ("cpu" = 8, "gpu" = 8) bounds 1 64)
+        let r: i64 = get_parameter("main.sums.register" "reg_tile_size"
+          ("cpu" = 32, "gpu" = 4) bounds 1 64)
+        let c: [p]f32 = segmap group (g < ceil_div(p, b * r)) -> (f32) {
+          let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
+          let acc: [b][r]f32 = segmap thread (x < b) -> ([r]f32) {
+            let zeros: [r]f32 = segmap register (j < r) -> (f32) {
+              return returns 0f32
+            }
+            let sums: [r]f32 = loop (sums_1: [r]f32 = zeros) for k: i64 < m do {
+              let sums_2: [r]f32 = segmap register (j_1 < r) -> (f32) {
+                let v: f32 = own[k]
+                let s: f32 = sums_1[j_1]
+                let t: f32 = add_f32(s, v)
+                return returns t
+              }
+              return sums_2
+            }
+            return returns sums
+          }
+          return regtile acc of (p by b by r)
+        }
+    after:
+        long b,
+        ..
+        long remaining = -b * i * REGISTER + p;
+        ..
+        long threads = min((long)(b), (long)(ceil_div_size(remaining, REGISTER)));
+    declines: no size of a block is a parameter of its own
+        given (m: i64, xs: [m]f32, p: i64)
+        let c: [p]f32 = segmap group (g < ceil_div(p, 4 * 16)) -> (f32) {
+          let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
+          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
+            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
+              return returns 0f32
+            }
+            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
+              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
+                let v: f32 = own[k]
+                let s: f32 = sums_1[j_1]
+                let t: f32 = add_f32(s, v)
+                return returns t
+              }
+              return sums_2
+            }
+            return returns sums
+          }
+          return regtile acc of (p by 4 by 16)
+        }
+    """
     dimensions = _dimensions(operation)
+    if not dimensions:
+        return Declined("results are not in tiles, a group for each block of them")
     if not any(_adjustable(host, [block for _, block, _ in dimensions])):
-        return operation, frozenset()
+        return Declined("no size of a block is a parameter of its own")
     operation = substitute(operation, _narrowed(host, dimensions))
     dimensions = _dimensions(operation)
     names = [block.as_name for _, block, _ in dimensions]

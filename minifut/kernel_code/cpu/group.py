@@ -28,7 +28,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.direct_reads import Known, known_of
-from minifut.kernel_code.cpu.even_blocks import even_out
+from minifut.kernel_code.cpu.even_blocks import fit_tiles
 from minifut.kernel_code.cpu.group_results import finish_group, output_of
 from minifut.kernel_code.cpu.held_tiles import chains
 from minifut.kernel_code.cpu.register_tiles import Held, tile_for
@@ -43,6 +43,7 @@ from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile
 from minifut.names import Name
+from minifut.rewrite.rule import Declined
 
 WORKERS_PER_CORE = 16
 """work-items that share the groups evenly, where they are many"""
@@ -52,7 +53,10 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch a kernel, in local memory if that is enough."""
-    operation, blocks = even_out(host, operation)
+    fitted = fit_tiles(operation, host)
+    operation, blocks = (
+        (operation, frozenset()) if isinstance(fitted, Declined) else fitted
+    )
     outputs = [
         output_of(host, bound, result, operation.space)
         for bound, result in zip(pattern, operation.body.result, strict=True)

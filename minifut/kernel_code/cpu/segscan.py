@@ -34,6 +34,7 @@ from minifut.kernel_code.cpu.columns import (
     run_over_columns,
 )
 from minifut.kernel_code.cpu.reduction import (
+    HEAVY,
     Reduction,
     combine_lane,
     mapped_array,
@@ -53,8 +54,11 @@ from minifut.kernel_code.cpu.units import (
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
+from minifut.kernel_code.rule import Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
+from minifut.rewrite.rule import Declined
 
+REPEATED = f"{HEAVY}, which are not to be repeated"
 IN_CACHE = 32768
 """elements of a chunk, which must stay in the second-level cache"""
 SEGMENTS_PER_CORE = 4
@@ -81,6 +85,55 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         host.bind(bound, array)
 
 
+@lowering_rule(
+    paper="Single-pass parallel prefix scan with decoupled look-back",
+    tell=lambda *_: Told(("whole segments, or chunks where they are few",)),
+)
+def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined:
+    """Go through memory once: each core has whole segments, or takes chunks that stay
+    in its cache.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: [n]i32 = segscan grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        old = atomic_add((volatile __global uint *)(known + 0L), 1u);
+        long unit = ((long)old);
+        again = unit < chunks;
+        ..
+        if ((seen & 1u) == 0u) {
+        ..
+        int value_1 = ((int)word_1);
+        int c_8 = (int)((uint)acc + (uint)value_1);
+        ..
+        *(__global loose_int16 *)(s + at_3) = right_6;
+    declines: has loops, checks or arrays
+        given (n: i64, xs: [n]i32)
+        let s: [n]i32 = segscan grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          let y: i32 = loop (y_1: i32 = x) for j: i64 < i do {
+            let z: i32 = add_i32(y_1, y_1)
+            return z
+          }
+          return returns y
+        }
+    """
+    if not reduction.light:
+        return Declined(REPEATED)
+    return True
+
+
 def by_row(
     host: HostBuilder,
     reduction: Reduction,
@@ -90,7 +143,7 @@ def by_row(
 ) -> None:
     """Each unit is a chunk of one row."""
     totals = replace(reduction, outs=[])
-    if reduction.light:
+    if scan_in_one_pass.fires(reduction, host):
         units = cut_for_caches(host, sizes[:-1], sizes[-1], rows)
         scan_segments(host, reduction, units, scanned, rows)
         chained(host, (reduction, totals), units, scanned, rows * sizes[-1])
