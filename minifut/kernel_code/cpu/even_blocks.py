@@ -47,7 +47,7 @@ def _told(operation: kernels.SegMap, host: HostBuilder) -> Told:
 @lowering_rule(paper=LOCALITY, tell=_told)
 def fit_tiles(
     operation: kernels.SegMap, host: HostBuilder
-) -> tuple[kernels.SegMap, frozenset[Name]] | Declined:
+) -> tuple[kernels.SegMap, frozenset[Name]] | Declined | None:
     """Let each launch choose tiles that suit its results, up to the sizes that are set.
 
     Gives the operation with the sizes that the host has chosen, and their names.
@@ -105,9 +105,11 @@ def fit_tiles(
           return regtile acc of (p by 4 by 16)
         }
     """
+    if not any(isinstance(r, kernels.RegTileReturns) for r in operation.body.result):
+        return None
     dimensions = _dimensions(operation)
     if not dimensions:
-        return Declined("results are not in tiles, a group for each block of them")
+        return Declined("there is not one group for each block of all results")
     if not any(_adjustable(host, [block for _, block, _ in dimensions])):
         return Declined("no size of a block is a parameter of its own")
     operation = substitute(operation, _narrowed(host, dimensions))

@@ -43,7 +43,6 @@ from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
 
 WORKERS_PER_CORE = 16
 """work-items that share the groups evenly, where they are many"""
@@ -54,9 +53,9 @@ def lower(
 ) -> None:
     """Allocate the results and launch a kernel, in local memory if that is enough."""
     fitted = fit_tiles(operation, host)
-    operation, blocks = (
-        (operation, frozenset()) if isinstance(fitted, Declined) else fitted
-    )
+    blocks: frozenset[Name] = frozenset()
+    if isinstance(fitted, tuple):
+        operation, blocks = fitted
     outputs = [
         output_of(host, bound, result, operation.space)
         for bound, result in zip(pattern, operation.body.result, strict=True)
