@@ -55,9 +55,9 @@ def fit_tiles(
     before:
         given (m: i64, xs: [m]f32, p: i64)
         let b: i64 = get_parameter("main.sums.block" "tile_size"
-          ("cpu" = 8, "gpu" = 8) bounds 1 64)
+          ("cpu" = 2, "gpu" = 2) bounds 1 64)
         let r: i64 = get_parameter("main.sums.register" "reg_tile_size"
-          ("cpu" = 32, "gpu" = 4) bounds 1 64)
+          ("cpu" = 16, "gpu" = 4) bounds 1 64)
         let c: [p]f32 = segmap group (g < ceil_div(p, b * r)) -> (f32) {
           let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
           let acc: [b][r]f32 = segmap thread (x < b) -> ([r]f32) {

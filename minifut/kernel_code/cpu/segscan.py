@@ -122,7 +122,7 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
               return c
             }, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
-          let y: i32 = loop (y_1: i32 = x) for j: i64 < i do {
+          let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {
             let z: i32 = add_i32(y_1, y_1)
             return z
           }
