@@ -162,7 +162,7 @@ def show_passes() -> None:
 
 
 def show_rules() -> None:
-    """Every rule, of passes and of kernel code, with the first line about it."""
+    """Every rule, of passes and of kernel code, with what it does."""
     import importlib
     import pkgutil
 

@@ -78,8 +78,8 @@ class NamedRule:
 
     @property
     def summary(self) -> str:
-        """The first line of the docstring."""
-        return self.documentation.strip().split("\n")[0]
+        """The first paragraph of the docstring, as one line."""
+        return " ".join(self.documentation.strip().split("\n\n")[0].split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
