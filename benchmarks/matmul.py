@@ -135,16 +135,18 @@ def hand_written(program: Any, a: np.ndarray, b: np.ndarray) -> Any:
     return written(read_kernel_file(HAND_WRITTEN), call)
 
 
-REST = 0.06
-"""seconds, after which OpenBLAS' threads sleep"""
-TURN = 4
-"""runs"""
+REST = 0.12
+"""seconds, after which OpenBLAS' threads sleep, for matrices of any size"""
+WARM = 2
+"""runs of a turn that do not count: after a rest the machine is slow at first"""
+TURN = 6
+"""runs that count"""
 
 
 def measure(
     runs: Mapping[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Times of each, in turns of a few runs, of which the first is left out."""
+    """Times of each, in turns of a few runs."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
@@ -152,7 +154,8 @@ def measure(
     while time.monotonic() < end or len(next(iter(times.values()))) < 5:
         for name, run in runs.items():
             time.sleep(REST)
-            run()
+            for _ in range(WARM):
+                run()
             for _ in range(TURN):
                 start = clock()
                 run()
