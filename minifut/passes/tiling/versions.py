@@ -20,10 +20,10 @@ that, nought for rows and columns alone and for results that are not narrow.
 
 Measured with matrix products on PoCL, two cores: of 2^20 and 2^25 steps from 32 x 32
 results on, tiled was the fastest by 1.2 to 5 times; it breaks even at 64 x 64 x 64.
-Split, 2 x 2 to 16 x 16 results break even at 2^15 to 2^18 steps that gain: at 2^17 2 x 2
-gain 1.6 times, 4 x 4 twice, and 3 x 3, which no vectors suit, lose a tenth; at 2^24 all
-are 3.5 to 15 times as fast. Outer products were faster untiled,
-those of 4 steps by 1.1 and of a single one by 1.7 times.
+Split, 2 x 2 to 16 x 16 results break even at 2^15 to 2^18 steps that gain: at 2^17
+2 x 2 gain 1.6 times, 4 x 4 twice, and 3 x 3, which no vectors suit, lose a tenth; at
+2^24 all are 3.5 to 15 times as fast. Outer products were faster untiled, those of 4
+steps by 1.1 and of a single one by 1.7 times.
 """
 
 from __future__ import annotations
