@@ -12,7 +12,7 @@ scalars, arrays for vectorised operators and operators on arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.core import Lambda, Stm
@@ -134,15 +134,26 @@ def neutral_at(k: KernelBuilder, atom: core.Atom, at: tuple[Size, ...]) -> Any:
     return value.row(at) if isinstance(value, Array) and at else value
 
 
-class State:
-    """The running values of all operators in one thread."""
+Place: TypeAlias = kc.Variable | kc.Register | Array
 
-    def __init__(self, k: KernelBuilder, operators: tuple[SegBinOp, ...]) -> None:
+
+class State:
+    """The running values of all operators in one thread; in places that are given, or
+    in new ones."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        operators: tuple[SegBinOp, ...],
+        given: list[list[Place]] | None = None,
+    ) -> None:
         self.k = k
         self.operators = operators
-        self.places: list[list[kc.Variable | Array]] = []
+        self.places: list[list[Place]] = given or []
+        if given is not None:
+            return
         for operator in operators:
-            places: list[kc.Variable | Array] = []
+            places: list[Place] = []
             for type_ in operator.operator.results:
                 whole = array_of(type_, operator.shape)
                 if isinstance(whole, ScalarType):
@@ -154,7 +165,7 @@ class State:
             self.places.append(places)
 
     @property
-    def all_places(self) -> list[kc.Variable | Array]:
+    def all_places(self) -> list[Place]:
         """The places of all operators in order."""
         return [place for places in self.places for place in places]
 
@@ -207,7 +218,7 @@ def fill(k: KernelBuilder, place: Array, atom: core.Atom, vectorised: int) -> No
 def combine_into(
     k: KernelBuilder,
     operator: SegBinOp,
-    places: list[kc.Variable | Array],
+    places: list[Place],
     values: Sequence[Value],
 ) -> None:
     """`places = places op values`, elementwise where the operator is vectorised."""
@@ -233,11 +244,9 @@ def combine_into(
     k.each(first.shape[: len(operator.shape)], visit)
 
 
-def replace_all(
-    k: KernelBuilder, places: list[kc.Variable | Array], results: list[Value]
-) -> None:
+def replace_all(k: KernelBuilder, places: list[Place], results: list[Value]) -> None:
     """All places get their new values at once, though these may be places."""
-    names = {p.name for p in places if isinstance(p, kc.Variable)}
+    names = {_variable(p) for p in places if not isinstance(p, Array)}
     memories = {p.memory for p in places if isinstance(p, Array)}
     taken: list[tuple[Any, Any]] = []
     for place, result in zip(places, results, strict=True):
@@ -247,8 +256,10 @@ def replace_all(
                 aside = k.new_array(result.memory.element, place.shape, "aside")
                 k.copy(aside, result)
                 result = aside
-        elif isinstance(result, kc.Variable) and result.name in names:
-            if result.name == place.name:
+        elif isinstance(result, kc.Variable | kc.Register) and (
+            _variable(result) in names
+        ):
+            if _variable(result) == _variable(place):
                 continue
             result = k.declare("aside", result)
         taken.append((place, result))
@@ -257,3 +268,8 @@ def replace_all(
             k.copy(place, result)
         else:
             k.assign(place, result)
+
+
+def _variable(place: kc.Variable | kc.Register) -> Name:
+    """The name of a variable, or of the family of which one copy at a time is seen."""
+    return place.name if isinstance(place, kc.Variable) else place.family

@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from minifut.ir.kernels import SegBinOp
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import (
     HEAVY,
@@ -32,15 +35,18 @@ from minifut.kernel_code.cpu.widths import site_of
 from minifut.kernel_code.lanes.loops import DEALT, divide_fold, interleave_fold
 from minifut.kernel_code.lanes.operators import Fold
 from minifut.kernel_code.lanes.rule import Outcome
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import Place, State
 from minifut.kernel_code.rule import CodeRule, Site, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_code.threads.register_tiles import Tile, each_register, new_tile
+from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
 RUNNING = 64
 """running values at once where the operator commutes"""
 PARTS = 4
 """of a chunk, reduced side by side where the order must be kept"""
+COPIES = (Size.constant(PARTS),)
 
 
 def reduce_chunk(k: KernelBuilder, chunk: Chunk) -> None:
@@ -183,15 +189,17 @@ def divide_into_parts(chunk: Chunk, k: KernelBuilder) -> Outcome:
         long each_1 = n / 4L;
         ..
         for (long i = 0L; i < each_1; i++) {
-            long i_1 = begin_1 + i;
-            int x = xs[i_1];
-            bool none = x == 0;
-            int c;
-            if (none) {
+            $for r_2 < 4
+                {
+                    long i_1 = (each_1 * (${r_2})) + i;
+                    int x = xs[i_1];
+                    bool none = x == 0;
+                    int c;
+                    if (none) {
         ..
         start = each_1 * 4L;
         ..
-        for (long i_5 = start; i_5 < n; i_5++) {
+        for (long i_2 = start; i_2 < n; i_2++) {
     declines: has loops, checks or arrays
         given (n: i64, xs: [n]i64)
         let s: i64 = segred grid (i < n)
@@ -216,16 +224,32 @@ def divide_into_parts(chunk: Chunk, k: KernelBuilder) -> Outcome:
     first, last = chunk.ends
     with k.nested() as made:
         part = k.named((last - first) // PARTS, "each")
-        parts = []
-        for number in range(PARTS):
-            running = State(k, reduction.operators)
-            running.reset()
-            parts.append((k.named(first + part * number, "begin"), running))
-        with k.loop("i", part) as i:
-            for begin, running in parts:
-                values = reduction.visit(k, chunk.segment, begin + i)
-                running.combine(values, reassociate=True)
-        for _, running in parts:
-            state.combine(list(running.all_places))
+        tiles = _for_each_part(k, reduction.operators)
+
+        def running(number: Name) -> State:
+            places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
+            return State(k, reduction.operators, places)
+
+        with each_register(k, COPIES) as (number,):
+            running(number).reset()
+        with k.loop("i", part) as i, each_register(k, COPIES) as (number,), k.scope():
+            begin = first + part * kc.SizeValue(Size.of(number))
+            values = reduction.visit(k, chunk.segment, begin + i)
+            running(number).combine(values, reassociate=True)
+        with each_register(k, COPIES) as (number,), k.scope():
+            state.combine(list(running(number).all_places))
         k.assign(chunk.start, first + part * PARTS)
     return tuple(made)
+
+
+def _for_each_part(
+    k: KernelBuilder, operators: tuple[SegBinOp, ...]
+) -> list[list[Tile]]:
+    """Running values of all operators for each part."""
+    return [
+        [
+            new_tile(k, ArrayType(element_of(t), COPIES), "acc")
+            for t in o.operator.results
+        ]
+        for o in operators
+    ]

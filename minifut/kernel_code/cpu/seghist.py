@@ -38,8 +38,7 @@ from minifut.kernel_code.histograms import (
     bind_all,
     points,
 )
-from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import combine_into, fill, is_light
+from minifut.kernel_code.operators import Place, combine_into, fill, is_light
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined
@@ -412,7 +411,7 @@ def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         where = tuple(k.as_size(index, "at") for index in at[1:])
-        places: list[Array | kc.Variable] = []
+        places: list[Place] = []
         for array in bins.arrays:
             place = array.row(where)
             places.append(k.declare("sum", k.read(place, ())) if place.rank == 0
