@@ -13,6 +13,7 @@ from minifut.errors import Source
 from minifut.kernel_code import nodes as kc
 from minifut.names import NameSource
 from minifut.opencl.barriers import assigned, has_barrier
+from minifut.opencl.runtime.kernels import MANY_BARRIERS
 
 CONSTANTS = """
 entry any (xs: []i32) = reduce (||) false (map (\\_ -> true) xs)
@@ -51,6 +52,23 @@ def test_groups_that_only_check(tmp_path: Path) -> None:
     runs = list(Agreement(path, schedules=("gpu",)).runs())
     assert any("intra" in name for run in runs for name in run.version.settings)
     assert [run.complaint for run in runs] == [None] * len(runs)
+
+
+@pytest.mark.device
+def test_many_barriers_are_built_in_seconds() -> None:
+    scans = "scan (+) 0 (" * 10 + "xs" + ")" * 10
+    text = f"""entry main (xss: [][]i64): [][]i64 =
+      #[flattening(only_intra)] map (\\xs -> {scans}) xss"""
+    source = Source("a.fut", text)
+    kernels = compiler.to_kernels(compiler.to_core(compiler.check(source)))
+    module = compiler.to_host_module(kernels, "gpu", "a")
+    assert module.count("barrier(") > MANY_BARRIERS
+    program = compiler.compile_program(source, compiler.Options(schedule="gpu"))
+    xss = np.arange(4 * 300).reshape(4, 300)
+    expected = xss
+    for _ in range(10):
+        expected = np.cumsum(expected, axis=1)
+    np.testing.assert_array_equal(program.main(xss), expected)
 
 
 def test_what_is_assigned_before() -> None:

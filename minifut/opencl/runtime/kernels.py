@@ -34,6 +34,8 @@ _ARGUMENTS: dict[str, Any] = {
 
 WORK_ITEMS = "WORK_ITEMS"
 """the macro for the size of groups that a launch gives"""
+MANY_BARRIERS = 40
+"""in a kernel: PoCL takes minutes to optimise what lies between more of them"""
 
 
 class Launcher:
@@ -129,6 +131,8 @@ class Launcher:
         text = prelude + expanded(self.kernel.text or "", constants)
         macros = dict(constants) if group is None else {**constants, WORK_ITEMS: group}
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
+        if self._session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
+            options += " -cl-opt-disable"
         program = _build(self._session, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
