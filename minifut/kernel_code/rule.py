@@ -20,9 +20,10 @@ kernels that it becomes; it is executed (`opencl.rule_examples`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from minifut.ir.core import Stm
@@ -165,24 +166,27 @@ class CodeRule(NamedRule):
         return None
 
 
+def first_of(rules: Iterable[CodeRule], statement: Any, site: Site) -> Any:
+    """What the first of the rules makes that does not refuse; else the last refusal."""
+    outcome: Any = None
+    for rule in rules:
+        outcome = rule(statement, site)
+        if not isinstance(outcome, Declined):
+            break
+    return outcome
+
+
 def code_rule(
-    label: str = "", paper: str = "", tell: Teller | None = None
+    label: str = "", paper: str = "", tell: Teller | None = None, lowers: bool = False
 ) -> Callable[[Callable[[Any, Any], Any]], CodeRule]:
     """Makes a function a rule of kernel code and enters it into the registry."""
 
     def enter(function: Callable[[Any, Any], Any]) -> CodeRule:
-        return register(CodeRule(function.__name__, function, label, paper, None, tell))
-
-    return enter
-
-
-def lowering_rule(
-    label: str = "", paper: str = "", tell: Teller | None = None
-) -> Callable[[Callable[[Any, Any], Any]], CodeRule]:
-    """Makes a function a rule for what becomes of an operation of the core."""
-
-    def enter(function: Callable[[Any, Any], Any]) -> CodeRule:
         name = function.__name__
-        return register(CodeRule(name, function, label, paper, None, tell, True))
+        return register(CodeRule(name, function, label, paper, None, tell, lowers))
 
     return enter
+
+
+lowering_rule = partial(code_rule, lowers=True)
+"""makes a function a rule for what becomes of an operation of the core"""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from minifut.ir.sizes import ONE, Size
+from minifut.ir.sizes import ONE, Size, ceil_div
 from minifut.kernel_code.index_functions import Array
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Plane:
     @property
     def sides(self) -> tuple[Size, Size]:
         return self.source.shape[-2], self.source.shape[-1]
+
+    def cut(self, side: Size) -> tuple[Size, ...]:
+        """How many squares of this side there are along each dimension."""
+        return (*self.outer, *(ceil_div(whole, side) for whole in self.sides))
 
 
 def given(k: KernelBuilder, plane: Plane) -> Plane:

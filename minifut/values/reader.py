@@ -21,16 +21,20 @@ MAXIMAL_UNPACKED = 1 << 33
 
 
 def read_values(
-    data: bytes, name: str, wrap: bool = False, expected: str | None = None
+    data: bytes,
+    name: str,
+    wrap: bool = False,
+    expected: str | None = None,
+    binary: bool = True,
 ) -> list[Value]:
     """All values of the data; `name` says in messages where it came from, `wrap`
     whether integers out of range wrap, `expected` of which type numbers without a
-    suffix are."""
+    suffix are, `binary` whether there may be values in that form."""
     values: list[Value] = []
     offset = skip_space(data, 0)
     try:
         while offset < len(data):
-            value, offset = read_next(data, offset, wrap, expected)
+            value, offset = read_next(data, offset, wrap, expected, binary)
             values.append(value)
             offset = skip_space(data, offset)
     except Malformed as error:
@@ -40,11 +44,15 @@ def read_values(
 
 
 def read_next(
-    data: bytes, offset: int, wrap: bool = False, expected: str | None = None
+    data: bytes,
+    offset: int,
+    wrap: bool = False,
+    expected: str | None = None,
+    binary: bool = True,
 ) -> tuple[Value, int]:
     """The value that starts exactly at `offset`, of either form."""
     head = data[offset : offset + 1]
-    if head == b"b":
+    if head == b"b" and binary:
         return read_binary(data, offset)
     if head == b"[" and len(data) - offset > SMALL and expected is None:
         found = read_bulk(data, offset)
@@ -55,9 +63,7 @@ def read_next(
 
 def read_literal(text: str, name: str, expected: str | None = None) -> Value:
     """The one value that a text holds, as on a command line."""
-    if text.startswith("b"):  # which begins the binary form
-        raise UsageError(f"{name}: byte 0: a value was expected, not '{text[:10]}'")
-    values = read_values(text.encode(), name, expected=expected)
+    values = read_values(text.encode(), name, expected=expected, binary=False)
     if len(values) != 1:
         raise UsageError(f"{name}: one value was expected, not {len(values)}")
     return values[0]

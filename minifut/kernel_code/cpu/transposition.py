@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minifut.ir.sizes import Size, ceil_div, product
+from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.streaming import LARGE, STREAMABLE
@@ -31,15 +31,12 @@ BLOCK = 256
 
 def copy_turned(host: HostBuilder, plane: Plane) -> None:
     """One work-group of one work-item for each block of the plane."""
-    rows, columns = plane.sides
-    blocks = (*plane.outer, ceil_div(rows, BLOCK), ceil_div(columns, BLOCK))
-    count = host.let_size(product(blocks), "blocks")
+    count = host.let_size(product(plane.cut(Size.constant(BLOCK))), "blocks")
     k = host.kernel("transpose")
     plane = given(k, plane)
     rows, columns = plane.sides
-    blocks = (*plane.outer, ceil_div(rows, BLOCK), ceil_div(columns, BLOCK))
     number = k.declare("block", k.identity("get_global_id"))
-    *outer, row, column = unravel(k, number, blocks)
+    *outer, row, column = unravel(k, number, plane.cut(Size.constant(BLOCK)))
     width = 8 if plane.source.memory.element.bytes == 8 else 16
     ends = []
     for index, side in ((row, rows), (column, columns)):

@@ -11,7 +11,7 @@ A group has as many threads as a few rows of the square, and goes over the other
 from __future__ import annotations
 
 from minifut.ir.kernels import Parameter
-from minifut.ir.sizes import ceil_div, product
+from minifut.ir.sizes import product
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
@@ -26,18 +26,15 @@ ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1
 
 def copy_turned(host: HostBuilder, plane: Plane) -> None:
     """One work-group for each square of the plane."""
-    height, width = plane.sides
     side, rows = host.parameter(SIDE), host.parameter(ROWS)
-    squares = (*plane.outer, ceil_div(height, side), ceil_div(width, side))
-    count = host.let_size(product(squares), "squares")
+    count = host.let_size(product(plane.cut(side)), "squares")
     k = host.kernel("transpose")
     plane = given(k, plane)
     height, width = plane.sides
-    squares = (*plane.outer, ceil_div(height, side), ceil_div(width, side))
     element = plane.source.memory.element
     tile = k.local_memory(element, side * (side + 1), "tile")
     number = k.declare("square", k.identity("get_group_id"))
-    *outer, row, column = unravel(k, number, squares)
+    *outer, row, column = unravel(k, number, plane.cut(side))
     thread = k.declare("thread", k.identity("get_local_id"))
     length, step = k.size_value(side), k.size_value(rows)
     lane = k.declare("lane", thread % length)

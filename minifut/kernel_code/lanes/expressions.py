@@ -20,7 +20,7 @@ from minifut.kernel_code.lanes.division import by_floats
 from minifut.kernel_code.lanes.rule import NotLifted
 from minifut.kernel_code.lanes.varying import varies
 from minifut.kernel_code.lanes.vectors import Vectors
-from minifut.kernel_code.rule import Derivation
+from minifut.kernel_code.rule import Derivation, first_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -230,14 +230,10 @@ class Lanes(Vectors):
         """The elements at the indices of all lanes."""
         if load.memory.space == "private":
             raise NotLifted("an array of the thread")
-        reason = ""
-        for rule in LOADS:
-            outcome = rule(load, self)
-            if isinstance(outcome, kc.Expression):
-                return self.from_memory(load.memory, outcome)
-            assert isinstance(outcome, Declined)
-            reason = outcome.reason
-        raise NotLifted(reason)
+        outcome = first_of(LOADS, load, self)
+        if isinstance(outcome, Declined):
+            raise NotLifted(outcome.reason)
+        return self.from_memory(load.memory, outcome)
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:
         """The index of one lane."""

@@ -15,7 +15,7 @@ from minifut.kernel_code.lanes.expressions import Lanes
 from minifut.kernel_code.lanes.masks import mask_branch, mask_counted_loop, mask_loop
 from minifut.kernel_code.lanes.rule import NotLifted
 from minifut.kernel_code.lanes.varying import assigned, find_varying
-from minifut.kernel_code.rule import CodeRule, Derivation
+from minifut.kernel_code.rule import CodeRule, Derivation, first_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -141,15 +141,10 @@ class Lifter:
 
     def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""
-        reason = ""
-        for rule in STORES:
-            outcome = rule(store, self)
-            if isinstance(outcome, tuple):
-                self.out.extend(outcome)
-                return
-            assert isinstance(outcome, Declined)
-            reason = outcome.reason
-        raise NotLifted(reason)
+        outcome = first_of(STORES, store, self)
+        if isinstance(outcome, Declined):
+            raise NotLifted(outcome.reason)
+        self.out.extend(outcome)
 
     def where_active(self, number: int, statement: kc.Statement) -> kc.Statement:
         """A statement for one lane, done only if the lane is active."""

@@ -15,7 +15,6 @@ import atexit
 import contextlib
 import os
 import shutil
-import signal
 import tempfile
 from pathlib import Path
 
@@ -76,11 +75,9 @@ def _lock(folder: Path) -> int | None:
 
 @atexit.register
 def _remove_private_folders() -> None:
-    # An impatient user's second Ctrl-C comes too late to stop anything else.
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What an impatient user's second Ctrl-C leaves behind, the next process removes.
     for folder in _mine:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, KeyboardInterrupt):
             shutil.rmtree(folder)
 
 
