@@ -68,6 +68,10 @@ def sums_floats(operator: SegBinOp) -> bool:
     )
 
 
+OF_ARRAYS = "the operator combines arrays"
+"""why what works on scalars only refuses"""
+
+
 def works_on_scalars(operator: SegBinOp) -> bool:
     """Whether the running values are scalars."""
     return not operator.shape and all(

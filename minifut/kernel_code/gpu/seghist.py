@@ -31,6 +31,7 @@ from minifut.kernel_code.gpu.nest import launch_nest
 from minifut.kernel_code.gpu.spread import bind_segment, meeting
 from minifut.kernel_code.histograms import Bins, Point, all_bins, bind_all, points
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -163,7 +164,7 @@ def gather_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | Decl
     """
     types = [t for op in operation.operators for t in op.operator.results]
     if any(isinstance(t, ArrayType) for t in types):
-        return Declined("the operator combines arrays")
+        return Declined(OF_ARRAYS)
     return True
 
 

@@ -42,15 +42,13 @@ from minifut.kernel_code.gpu.spread import (
     whole_segments,
 )
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import commutes, works_on_scalars
+from minifut.kernel_code.operators import OF_ARRAYS, commutes, works_on_scalars
 from minifut.kernel_code.rule import Site, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
     from minifut.kernel_code.threads.builder import KernelBuilder
-
-OF_ARRAYS = "the operator combines arrays"
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
