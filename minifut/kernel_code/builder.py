@@ -206,7 +206,7 @@ class CodeBuilder:
 
     def use(self, memory: kc.Memory, *, written: bool = False) -> None:
         """Make a global memory a parameter, once; remember that it is written."""
-        if memory.space != "global":
+        if memory.space != "global" or memory.name in self.declared:
             return
         if written:
             self.written.add(memory.name)
@@ -252,6 +252,14 @@ class CodeBuilder:
         old = self.declare(base, type_=kc.VectorType(memory.element))
         self.emit(kc.AtomicUpdate(function, memory, self._index(index), operands, old))
         return old
+
+    def part(self, memory: kc.Memory, start: Size) -> kc.Memory:
+        """A name for global memory, to be written to, from an element of it on."""
+        self.use(memory, written=True)
+        part = kc.Memory(self.names.fresh(memory.name.base), memory.element)
+        self.declared.add(part.name)
+        self.emit(kc.DeclarePart(part, memory, self.size_value(start)))
+        return part
 
     def private_memory(self, element: ScalarType, count: int, base: str) -> kc.Memory:
         """An array of the work-item, declared at the head of the kernel."""

@@ -73,6 +73,18 @@ class Bins:
         return [array.row(at) for array in self.arrays]
 
 
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """What is lowered: `bins` lie in the memory of the results, `segments` of `length`
+    elements, for each of which all bins together have `cells`; sizes of the host."""
+
+    operation: SegHist
+    bins: list[Bins]
+    segments: Size
+    length: Size
+    cells: Size
+
+
 def all_bins(
     host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist
 ) -> list[Bins]:

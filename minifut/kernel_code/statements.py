@@ -56,6 +56,14 @@ class Store:
 
 
 @node
+class Prefetch:
+    """Ask for the memory around an element, which may lie beyond the end."""
+
+    memory: Memory
+    index: Expression
+
+
+@node
 class DeclareArray:
     """A local or private array of `count` elements; a local one whose count is not
     constant becomes a parameter of the kernel."""
@@ -65,8 +73,18 @@ class DeclareArray:
 
 
 @node
+class DeclarePart:
+    """A name for global memory from an element of another on: code that goes there
+    often has the place in a register instead of adding it up."""
+
+    part: Memory
+    whole: Memory
+    start: Expression
+
+
+@node
 class Evaluate:
-    """An expression for its effect (`prefetch`, fences)."""
+    """An expression for its effect (fences)."""
 
     exp: Expression
 
@@ -239,7 +257,9 @@ Statement: TypeAlias = (
     | Assign
     | Store
     | DeclareArray
+    | DeclarePart
     | Evaluate
+    | Prefetch
     | For
     | While
     | Unrolled

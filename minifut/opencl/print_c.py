@@ -42,10 +42,12 @@ PRELUDE = """\
 #define GROUP ((long)get_local_size(0))
 #define KEEP(x) { __typeof__(x) kept = x; __asm__ volatile("" : "+m"(kept)); x = kept; }
 #define LAST __asm__ volatile("");
+#define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
 #else
 #define GROUP WORK_ITEMS
 #define KEEP(x)
 #define LAST
+#define PREFETCH(place) ((void)0)
 #endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
@@ -105,10 +107,17 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"STREAM({self.exp(exp)}, {place});")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
+            case kc.Prefetch(memory, index):
+                name = self.names.text(memory.name)
+                self.line(f"PREFETCH({name} + {self.primary(index)});")
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)
                 self.line(f"{space}{self.element(memory)} {name}[{number}];")
+            case kc.DeclarePart(part, whole, start):
+                place = f"{self.names.text(whole.name)} + {self.primary(start)}"
+                name = self.names.text(part.name)
+                self.line(f"__global {self.element(part)} *{name} = {place};")
             case kc.Evaluate(exp):
                 self.line(f"{self.exp(exp)};")
             case kc.AtomicUpdate():
@@ -406,7 +415,6 @@ WORK_ITEMS = "WORK_ITEMS"
 """the macro for the size of a group that a launch gives"""
 GROUP = "GROUP"
 """the same as an expression of the code"""
-_MACROS = frozenset({"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST"}) | {
-    WORK_ITEMS,
-    GROUP,
-}
+_MACROS = frozenset(
+    {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH"}
+) | {WORK_ITEMS, GROUP}

@@ -67,6 +67,15 @@ def test_one_value(type_: str, op: str, neutral: str) -> None:
     check(line + text, cases)
 
 
+@pytest.mark.parametrize("outside", [(), (0,), (19_999,), (7_321, 7_322)])
+def test_strips_of_elements_that_almost_all_hit_a_bin(outside: tuple[int, ...]) -> None:
+    text = ONE_VALUE.substitute(t="i32", op="add", neutral="0i32")
+    line = entry(2, "[]i32 []i64 []i32", "[]i32")
+    at = RANDOM.integers(0, 40, 20_000).astype(np.int64)
+    at[list(outside)] = 40
+    check(line + text, [(numbers("i32", 40), at, numbers("i32", 20_000))])
+
+
 TWO_OPERATORS = Template("""
 fun main (n: i64, k: i64, a: [k]f64, p: [k]i64, c: [3][k]u16, is: [n]i64, xs: [n]f64)
     -> (r: [k]f64, s: [k]i64, t: [3][k]u16) {

@@ -20,25 +20,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegBinOp, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.histogram_turns import (
+    TURNS,
+    Chunk,
+    copy_of,
+    go_in_turns,
+    take_turns,
+    update,
+)
 from minifut.kernel_code.cpu.units import Odometer, smaller
 from minifut.kernel_code.histograms import (
     Bins,
-    Point,
+    Histogram,
     Range,
-    absorb,
     all_bins,
     bind_all,
-    points,
 )
-from minifut.kernel_code.operators import Place, combine_into, fill, is_light
+from minifut.kernel_code.operators import Place, combine_into, fill
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined
@@ -51,10 +57,6 @@ SMALLEST_CHUNK = 4096
 """elements that are worth a work-item"""
 ELEMENTS_PER_CELL = 4
 """elements for each cell of a private copy that make it worth while"""
-TURNS = 4
-"""copies of a chunk, whose parts take turns"""
-CELLS_IN_TURN = 2048
-"""so many cells at most are copied for each turn"""
 FIRST_LEVEL_CACHE = 32768
 """bytes"""
 GROUPS_PER_CORE = 16
@@ -65,18 +67,6 @@ PASSES = Parameter(
     (1, 1024),
     "how many ranges of bins a histogram takes one after the other",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """What is lowered: `bins` lie in the memory of the results, `segments` of `length`
-    elements, for each of which all bins together have `cells`; sizes of the host."""
-
-    operation: SegHist
-    bins: list[Bins]
-    segments: Size
-    length: Size
-    cells: Size
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
@@ -120,11 +110,11 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
             to[5 * copy_1 + i] = 0;
         }
         ..
-        if (((ulong)bin_4) < ((ulong)5L)) {
-            int old_8 = to[bin_4 + 5 * copy_2];
+        if (((ulong)bin_12) < ((ulong)5L)) {
+            int old_8 = to_1[bin_12];
             int c_8 = (int)((uint)old_8 + (uint)1);
             int new_8 = c_8;
-            to[bin_4 + 5 * copy_2] = new_8;
+            to_1[bin_12] = new_8;
         }
         ..
         __kernel void main_hist_combine(
@@ -161,61 +151,6 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     return True
 
 
-@lowering_rule(
-    tell=lambda *_: Told(
-        (f"{TURNS} copies for each chunk, up to {CELLS_IN_TURN} cells",)
-    )
-)
-def take_turns(histogram: Histogram, host: HostBuilder) -> Size | Declined:
-    """Let parts of a chunk take turns, each with a copy of its own: elements close
-    together do not wait for each other.
-
-    before:
-        given (n: i64, to: [5]i32, is: [n]i64)
-        let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          return returns at, returns 1i32
-        }
-    after:
-        for (long i_1 = 0L; i_1 < part; i_1++) {
-            long i_2 = (first + (part * 0L)) + i_1;
-            long at = is[i_2];
-            long bin = ((long)at);
-            long i_3 = (first + part) + i_1;
-        ..
-        int c = (int)((uint)old + (uint)1);
-        int new = c;
-        to[bin + 5 * copy_2] = new;
-        int old_1 = to[bin_1 + 5 * copy_3];
-    declines: the body has loops, checks or arrays
-        given (n: i64, to: [5]i32, is: [n]i64)
-        let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          let x: i32 = loop (x_1: i32 = 1i32) for j: i64 < at do {
-            let y: i32 = add_i32(x_1, x_1)
-            return y
-          }
-          return returns at, returns x
-        }
-    """
-    if not is_light(histogram.operation.body):
-        return Declined("the body has loops, checks or arrays")
-    known = histogram.cells.as_constant
-    if known is not None and known > CELLS_IN_TURN:
-        return Declined(f"{known} cells are too many to be copied for each turn")
-    cells = maximum(ONE, histogram.cells)
-    few = minimum(ONE, Size.constant(CELLS_IN_TURN) // cells)
-    return host.let_size(ONE + few * (TURNS - 1), "turns")
-
-
 @lowering_rule(paper=LOCALITY, tell=lambda *_: Told((), (PASSES,)))
 def take_bins_in_passes(bins: list[Bins], k: KernelBuilder) -> kc.Expression | Declined:
     """Go through the elements of a chunk once for each of several ranges of bins, which
@@ -237,7 +172,7 @@ def take_bins_in_passes(bins: list[Bins], k: KernelBuilder) -> kc.Expression | D
             long low = ((pass * width) < k) ? (pass * width) : k;
             long high = ((low + width) < k) ? (low + width) : k;
         ..
-        if (((ulong)(bin_4 - low)) < ((ulong)(high - low))) {
+        if (((ulong)(bin_12 - low)) < ((ulong)(high - low))) {
     declines: all of the 20 bytes of bins fit the first-level cache
         given (n: i64, to: [5]i32, is: [n]i64)
         let h: [5]i32 = seghist grid (i < n)
@@ -290,7 +225,7 @@ def _directly(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
         at = tuple(Size.of(index.name) for index in odometer.indices)
         with k.loop("i", k.size_value(histogram.length)) as i:
             k.bind(operation.space.indices[-1], i)
-            _update(k, operation, histogram.bins, at)
+            update(k, operation, histogram.bins, at)
         odometer.advance()
     host.launch(k, groups, 1)
 
@@ -312,8 +247,8 @@ def _in_copies(
     for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
         k.bind(name, index)
     at = tuple(Size.of(index.name) for index in segment.indices)
-    with k.loop("copy", count) as own:
-        row = k.as_size(number * count + own, "copy")
+    with k.loop("copy", count) as copy:
+        row = k.as_size(number * count + copy, "copy")
         for each in copies:
             for place, atom in zip(
                 each.rows((row, *at)), each.operator.neutral, strict=True
@@ -324,26 +259,18 @@ def _in_copies(
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))
     innermost = operation.space.indices[-1]
-
-    rows = [k.as_size(number * count + turn, "copy") for turn in range(TURNS)]
+    counted = range(TURNS if turns != ONE else 1)
+    rows = [k.as_size(number * count + turn, "copy") for turn in counted]
+    own = [[copy_of(k, each, (row, *at)) for each in copies] for row in rows]
     with _passes(k, copies) as ranges:
         rest = k.declare("rest", first)
         if turns != ONE:
-            part = k.declare("part", (last - first) // TURNS)
-            k.assign(part, kc.Select(count > 1, part, kc.Literal(0, kc.LONG), kc.LONG))
-            with k.loop("i", part) as i:
-                found = []
-                for turn, row in enumerate(rows):
-                    k.bind_index(innermost, first + part * turn + i)
-                    of_row = [
-                        (p, (row, *at)) for p in points(k, operation, copies, ranges)
-                    ]
-                    found += of_row
-                _absorb_together(k, found)
-            k.assign(rest, first + part * TURNS)
+            several = kc.Select(count > 1, last - first, kc.as_expression(0), kc.LONG)
+            chunk = Chunk(operation, own, ranges, first, k.declare("many", several))
+            k.assign(rest, go_in_turns(chunk, k))
         with k.loop("i", last, rest) as i:
             k.bind(innermost, i)
-            _update(k, operation, copies, (rows[0], *at), ranges)
+            update(k, operation, own[0], ranges=ranges)
     host.launch(k, segments * chunks, 1, fresh=True)
 
 
@@ -363,43 +290,6 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
             low = k.declare("low", smaller(number * width, size))
             ranges.append((low, k.declare("high", smaller(low + width, size))))
         yield ranges
-
-
-def _update(
-    k: KernelBuilder,
-    operation: SegHist,
-    bins: list[Bins],
-    at: tuple[Size, ...],
-    ranges: list[Range] | None = None,
-) -> None:
-    """One element: `at` chooses the segment (and copy) of the arrays, `ranges` the bins
-    that are taken (by default all)."""
-    for point in points(k, operation, bins, ranges):
-        with k.branch(point.inside):
-            _absorb_point(k, point, at)
-
-
-Placed: TypeAlias = tuple[Point, tuple[Size, ...]]
-"""a point, and the segment and copy that it goes to"""
-
-
-def _absorb_together(k: KernelBuilder, placed: list[Placed]) -> None:
-    """Points that go to different copies: almost always all are inside, which is one
-    jump to foresee."""
-    tests = [point.inside for point, _ in placed]
-    with k.branch(reduce(lambda a, b: kc.Binary("&", a, b, kc.TRUTH), tests)):
-        for point, at in placed:
-            _absorb_point(k, point, at)
-    with k.otherwise():
-        for point, at in placed:
-            with k.branch(point.inside):
-                _absorb_point(k, point, at)
-
-
-def _absorb_point(k: KernelBuilder, point: Point, at: tuple[Size, ...]) -> None:
-    where = (*at, *[k.as_size(index, "bin") for index in point.at])
-    places = [array.row(where) for array in point.bins.arrays]
-    absorb(k, point.bins.operator, places, point.values)
 
 
 def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None:
