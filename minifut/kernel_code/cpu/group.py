@@ -22,6 +22,7 @@ from typing import Any
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
+from minifut.ir.held_tiles import chains
 from minifut.ir.kernels import LOCAL_MEMORY
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
@@ -30,7 +31,6 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.direct_reads import Known, known_of
 from minifut.kernel_code.cpu.even_blocks import fit_tiles
 from minifut.kernel_code.cpu.group_results import finish_group, output_of
-from minifut.kernel_code.cpu.held_tiles import chains
 from minifut.kernel_code.cpu.register_tiles import Held, tile_for
 from minifut.kernel_code.cpu.tile_layouts import PADDING, PanelArray, Panels, layouts
 from minifut.kernel_code.cpu.tile_memory import store_tile

@@ -7,7 +7,7 @@
 
 The innermost index runs over lanes: 16 where that many elements are no more than 64
 bytes and divide the width of the nest, which is decided when the kernel is built, else
-fewer. Tiles that live in the result (see `cpu.held_tiles`) and cross its edge go
+fewer. Tiles that live in the result (see `ir.held_tiles`) and cross its edge go
 through a small private buffer, and threads beyond the edge do nothing.
 """
 

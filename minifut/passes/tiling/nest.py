@@ -3,11 +3,12 @@ each of them reads, and on which dimensions that depends."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minifut.ir.core import Index, Iota, Stm
-from minifut.ir.kernels import Returns, SegMap
+from minifut.ir.kernels import SegMap
 from minifut.ir.scope import Scope, array_type
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
@@ -105,15 +106,15 @@ def footprint_of(
     redomaps = redomaps_of(kernel)
     made = [p for s, _ in redomaps for p in s.pattern]
     sizes = [element_of(p.type).bytes for p in made]
-    returned = {r.value for r in kernel.body.result if isinstance(r, Returns)}
-    direct = len(redomaps) == 1 and returned == {p.name for p in made}
+    homeless = Counter(element_of(p.type) for p in made)
+    homeless -= Counter(map(element_of, kernel.types))
     columns = dimensions[-1]
     tiled = frozenset(dimensions)
     shared = [o for o in operands if not tiled <= o.dimensions or len(tiled) == 1]
     return Footprint(
         row=sum(o.bytes for o in shared if columns not in o.dimensions),
         column=sum(o.bytes for o in shared if columns in o.dimensions),
-        kept=0 if direct else sum(sizes),
+        kept=sum(type_.bytes for type_ in homeless.elements()),
         widest=max([*sizes, *[o.bytes for o in operands]], default=4),
         accumulators=max((len(s.pattern) for s, _ in redomaps), default=1),
         rank=len(dimensions),

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
+from minifut.ir.held_tiles import chains
 from minifut.ir.kernels import (
     LOCAL_MEMORY,
     NEVER,
@@ -177,7 +178,7 @@ def _threshold(name: str, defaults: tuple[int, int], guards: str) -> Parameter:
 
 def local_bytes(body: Body) -> Size:
     """The bytes that a group needs at most: its copies, with what a CPU leaves between
-    rows, and arrays over its threads that outlive a loop and are not returned."""
+    rows, and arrays over its threads that outlive a loop and have no other place."""
     groups = [
         _bytes_of_group(node)
         for node in walk(body)
@@ -187,11 +188,12 @@ def local_bytes(body: Body) -> Size:
 
 
 def _bytes_of_group(group: SegMap) -> Size:
-    returned = {
+    elsewhere = {
         r.tile
         for r in group.body.result
         if isinstance(r, (TileReturns, RegTileReturns))
     }
+    elsewhere.update(name for chain in chains(group.body) for name in chain.names)
     total = ZERO
     for node in walk(group.body):
         if isinstance(node, Stm) and isinstance(node.exp, CollectiveCopy):
@@ -203,7 +205,7 @@ def _bytes_of_group(group: SegMap) -> Size:
     for statement in group.body.statements:
         if "blocks" in statement.attributes:
             for bound in statement.pattern:
-                if bound.name not in returned and isinstance(bound.type, ArrayType):
+                if bound.name not in elsewhere and isinstance(bound.type, ArrayType):
                     elements = product(bound.type.shape)
                     total = total + elements * bound.type.element.bytes
     return total

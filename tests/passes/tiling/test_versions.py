@@ -130,21 +130,41 @@ def test_one_name_is_one_parameter() -> None:
                     assert parameter.bounds[0] <= number <= parameter.bounds[1]
 
 
-def test_defaults_fit_the_memory_of_a_core() -> None:
-    for name, program in PROGRAMS.items():
-        after = tiled(program.text)
-        values = {
-            s.pattern[0].name: dict(s.exp.parameter.defaults)["cpu"]
-            for node in walk(after)
-            for s in getattr(node, "statements", ())
-            if isinstance(s.exp, GetParameter)
-        }
-        (needs,) = [
-            s.exp.size
-            for s in after.functions[0].body.statements
-            if s.pattern and s.pattern[0].name.base == "bytes"
-        ]
-        assert needs.evaluate(values) <= 1 << 20, name
+def needed_on_a_cpu(text: str) -> int:
+    """The bytes of local memory with the default sizes."""
+    after = tiled(text)
+    values = {
+        s.pattern[0].name: dict(s.exp.parameter.defaults)["cpu"]
+        for node in walk(after)
+        for s in getattr(node, "statements", ())
+        if isinstance(s.exp, GetParameter)
+    }
+    (needs,) = [
+        s.exp.size
+        for s in after.functions[0].body.statements
+        if s.pattern and s.pattern[0].name.base == "bytes"
+    ]
+    return needs.evaluate(values)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_defaults_fit_the_memory_of_a_core(name: str) -> None:
+    assert needed_on_a_cpu(PROGRAMS[name].text) <= 1 << 20
+
+
+TWO_SUMS = """
+def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): ([n][p]f32, [n][p]f32) =
+  map (\\r -> map (\\c ->
+        let s = reduce (+) 0 (map2 (*) r c)
+        let t = reduce (+) 0 (map2 (-) r c)
+        in (RESULTS)) (transpose b)) a
+  |> map unzip |> unzip"""
+
+
+def test_sums_that_are_used_afterwards_wait_in_the_results() -> None:
+    assert needed_on_a_cpu(PROGRAMS["gemm"].text) == needed_on_a_cpu(MATMUL)
+    plain, after = (TWO_SUMS.replace("RESULTS", r) for r in ("s, t", "s - t, s + t"))
+    assert needed_on_a_cpu(after) == needed_on_a_cpu(plain)
 
 
 def test_an_edit_elsewhere_renames_nothing() -> None:

@@ -27,12 +27,14 @@ from minifut.names import Name
 @dataclass(slots=True)
 class Chain:
     """The names that hand over one array of register tiles, to result `result`; the
-    threads that make it have the space `blocks`. Of the names in `delayed` all elements
-    have the given value, and they only start a loop, which need not find them written.
+    threads that make it have the space `blocks`; `others` are names of other chains. Of
+    the names in `delayed` all elements have the given value, and they only start a
+    loop, which need not find them written.
     """
 
     result: int
     blocks: tuple[Size, ...]
+    others: frozenset[Name] = frozenset()
     names: set[Name] = field(default_factory=set)
     delayed: dict[Name, Atom] = field(default_factory=dict)
 
@@ -46,18 +48,20 @@ def chains(body: KernelBody) -> list[Chain]:
         if not isinstance(result, kernels.RegTileReturns):
             continue
         blocks = tuple(b for _, b, r in result.dimensions if (b, r) != (ONE, ONE))
-        chain = Chain(position, blocks)
+        others = frozenset(name for other in found for name in other.names)
+        chain = Chain(position, blocks, others)
         tiles = [r.tile for r in body.result if isinstance(r, kernels.RegTileReturns)]
         good = tiles.count(result.tile) == 1 and _follow(chain, result.tile, made)
-        others = {name for other in found for name in other.names}
-        if good and _only_own(chain, body) and not chain.names & others:
+        if good and _only_own(chain, body):
             found.append(chain)
     return found
 
 
 def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool:
     """Add the names that lead to this one; whether all of them may be of a chain."""
-    if not isinstance(name, Name) or name in chain.names or name not in made:
+    if not isinstance(name, Name) or name in chain.names | chain.others:
+        return False
+    if name not in made:
         return False
     stm, at = made[name]
     chain.names.add(name)
@@ -95,7 +99,7 @@ def _extend(chain: Chain, stm: Stm, at: int, made: dict[Name, tuple[Stm, int]]) 
         source, position = made[read.array]
         if source.pattern[position].type != stm.pattern[at].type:
             continue
-        other = Chain(chain.result, chain.blocks)
+        other = Chain(chain.result, chain.blocks, chain.others)
         if _follow(other, read.array, made):
             chain.names |= other.names
             chain.delayed.update(other.delayed)
