@@ -6,8 +6,8 @@
 
 A group takes a block of 256 x 256, which touches few pages. Each row of a square is a
 line of the cache: a result too large for the caches is written around them, if its rows
-are aligned. What is left at the edges goes element by element. Elements of 8 bytes are
-turned in squares of 8 x 8.
+are aligned. The last squares of a block overlap those before; blocks with less than a
+square go element by element. Elements of 8 bytes are turned in squares of 8 x 8.
 """
 
 from __future__ import annotations
@@ -36,36 +36,41 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
     plane = given(k, plane)
     rows, columns = plane.sides
     number = k.declare("block", k.identity("get_global_id"))
-    *outer, row, column = unravel(k, number, plane.cut(Size.constant(BLOCK)))
+    *outer, down, across = unravel(k, number, plane.cut(Size.constant(BLOCK)))
     width = 8 if plane.source.memory.element.bytes == 8 else 16
-    ends = []
-    for index, side in ((row, rows), (column, columns)):
+    ends: list[tuple[kc.Expression, kc.Expression]] = []
+    square: kc.Expression = kc.Literal(True, kc.TRUTH)
+    for index, side in ((down, rows), (across, columns)):
         first = k.named(index * BLOCK, "first")
         last = k.named(smaller(first + BLOCK, k.size_value(side)), "last")
-        whole = k.named(last - (last - first) % width, "whole")
-        ends.append((first, whole, last))
-    (i0, i1, i2), (j0, j1, j2) = ends
+        ends.append((first, last))
+        square = kc.Binary("&&", square, last - first >= width, kc.TRUTH)
+    (i0, i1), (j0, j1) = ends
 
     def squares(streaming: bool) -> None:
         with k.loop("i", i1, i0, width) as i, k.loop("j", j1, j0, width) as j:
-            turn_square(k, plane, outer, i, j, width, streaming)
+            row = k.named(smaller(i, i1 - width), "row")
+            column = k.named(smaller(j, j1 - width), "column")
+            turn_square(k, plane, outer, row, column, width, streaming)
 
-    if plane.target.memory.element in STREAMABLE:
-        with k.branch(_may_stream(k, plane, width)):
-            squares(streaming=True)
-        with k.otherwise():
+    with k.branch(square):
+        if plane.target.memory.element in STREAMABLE:
+            with k.branch(_may_stream(k, plane, width)):
+                squares(streaming=True)
+            with k.otherwise():
+                squares(streaming=False)
+        else:
             squares(streaming=False)
-    else:
-        squares(streaming=False)
-    _elements(k, plane, outer, (i1, i2), (j0, j2))
-    _elements(k, plane, outer, (i0, i1), (j1, j2))
+    with k.otherwise(), k.loop("i", i1, i0) as i, k.loop("j", j1, j0) as j:
+        element = k.read(plane.source, (*outer, i, j))
+        k.write(plane.target, (*outer, i, j), element)
     host.launch(k, count, 1, fresh=True)
 
 
 def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
     """Whether the result is too large for the caches, and its rows are aligned."""
     target = plane.target
-    steps = (target.offset, *target.strides[:-1])
+    steps = (target.offset, *target.strides[:-1], target.shape[-1])
     wanted: kc.Expression = k.size_value(target.count) >= LARGE
     for step in steps:
         aligned = (k.size_value(step) % width).equals(0)
@@ -121,15 +126,3 @@ def _interleaved(k: KernelBuilder, rows: Tile) -> Tile:
             call = kc.Call(interleave(part, width, bits), pair, rows.type)
             k.emit(kc.Declare(mixed.at((index * 2 + number,)), call))
     return mixed
-
-
-def _elements(
-    k: KernelBuilder,
-    plane: Plane,
-    outer: Sequence[kc.Expression],
-    rows: tuple[kc.Expression, kc.Expression],
-    columns: tuple[kc.Expression, kc.Expression],
-) -> None:
-    """A part of the block, element by element."""
-    with k.loop("i", rows[1], rows[0]) as i, k.loop("j", columns[1], columns[0]) as j:
-        k.write(plane.target, (*outer, i, j), k.read(plane.source, (*outer, i, j)))

@@ -23,7 +23,8 @@ CPU_LOCAL_BYTES = 15 << 16
 CPU_REGISTER_ROWS = 8
 CPU_REGISTER_BYTES = 128
 CPU_LINE_BYTES = 256
-"""of accumulators where only one dimension is tiled"""
+CPU_LINE_COLUMNS = 512
+"""of accumulators, and of a block, where only one dimension is tiled"""
 CPU_ROWS = 512
 CPU_COLUMNS = 384
 CPU_DEPTH = 256
@@ -77,7 +78,7 @@ def cpu_defaults(footprint: Footprint) -> dict[str, int]:
     lanes = max(1, min(64, nbytes // footprint.widest))
     rows = max(1, CPU_REGISTER_ROWS // footprint.accumulators)
     if footprint.rank == 1:
-        columns = max(1, CPU_COLUMNS // lanes)
+        columns = max(1, CPU_LINE_COLUMNS // lanes)
         return {
             "block_columns": columns,
             "block_depth": CPU_DEPTH,
