@@ -30,6 +30,8 @@ class Outcome:
     failure: str | None = None
     peak: int = 0
     """bytes of device memory"""
+    is_stuck: bool = False
+    """a kernel went on long after its time"""
 
 
 def bench(
@@ -44,8 +46,9 @@ def bench(
         measure(outcome.candidate, plan, progress)
         outcome.peak = call.peak
         outcome.failure = loaded.judge(data, call.results())
-    except TimeLimit:
+    except TimeLimit as limit:
         outcome.failure = f"took more than {plan.limit:g} s"
+        outcome.is_stuck = limit.is_stuck
     except InternalError:
         raise
     except (MinifutError, MemoryError) as error:

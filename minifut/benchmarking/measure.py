@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minifut.errors import MinifutError
-from minifut.testing.time_limit import TimeLimit, time_limit
+from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
 
 MOST_AROUND = 3.0
 """times `Plan.seconds`: so long the least number of runs may take by the clock"""
@@ -166,7 +166,7 @@ def measure(
         if time.perf_counter() > deadline:
             raise TimeLimit
 
-    with time_limit(plan.limit):
+    with time_limit(plan.limit, max(PATIENCE, plan.limit or 0)):
         candidate.run()
         _at_least(candidate, plan, count)
         if not plan.converge or candidate.is_robust:

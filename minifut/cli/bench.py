@@ -192,6 +192,10 @@ def command(
     try:
         for path in programs:
             run(path)
+            if job.is_stuck:
+                note = "a kernel that does not end keeps the device: nothing after it"
+                click.echo(f"minifut: {note} was measured", err=True)
+                break
     finally:
         # Also after an interrupt: what was measured until then is kept.
         job.write(json_file, plot)
@@ -273,6 +277,8 @@ class Job:
                 else:
                     click.echo(f"{data.name}:")
                     click.echo("  " + outcome.failure.replace("\n", "\n  "))
+                if self.is_stuck:
+                    return
 
     def compare_program(self, path: Path) -> None:
         """Measure all versions on each data set."""
@@ -304,6 +310,11 @@ class Job:
         if self.options.use_tuning and beside.is_file():
             return f" (using {beside.name})"
         return ""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the device is kept by what was measured last."""
+        return any(outcome.is_stuck for outcome in self.outcomes)
 
     @property
     def is_wrong(self) -> bool:

@@ -40,15 +40,13 @@ from minifut.testing.judge import (
     literal_values,
 )
 from minifut.testing.oracle import Oracle
-from minifut.testing.time_limit import TimeLimit, time_limit
+from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
     from minifut.ir.core import Program as CoreProgram
     from minifut.program import EntryPoint, Program
 
-PATIENCE = 10.0
-"""seconds for a kernel to end after its time, which nothing can stop"""
 SET_ASIDE = frozenset({"disable", "notest"})
 
 

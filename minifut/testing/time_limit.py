@@ -8,6 +8,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+PATIENCE = 10.0
+"""seconds for a kernel to end after its time, which nothing can stop"""
+
 
 class TimeLimit(BaseException):
     """The program has used its time. `is_stuck`: it was told so before, and goes on."""

@@ -267,3 +267,22 @@ def test_a_kernel_that_does_not_end_ends_the_tests(
     result = invoke("test", file, file, file)
     assert result.exit_code == 1 and result.output.count("FAILED") == 1
     assert "2 not tested: a kernel that does not end" in result.output
+
+
+def test_a_kernel_that_does_not_end_ends_the_measurements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from minifut.testing.time_limit import TimeLimit
+
+    def stuck(*given: object) -> None:
+        raise TimeLimit(is_stuck=True)
+
+    monkeypatch.setattr("minifut.benchmarking.bench.measure", stuck)
+    program = tmp_path / "twice.fut"
+    program.write_text(
+        "-- ==\n-- input { 1i32 } output { 1i32 }\n-- input { 2i32 }\n"
+        "entry main (x: i32) = x\n"
+    )
+    result = invoke("bench", str(program), str(program), "--timeout", "1")
+    assert result.exit_code == 1 and result.output.count("took more than 1 s") == 1
+    assert "a kernel that does not end" in result.stderr
