@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
-from minifut.ir.traverse import walk
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.ask_ahead import streams
 from minifut.kernel_code.histograms import (
     Bins,
     Histogram,
@@ -50,8 +50,6 @@ CELLS_IN_TURN = 2048
 """so many cells at most are copied for each turn"""
 STRIP = 16
 """elements of each part that are tested together"""
-AHEAD = 1024
-"""bytes from what is read to what is asked for"""
 
 
 @lowering_rule(
@@ -207,29 +205,12 @@ def _points(
 
 def _ask_ahead(k: KernelBuilder, chunk: Chunk, at: kc.Expression) -> None:
     """Prefetch what the body reads one element after the other."""
-    known = frozenset(k.declared)
     with k.nested() as body:
         index = k.bind_index(chunk.operation.space.indices[-1], at)
         points(k, chunk.operation, chunk.copies[0], chunk.ranges)
     assert isinstance(index, kc.Variable)
-    made = k.declared - known
-    asked: dict[kc.Prefetch, None] = {}
-    for load in (n for s in body for n in walk(s) if isinstance(n, kc.Load)):
-        before = _size(load.index) - Size.of(index.name)
-        if load.memory.space == "global" and before.names().isdisjoint(made):
-            beyond = AHEAD // load.memory.element.bytes
-            ahead = k.size_value(before + k.as_size(at) + beyond)
-            asked[kc.Prefetch(load.memory, ahead)] = None
-    k.statements.extend(asked)
-
-
-def _size(index: kc.Expression) -> Size:
-    match index:
-        case kc.SizeValue(size, _):
-            return size
-        case kc.Variable(name, _):
-            return Size.of(name)
-    return ZERO
+    first, *rest = body
+    k.statements += [first, *streams(rest, index)]
 
 
 def _all_inside(found: list[Point]) -> kc.Expression:
