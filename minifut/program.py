@@ -11,13 +11,13 @@ that can only be passed on to other entry points.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import UsageError
+from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,14 +168,7 @@ class Program:
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """The message for a name that does not exist, with the nearest one that does."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f"there is no {what} '{name}'; did you mean '{near[0]}'?"
-    if not names:
-        return f"there is no {what} '{name}', nor any other"
-    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"there is no {what} '{name}'; there are: {listed}"
+    return f"there is no {what} '{name}'; {nearest_or_all(name, known)}"
 
 
 def describe(parts: Iterable[Described]) -> tuple[Parameter, ...]:

@@ -13,7 +13,6 @@ memory is its own affair: one that writes beyond its buffers can end the process
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from minifut.benchmarking.kernel_file import (
 from minifut.errors import UsageError
 from minifut.ir.sizes import Size
 from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -120,10 +120,8 @@ class _Places:
                 return
             raise self.file.error(launch, f"'{name}' is no whole number")
         known = [*self.sizes, *self.leaves, *self.results, *self.memory]
-        near = difflib.get_close_matches(name, known, n=1)
-        advice = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}"
-        entry = self.file.entry
-        problem = f"the entry point {entry} has no '{name}'; {advice}"
+        advice = nearest_or_all(name, known)
+        problem = f"the entry point {self.file.entry} has no '{name}'; {advice}"
         raise self.file.error(launch, problem)
 
 

@@ -13,7 +13,6 @@ like do, where kernels have the shapes that it makes: on a GPU.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from typing import Protocol
 
 from minifut.errors import ParameterError, UsageError, reason
 from minifut.files import write_whole
+from minifut.suggestions import nearest
 
 DEFAULT_EXTENSION = "tuning"
 
@@ -138,11 +138,9 @@ def fitted(
 def unfitting_text(meaningless: Sequence[str], known: Collection[str] = ()) -> str:
     """One line about names that mean nothing for a program, which knows others."""
     if len(meaningless) == 1:
-        near = difflib.get_close_matches(meaningless[0], known, 1, 0.8)
-        meant = f"; did you mean '{near[0]}'?" if near else ""
-        return (
-            f"the tuning file sets '{meaningless[0]}', which the program lacks{meant}"
-        )
+        meant = nearest(meaningless[0], known, 0.8)
+        text = f"the tuning file sets '{meaningless[0]}', which the program lacks"
+        return f"{text}; {meant}" if meant else text
     return (
         f"the tuning file sets {len(meaningless)} parameters that the program lacks "
         f"('{meaningless[0]}', ...)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut import suggestions
 from minifut.frontend.check.messages import quote
 from minifut.frontend.types import Array, Arrow, Meta, Record, Scalar
 
@@ -50,12 +51,7 @@ _NUMBERS = frozenset("i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64".split())  # noq
 
 def nearest(name: str, candidates: Iterable[str], prefix: str = "") -> str | None:
     """The names most like one that was not found."""
-    import difflib
-
-    close = difflib.get_close_matches(name, list(candidates), 3, 0.7)
-    if not close:
-        return None
-    return f"did you mean {' or '.join(repr(prefix + c) for c in close)}?"
+    return suggestions.nearest(name, candidates, 0.7, 3, prefix) or None
 
 
 def unknown_value(name: str, known: Iterable[str], in_modules: bool) -> str | None:

@@ -8,7 +8,6 @@ A message names the parameter, the dimension, what was expected and what came:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from minifut.errors import UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
 from minifut.opencl.runtime.pool import Block
+from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -330,7 +330,4 @@ def describe(given: Any) -> str:
 
 def unknown_entry(name: str, known: list[str]) -> UsageError:
     """The error for an entry point that does not exist, with the nearest one."""
-    near = difflib.get_close_matches(name, known, 1, 0.4)
-    if near:
-        return UsageError(f"no entry point '{name}'; did you mean '{near[0]}'?")
-    return UsageError(f"no entry point '{name}'; there are: {', '.join(known)}")
+    return UsageError(f"no entry point '{name}'; {nearest_or_all(name, known)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import ParameterError, UsageError
 from minifut.opencl.runtime.describe import Parameter
+from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.device import Device
@@ -42,7 +42,8 @@ def parameter_values(
     names = [p.name for p in table]
     for name, value in wanted.items():
         if name not in names:
-            raise UsageError(_unknown(name, names))
+            advice = nearest_or_all(name, names)
+            raise UsageError(f"unknown parameter '{name}'; {advice}")
         _check_bounds(table[names.index(name)], value)
     known = {**wanted, **limits}
     return [int(known.get(p.name, p.defaults.get(kind, 1))) for p in table]
@@ -57,15 +58,6 @@ def changed_parameters(
         for p in table
         if p.name in wanted and wanted[p.name] != p.defaults.get(kind, 1)
     )
-
-
-def _unknown(name: str, names: Sequence[str]) -> str:
-    if not names:
-        return f"unknown parameter '{name}': the program has none"
-    near = difflib.get_close_matches(name, names, 1, 0.4)
-    if near:
-        return f"unknown parameter '{name}'; did you mean '{near[0]}'?"
-    return f"unknown parameter '{name}'; there are: {', '.join(names)}"
 
 
 def _check_bounds(parameter: Parameter, value: int) -> None:

@@ -1,0 +1,34 @@
+"""What somebody may have meant by a name that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MOST_LISTED = 12
+
+
+def nearest(
+    name: str,
+    known: Iterable[str],
+    likeness: float = 0.6,
+    most: int = 1,
+    prefix: str = "",
+) -> str:
+    """`did you mean 'x'?`, or nothing if no known name is as like as that (0 to 1). The
+    prefix is put before what is suggested."""
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), most, likeness)
+    if not close:
+        return ""
+    return f"did you mean {' or '.join(repr(prefix + other) for other in close)}?"
+
+
+def nearest_or_all(name: str, known: Iterable[str], likeness: float = 0.4) -> str:
+    """The nearest name, or what names there are."""
+    names = sorted(known)
+    if not names:
+        return "there are none"
+    more = ", ..." if len(names) > MOST_LISTED else ""
+    listed = f"there are: {', '.join(names[:MOST_LISTED])}{more}"
+    return nearest(name, names, likeness) or listed
