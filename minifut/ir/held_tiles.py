@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Stm
@@ -27,14 +28,16 @@ from minifut.names import Name
 @dataclass(slots=True)
 class Chain:
     """The names that hand over one array of register tiles, to result `result`; the
-    threads that make it have the space `blocks`; `others` are names of other chains. Of
-    the names in `delayed` all elements have the given value, and they only start a
-    loop, which need not find them written.
+    threads that make it have the space `blocks`; `others` are names of other chains. It
+    `extends` to arrays that threads make these from. Of the names in `delayed` all
+    elements have the given value, and they only start a loop, which need not find them
+    written.
     """
 
     result: int
     blocks: tuple[Size, ...]
     others: frozenset[Name] = frozenset()
+    extends: bool = True
     names: set[Name] = field(default_factory=set)
     delayed: dict[Name, Atom] = field(default_factory=dict)
 
@@ -49,11 +52,12 @@ def chains(body: KernelBody) -> list[Chain]:
             continue
         blocks = tuple(b for _, b, r in result.dimensions if (b, r) != (ONE, ONE))
         others = frozenset(name for other in found for name in other.names)
-        chain = Chain(position, blocks, others)
-        tiles = [r.tile for r in body.result if isinstance(r, kernels.RegTileReturns)]
-        good = tiles.count(result.tile) == 1 and _follow(chain, result.tile, made)
-        if good and _only_own(chain, body):
-            found.append(chain)
+        for extends in (True, False):
+            chain = Chain(position, blocks, others, extends)
+            good = _follow(chain, result.tile, made) and _only_own(chain, body)
+            if good and _is_read_in_time(chain, body):
+                found.append(chain)
+                break
     return found
 
 
@@ -68,7 +72,7 @@ def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool
     match stm.exp:
         case SegMap(level, space, body, _) if level == THREAD:
             good = space.sizes == chain.blocks and isinstance(body.result[at], Returns)
-            if good:
+            if good and chain.extends:
                 _extend(chain, stm, at, made)
             return good
         case core.Loop() as loop:
@@ -78,7 +82,11 @@ def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool
             if len(makers) != 1 or loop.body.result[at] not in makers[0]:
                 return False
             start, end = loop.initial[at], loop.body.result[at]
-            good = _follow(chain, start, made) and _follow(chain, end, made)
+            # What was there before the loop may be needed in every round.
+            inside = Chain(chain.result, chain.blocks, chain.others, extends=False)
+            inside.names |= chain.names
+            good = _follow(chain, start, made) and _follow(inside, end, made)
+            chain.names |= inside.names
             if good and _is_made_by_threads(end, made):
                 _delay(chain, start, made)
             return good
@@ -125,15 +133,18 @@ def _makers_below(statements: Sequence[Stm], name: Name) -> list[set[Name]]:
 
 def _only_own(chain: Chain, body: KernelBody) -> bool:
     """Whether threads only look at their own tiles: all other mentions are the loops
-    and results of the chain."""
+    and the result of the chain."""
     allowed: dict[Name, int] = dict.fromkeys(chain.names, 0)
     mentions: dict[Name, int] = dict.fromkeys(chain.names, 0)
     for node in walk(body):
         match node:
             case core.Loop():
-                for atom in (*node.initial, *node.body.result):
-                    if atom in allowed:
-                        allowed[atom] += 1
+                for parameter, *atoms in zip(
+                    node.parameters, node.initial, node.body.result, strict=True
+                ):
+                    for atom in atoms if parameter.name in allowed else ():
+                        if atom in allowed:
+                            allowed[atom] += 1
             case SegMap(level, space, inner, _) if level == THREAD:
                 for read in walk(inner):
                     if (
@@ -142,12 +153,29 @@ def _only_own(chain: Chain, body: KernelBody) -> bool:
                         and read.slice[: len(space.indices)] == space.indices
                     ):
                         allowed[read.array] += 1
-            case kernels.RegTileReturns(_, tile) if tile in allowed:
-                allowed[tile] += 1
         for name in _mentioned(node):
             if name in mentions:
                 mentions[name] += 1
+    result = body.result[chain.result]
+    assert isinstance(result, kernels.RegTileReturns)
+    allowed[result.tile] += 1
     return mentions == allowed
+
+
+def _is_read_in_time(chain: Chain, body: KernelBody) -> bool:
+    """Whether nothing mentions an array of the chain after the next one was written
+    to its place."""
+    made = [
+        (at, bound.name)
+        for at, statement in enumerate(body.statements)
+        for bound in statement.pattern
+        if bound.name in chain.names
+    ]
+    for (_, name), (following, _) in pairwise(made):
+        later = body.statements[following + 1 :]
+        if any(name in used_names(statement) for statement in later):
+            return False
+    return True
 
 
 def _mentioned(node: object) -> list[Name]:

@@ -161,6 +161,19 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): ([n][p]f32, [n][p]f32) =
         two(),
         (0, 1),
     ),
+    "two sums that are used afterwards": Tiled(
+        """
+def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32) (c: [n][p]f32)
+                   : ([n][p]f32, [n][p]f32, [n][p]f32) =
+  map2 (\\r cs -> map2 (\\col x ->
+         let s = reduce (+) 0 (map2 (*) r col)
+         let t = reduce (+) 0 (map2 (-) r col)
+         in (s + x, t, s - t)) (transpose b) cs) a c
+  |> map unzip3 |> unzip3""",
+        "main.map_map_redomap",
+        lambda g, n, m, p: [whole(g, n, m), whole(g, m, p), whole(g, n, p)],
+        (0, 1),
+    ),
     "two reductions of different lengths": Tiled(
         """
 def main [n][m][p][l] (a: [n][m]f32) (b: [m][p]f32) (c: [n][l]f32) (d: [p][l]f32)
