@@ -10,7 +10,9 @@ many as fit its registers, or 6 of 256 are no faster and waste more at edges and
 there are only 8 rows), and the packed parts of both operands fill its second-level
 cache; wider elements and more accumulators make blocks lower and narrower, but not less
 deep, so that all of them stay in `CPU_LOCAL_BYTES` (products of doubles of 2048 x 2048
-gain a tenth over blocks of half the depth; high blocks gain 1 to 3 % over wide ones).
+gain a tenth over blocks of half the depth). Blocks of 512 rows gain 1 to 3 % where rows
+are read in place, but lose 6 % where they are copied: steps then go through more pages
+than a core knows.
 """
 
 from __future__ import annotations
@@ -23,10 +25,9 @@ CPU_LOCAL_BYTES = 15 << 16
 CPU_REGISTER_ROWS = 8
 CPU_REGISTER_BYTES = 128
 CPU_LINE_BYTES = 256
-CPU_LINE_COLUMNS = 512
-"""of accumulators, and of a block, where only one dimension is tiled"""
-CPU_ROWS = 512
-CPU_COLUMNS = 384
+"""of accumulators where only one dimension is tiled"""
+CPU_ROWS = 256
+CPU_COLUMNS = 512
 CPU_DEPTH = 256
 PAD = 16
 """elements between packed rows on a CPU"""
@@ -78,7 +79,7 @@ def cpu_defaults(footprint: Footprint) -> dict[str, int]:
     lanes = max(1, min(64, nbytes // footprint.widest))
     rows = max(1, CPU_REGISTER_ROWS // footprint.accumulators)
     if footprint.rank == 1:
-        columns = max(1, CPU_LINE_COLUMNS // lanes)
+        columns = max(1, CPU_COLUMNS // lanes)
         return {
             "block_columns": columns,
             "block_depth": CPU_DEPTH,
