@@ -99,7 +99,7 @@ def turn_into_panels(part: Part, k: WorkerBuilder) -> bool | Declined:
         *(__local loose_float16 *)(bs + (16 * m * panel + 16 * i_1 + j + 16 * ${r_5})) =
         row_4_r${r_5};
         ..
-        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_11}) +
+        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_12}) +
         (16 * i_7 * m + 16 * k))));
     declines: the elements of a panel lie side by side in b
         given (m: i64, p: i64, b: [m][p]f32)
@@ -179,7 +179,7 @@ def pack_into_panels(part: Part, k: WorkerBuilder) -> bool | Declined:
                 (*(__global const loose_float16 *)(b + (at * p + column + i_4 +
                 16 * panel)));
         ..
-        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_5}) +
+        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_6}) +
         (16 * i_15 * m + 16 * k))));
     declines: something else than register nests reads the copy of xs
         given (n: i64, xs: [n]f32)
@@ -236,7 +236,7 @@ def pad_rows(part: Part, k: WorkerBuilder) -> bool | Declined:
         ..
         as_1[24 * i_2 + i_4] = a[at * n + i_4 + row];
         ..
-        float u = as_1[2 * i_10 + 24 * k + ${r_10}];
+        float u = as_1[2 * i_10 + 24 * k + ${r_12}];
     declines: something else than register nests reads the copy of xs
         given (n: i64, xs: [n]f32)
         let ys: [n]f32 = segmap group (g < ceil_div(n, 8)) -> (f32) {

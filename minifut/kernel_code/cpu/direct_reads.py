@@ -104,7 +104,7 @@ def read_in_place(part: Part, k: WorkerBuilder) -> PartArray | Declined:
           return regtile acc of (n by 4 by 2, 16 by 1 by 16)
         }
     after:
-        float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_10} + row),
+        float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_12} + row),
         (long)(n - 1)))) + k];
     before:
         given (m: i64, xs: [m]f32, p: i64)

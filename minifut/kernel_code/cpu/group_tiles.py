@@ -14,6 +14,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.direct_reads import PartArray
@@ -29,7 +30,12 @@ from minifut.kernel_code.cpu.register_tiles import (
     widths,
 )
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
-from minifut.kernel_code.cpu.tile_memory import load_held, load_tile, store_held
+from minifut.kernel_code.cpu.tile_memory import (
+    ask_for_held,
+    load_held,
+    load_tile,
+    store_held,
+)
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.rule import unnoted
@@ -112,15 +118,17 @@ def _threads(
         for name, index in zip(exp.space.indices, at, strict=True):
             k.bind(name, k.size_value(index))
         k.loaded = {}
+        for result in held if has_steps(exp) else ():
+            ask_for_held(k, result, at)
         for array in read_in_nests(exp, set(k.held)):
             source = k.held[array]
             tile = held_tile(k, source)
             load_held(k, tile, source, at, first=False)
             k.loaded[array] = tile
         k.statements_of(exp.body.statements)
-        for output, result in zip(outputs, exp.body.result, strict=True):
-            assert isinstance(result, kernels.Returns)
-            value = k.atom(result.value)
+        for output, returned in zip(outputs, exp.body.result, strict=True):
+            assert isinstance(returned, kernels.Returns)
+            value = k.atom(returned.value)
             if not isinstance(output, Held):
                 k.write(output, at, value)
             elif isinstance(value, Tile):
@@ -129,6 +137,11 @@ def _threads(
                 raise NotInKernel("a tile that is not in registers")
 
     k.each(sizes, visit)
+
+
+def has_steps(exp: kernels.SegMap) -> bool:
+    """Whether threads go through steps of the common dimension."""
+    return any(isinstance(node, core.Loop) for node in walk(exp.body))
 
 
 def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
