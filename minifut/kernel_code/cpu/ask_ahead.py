@@ -48,7 +48,7 @@ def _asking(k: CodeBuilder, node: Any) -> Any:
         return node
     if isinstance(node, kc.For) and _may_ask(node):
         outcome = ask_ahead(node, CodeSite(k))
-        return node if isinstance(outcome, Declined) else outcome[0]
+        return outcome[0] if isinstance(outcome, tuple) else node
     return map_children(node, lambda part: _asking(k, part))
 
 
@@ -60,7 +60,13 @@ def _may_ask(loop: kc.For) -> bool:
     )
 
 
-@code_rule(tell=lambda *_: Told((f"{AHEAD} bytes",)))
+def _told(loop: kc.For, site: CodeSite) -> Told:
+    asked = streams(loop.body.statements, loop.variable)[:MOST]
+    names = dict.fromkeys(each.memory.name.base for each in asked)
+    return Told((f"{', '.join(names)}, {AHEAD} bytes before they are read",))
+
+
+@code_rule(tell=_told)
 def ask_ahead(
     loop: kc.Statement, site: CodeSite
 ) -> tuple[kc.Statement, ...] | Declined | None:
@@ -83,17 +89,15 @@ def ask_ahead(
                 ys[at] = xs[i];
             }
         }
-    declines: nothing that it reads tells where it reads or writes
-        given (const float *xs, float *ys, long n)
+    declines: it reads nothing one element after the other
+        given (const long *is, float *ys, long n)
         for (long i = 0; i < n; i++) {
-            ys[i] = xs[i] * xs[i];
+            ys[is[i * 2]] = 1.0f;
         }
     """
-    if not isinstance(loop, kc.For):
+    if not isinstance(loop, kc.For) or not _wanders(loop.body.statements):
         return None
     body = loop.body.statements
-    if not _wanders(body):
-        return Declined("nothing that it reads tells where it reads or writes")
     rounds = _known_rounds(loop)
     if rounds is not None and rounds < SHORT:
         return Declined(f"it is over after {rounds} rounds")
