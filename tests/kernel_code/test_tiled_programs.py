@@ -11,17 +11,11 @@ import pytest
 import minifut
 from minifut.ir.kernels import NEVER
 from tests.kernel_code.random_nests import random_nest
+from tests.passes.tiling.derive import NAMES
 from tests.passes.tiling.programs import PROGRAMS
 
 pytestmark = pytest.mark.device
 
-NAMES = (
-    "block_rows",
-    "block_columns",
-    "block_depth",
-    "register_rows",
-    "register_columns",
-)
 TILES = {"cpu": [(2, 1, 4, 3, 16), (1, 2, 3, 2, 3)], "gpu": [(2, 4, 3, 2, 2)]}
 SHAPES = ((5, 9, 7), (9, 20, 33), (2, 1, 3))
 CASES = [(schedule, tiles) for schedule in TILES for tiles in TILES[schedule]]
