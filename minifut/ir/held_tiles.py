@@ -14,7 +14,7 @@ names.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from minifut.ir import core, kernels
@@ -45,8 +45,7 @@ class Chain:
 def chains(body: KernelBody) -> list[Chain]:
     """Those of the body of a group."""
     found: list[Chain] = []
-    made = {p.name: (s, at) for s in walk(body) if isinstance(s, Stm)
-            for at, p in enumerate(s.pattern)}  # fmt: skip
+    made = _made_in(body)
     for position, result in enumerate(body.result):
         if not isinstance(result, kernels.RegTileReturns):
             continue
@@ -61,11 +60,20 @@ def chains(body: KernelBody) -> list[Chain]:
     return found
 
 
+def _made_in(body: KernelBody | core.Body) -> dict[Name, tuple[Stm, int]]:
+    """The statements that make the names inside, and at which place."""
+    return {
+        bound.name: (statement, at)
+        for statement in walk(body)
+        if isinstance(statement, Stm)
+        for at, bound in enumerate(statement.pattern)
+    }
+
+
 def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool:
     """Add the names that lead to this one; whether all of them may be of a chain."""
-    if not isinstance(name, Name) or name in chain.names | chain.others:
-        return False
-    if name not in made:
+    known = chain.names | chain.others
+    if not isinstance(name, Name) or name in known or name not in made:
         return False
     stm, at = made[name]
     chain.names.add(name)
@@ -83,9 +91,10 @@ def _follow(chain: Chain, name: Atom, made: dict[Name, tuple[Stm, int]]) -> bool
                 return False
             start, end = loop.initial[at], loop.body.result[at]
             # What was there before the loop may be needed in every round.
-            inside = Chain(chain.result, chain.blocks, chain.others, extends=False)
-            inside.names |= chain.names
-            good = _follow(chain, start, made) and _follow(inside, end, made)
+            inside = replace(chain, extends=False, names=set(chain.names))
+            good = _follow(chain, start, made) and _follow(
+                inside, end, _made_in(loop.body)
+            )
             chain.names |= inside.names
             if good and _is_made_by_threads(end, made):
                 _delay(chain, start, made)

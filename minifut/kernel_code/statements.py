@@ -9,8 +9,10 @@ from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_code.expressions import (
+    Binary,
     Component,
     Expression,
+    Literal,
     Memory,
     Register,
     Variable,
@@ -105,6 +107,16 @@ class For:
     body: Block
     parallel: bool = False
     points: bool = False
+
+    @property
+    def rounds(self) -> int | None:
+        """How many there are of a loop that counts by ones, if that is a number."""
+        match self.start, self.bound:
+            case Literal(first, _), Literal(bound, _):
+                return int(bound) - int(first)
+            case first, Binary("+", left, Literal(more, _)) if left is first:
+                return int(more)
+        return None
 
 
 @node

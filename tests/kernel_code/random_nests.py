@@ -26,13 +26,12 @@ class Nest:
     """A program as it grows: the scalars that a point knows, with their types."""
 
     random: Random
-    given: tuple[str, str, str] = ("f32",) * 3
+    given: tuple[str, ...]
     known: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
-    @property
-    def text(self) -> str:
-        """The whole program."""
+    def grow(self) -> str:
+        """Make the whole program."""
         a, b, c = self.given
         self.known = {"x": c}
         if self.random.random() < 0.4:
@@ -102,7 +101,7 @@ def random_nest(seed: int) -> tuple[str, list[list[Any]]]:
     def whole(shape: tuple[int, int], dtype: Any) -> np.ndarray:
         return numbers.integers(-3, 4, shape).astype(dtype)
 
-    return Nest(random, given).text, [
+    return Nest(random, given).grow(), [
         [whole((n, m), a), whole((m, o), b), whole((n, o), c)]
         for n, m, o in ((5, 9, 7), (9, 20, 33))
     ]

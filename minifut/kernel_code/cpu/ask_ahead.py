@@ -19,10 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from minifut.ir.sizes import ZERO, Size
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import walk
 from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.rule import CodeSite, Told, code_rule
@@ -39,25 +38,15 @@ MOST = 8
 
 def ask_ahead_in(k: CodeBuilder) -> None:
     """Apply the rule to all loops of a kernel that is otherwise done."""
-    if any(isinstance(n, kc.For) for s in k.statements for n in walk(s)):
-        k.statements[:] = [_asking(k, statement) for statement in k.statements]
+    k.change_loops(lambda loop: _asking(k, loop))
 
 
-def _asking(k: CodeBuilder, node: Any) -> Any:
-    if isinstance(node, kc.Expression):
-        return node
-    if isinstance(node, kc.For) and _may_ask(node):
-        outcome = ask_ahead(node, CodeSite(k))
-        return outcome[0] if isinstance(outcome, tuple) else node
-    return map_children(node, lambda part: _asking(k, part))
-
-
-def _may_ask(loop: kc.For) -> bool:
-    """Whether it is one of those that may gain."""
+def _asking(k: CodeBuilder, loop: kc.For) -> kc.Statement | None:
     inside = (node for s in loop.body.statements for node in walk(s))
-    return not loop.parallel and not any(
-        isinstance(node, kc.For | kc.While) for node in inside
-    )
+    if loop.parallel or any(isinstance(n, kc.For | kc.While) for n in inside):
+        return None
+    outcome = ask_ahead(loop, CodeSite(k))
+    return outcome[0] if isinstance(outcome, tuple) else None
 
 
 def _told(loop: kc.For, site: CodeSite) -> Told:
@@ -98,9 +87,8 @@ def ask_ahead(
     if not isinstance(loop, kc.For) or not _wanders(loop.body.statements):
         return None
     body = loop.body.statements
-    rounds = _known_rounds(loop)
-    if rounds is not None and rounds < SHORT:
-        return Declined(f"it is over after {rounds} rounds")
+    if loop.rounds is not None and loop.rounds < SHORT:
+        return Declined(f"it is over after {loop.rounds} rounds")
     asked = streams(body, loop.variable)[:MOST]
     if not asked:
         return Declined("it reads nothing one element after the other")
@@ -164,13 +152,3 @@ def _is_told(exp: kc.Expression, told: set[Name]) -> bool:
             case kc.SizeValue(size, _) if not size.names().isdisjoint(told):
                 return True
     return False
-
-
-def _known_rounds(loop: kc.For) -> int | None:
-    """How many there are, if that is a number."""
-    match loop.start, loop.bound:
-        case kc.Literal(start, _), kc.Literal(bound, _):
-            return int(bound) - int(start)
-        case start, kc.Binary("+", left, kc.Literal(more, _)) if left is start:
-            return int(more)
-    return None

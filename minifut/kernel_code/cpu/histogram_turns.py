@@ -170,10 +170,7 @@ def test_strips(chunk: Chunk, k: KernelBuilder) -> kc.Expression | Declined:
           return returns at, returns 1i32
         }
     """
-    with k.nested() as body:
-        k.bind_index(chunk.operation.space.indices[-1], chunk.first)
-        points(k, chunk.operation, chunk.copies[0], chunk.ranges)
-    if any(map(calls_functions, body)):
+    if calls_functions(chunk.operation.body):
         return Declined("the body calls functions, which are better called once")
     length = k.declare("part", chunk.many // (TURNS * STRIP) * STRIP)
     with k.loop("strip", length, step=STRIP) as strip:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
-from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
@@ -20,6 +19,7 @@ from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.units import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.operators import (
     State,
     commutes,
@@ -72,11 +72,7 @@ class Reduction:
     def is_simple(self) -> bool:
         """Whether the operators are plain ones on each component, and the body calls no
         functions: of these the compiler of the device makes good vectors itself."""
-        called = (
-            isinstance(node, ScalarOp) and calls_library(node.operator)
-            for node in walk(self.operation.body)
-        )
-        return not any(called) and all(
+        return not calls_functions(self.operation.body) and all(
             component_operators(o.operator) for o in self.operators
         )
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
 from minifut.kernel_code import nodes as kc
+from minifut.kernel_code.cpu.collective_copy import all_of
 from minifut.kernel_code.cpu.streaming import LARGE, STREAMABLE
 from minifut.kernel_code.cpu.units import smaller
 from minifut.kernel_code.host.builder import HostBuilder
@@ -41,12 +42,10 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
     *outer, down, across = unravel(k, number, plane.cut(Size.constant(BLOCK)))
     width = 8 if plane.source.memory.element.bytes == 8 else 16
     ends: list[tuple[kc.Expression, kc.Expression]] = []
-    square: kc.Expression = kc.Literal(True, kc.TRUTH)
     for index, side in ((down, rows), (across, columns)):
         first = k.named(index * BLOCK, "first")
         last = k.named(smaller(first + BLOCK, k.size_value(side)), "last")
         ends.append((first, last))
-        square = kc.Binary("&&", square, last - first >= width, kc.TRUTH)
     (i0, i1), (j0, j1) = ends
 
     def squares(streaming: bool) -> None:
@@ -55,7 +54,7 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
             column = k.named(smaller(j, j1 - width), "column")
             turn_square(k, plane, outer, row, column, width, streaming)
 
-    with k.branch(square):
+    with k.branch(all_of([last - first >= width for first, last in ends])):
         if plane.target.memory.element in STREAMABLE:
             with k.branch(_may_stream(k, plane, width)):
                 squares(streaming=True)

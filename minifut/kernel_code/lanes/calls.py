@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from minifut.ir import core
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.traverse import walk
 from minifut.kernel_code import nodes as kc
 
 
 def calls_functions(node: Any) -> bool:
-    """Whether there is a call of a function that is best done on whole vectors."""
+    """Whether there is a call of a function that is best done on whole vectors, in code
+    of a kernel or of the core."""
     return any(
-        isinstance(part, kc.Operation) and calls_library(part.operator)
+        isinstance(part, kc.Operation | core.ScalarOp) and calls_library(part.operator)
         for part in walk(node)
     )
