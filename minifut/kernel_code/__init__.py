@@ -1,6 +1,5 @@
-"""From the Kernels dialect to KernelCode.
+"""From the Kernels dialect to KernelCode, `minifut.kernel_ir`.
 
-    nodes             the small language of kernels and of the host around them
     index_functions   `Array`: a view of a memory (offset, strides)
     builder           `CodeBuilder`: kernels written statement by statement
     threads           `KernelBuilder`: a CodeBuilder that lowers the code of threads

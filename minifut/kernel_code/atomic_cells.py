@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from minifut.ir.core import Lambda
 from minifut.ir.types import I32, I64, U32, U64, ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.operators import component_operators
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 Place = tuple[kc.Memory, kc.Expression]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
 from minifut.ir.types import BOOL, I64, ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:

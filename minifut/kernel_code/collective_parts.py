@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from minifut.ir.core import DimSlice, Param
 from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 
 @dataclass(frozen=True, slots=True)

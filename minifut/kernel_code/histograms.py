@@ -18,10 +18,10 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import U64, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import combine_into
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

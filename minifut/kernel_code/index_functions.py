@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from minifut.ir.node import value
 from minifut.ir.sizes import ONE, ZERO, Size, product
-from minifut.kernel_code.nodes import Memory
+from minifut.kernel_ir.nodes import Memory
 
 
 @value

@@ -20,13 +20,13 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder, HostValue
 from minifut.kernel_code.host.code import receive, transfer, value_of
 from minifut.kernel_code.host.free_memory import free_memory
 from minifut.kernel_code.host.residence import Residence
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.threads.device_functions import Made
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from minifut.ir.core import Lambda, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 COMMUTATIVE = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})

@@ -27,7 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from minifut.ir.core import Stm
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined, NamedRule, register
 from minifut.rewrite.trace import Trace
 

@@ -16,10 +16,10 @@ from minifut.ir.core import Param
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

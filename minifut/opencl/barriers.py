@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 
 
 def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:

@@ -9,7 +9,7 @@ it once.
 from __future__ import annotations
 
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.opencl.print_c import KernelPrinter
 
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"

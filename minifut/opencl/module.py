@@ -16,9 +16,9 @@ from minifut.ir.core import Entry, EntryType, Param, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.shaping import shaping_parameters
 from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.opencl.alike import Alike
 from minifut.opencl.kernel_texts import Texts, parameter_types

@@ -17,8 +17,8 @@ from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.operators import host_text
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
 

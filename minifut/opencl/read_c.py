@@ -18,7 +18,7 @@ from minifut.ir.scalar_opencl import C_NAMES
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, minimum
 from minifut.ir.types import BOOL, F16, F32, SCALARS, ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import NameSource
 
 TYPES = {C_NAMES[t.name]: t for t in SCALARS.values() if t != F16} | {"half": F16}

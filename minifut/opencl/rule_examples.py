@@ -32,7 +32,6 @@ from minifut.ir.core import Constant, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.expressions import Lanes
 from minifut.kernel_code.lanes.operators import Fold, PointCode
@@ -41,6 +40,7 @@ from minifut.kernel_code.lanes.statements import Lifter, lift
 from minifut.kernel_code.lanes.varying import assigned, find_varying
 from minifut.kernel_code.lanes.vectors import Vectors, stored_type
 from minifut.kernel_code.rule import CodeRule, Derivation
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter
 from minifut.opencl.read_c import Reader

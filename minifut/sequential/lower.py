@@ -19,7 +19,6 @@ from minifut.ir.parser import names_after
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import I64, ArrayType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.code import receive, transfer, value_of
 from minifut.kernel_code.host.free_memory import free_memory
@@ -31,6 +30,7 @@ from minifut.kernel_code.lower_program import (
 )
 from minifut.kernel_code.threads.arena import Arena, arena_of
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.passes.sequentialise import sequentialise_all
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from minifut import kernel_code
 from minifut.cli.dev import command
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.rule import CodeRule
+from minifut.kernel_ir import nodes as kc
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.opencl.print_c import PRELUDE
 from minifut.opencl.rule_examples import complaint, examples_of, kernels

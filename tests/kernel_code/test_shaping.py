@@ -6,8 +6,8 @@ from minifut.ir.core import Constant, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.sizes import Size, ceil_div
 from minifut.ir.types import BOOL, I64
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.shaping import shaping_parameters
+from minifut.kernel_ir import nodes as kc
 from minifut.names import NameSource
 
 DEFAULTS = (("cpu", 4), ("gpu", 4))

@@ -10,7 +10,7 @@ import pytest
 from minifut import compiler
 from minifut.benchmarking.agreement import Agreement
 from minifut.errors import Source
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import NameSource
 from minifut.opencl.barriers import assigned, has_barrier
 from minifut.opencl.runtime.kernels import MANY_BARRIERS

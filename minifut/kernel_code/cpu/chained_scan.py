@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from minifut.ir.sizes import Size, minimum
 from minifut.ir.types import U32, ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.atomic_cells import to_word, word_of
 from minifut.kernel_code.cpu.reduction import Reduction
 from minifut.kernel_code.cpu.segred import published, reduce_range
@@ -34,6 +33,7 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 TOTAL, PREFIX = 1, 2
 """what is known of a chunk: its total; the result at its end"""

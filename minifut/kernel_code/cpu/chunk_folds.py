@@ -22,7 +22,6 @@ from functools import cache
 from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import (
     HEAVY,
     Chunk,
@@ -39,6 +38,7 @@ from minifut.kernel_code.operators import Place, State
 from minifut.kernel_code.rule import CodeRule, Site, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.threads.register_tiles import Tile, each_register, new_tile
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

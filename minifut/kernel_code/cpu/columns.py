@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from minifut.ir.kernels import SegRed
 from minifut.ir.sizes import Size, ceil_div, minimum, product
 from minifut.ir.types import Type, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import (
     HEAVY,
     Reduction,
@@ -30,6 +29,7 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.rule import LOCALITY, HasDerivation, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 FEW_COLUMNS = 8

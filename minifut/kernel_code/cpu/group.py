@@ -27,7 +27,6 @@ from minifut.ir.kernels import LOCAL_MEMORY
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.direct_reads import Known, known_of
 from minifut.kernel_code.cpu.even_blocks import fit_tiles
 from minifut.kernel_code.cpu.group_results import finish_group, output_of
@@ -42,6 +41,7 @@ from minifut.kernel_code.rule import forgotten_on
 from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 WORKERS_PER_CORE = 16

@@ -16,11 +16,11 @@ from minifut.ir import kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.ir.types import ArrayType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import segmap
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.cpu.group import WorkerBuilder

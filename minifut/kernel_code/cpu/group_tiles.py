@@ -16,7 +16,6 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.direct_reads import PartArray
 from minifut.kernel_code.cpu.least_and_greatest import running_extremes
 from minifut.kernel_code.cpu.register_tiles import (
@@ -43,6 +42,7 @@ from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import NotInKernel
 from minifut.kernel_code.threads.register_tiles import Tile
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

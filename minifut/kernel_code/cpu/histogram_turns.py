@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.ask_ahead import streams
 from minifut.kernel_code.histograms import (
     Bins,
@@ -39,6 +38,7 @@ from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.operators import is_light
 from minifut.kernel_code.rule import Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

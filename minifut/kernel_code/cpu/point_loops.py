@@ -12,11 +12,11 @@ heavy bodies were seen to by `cpu.nest`.
 
 from __future__ import annotations
 
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.widths import WIDTHS, site_of
 from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.lanes.loops import vectorise_map
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 
 def lift_calls(k: KernelBuilder) -> None:

@@ -15,7 +15,6 @@ from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.units import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
@@ -30,6 +29,7 @@ from minifut.kernel_code.operators import (
     value_types,
 )
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.kernel_ir import nodes as kc
 
 HEAVY = "the body or the operator has loops, checks or arrays"
 

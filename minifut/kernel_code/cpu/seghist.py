@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegBinOp, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.histogram_turns import (
     TURNS,
     Chunk,
@@ -47,6 +46,7 @@ from minifut.kernel_code.histograms import (
 from minifut.kernel_code.operators import Place, combine_into, fill
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

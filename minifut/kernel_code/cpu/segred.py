@@ -27,7 +27,6 @@ from minifut.ir.kernels import SegRed
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import BOOL, I64, ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.atomic_cells import from_word, to_word, word_of
 from minifut.kernel_code.cpu.chunk_folds import reduce_chunk
 from minifut.kernel_code.cpu.columns import (
@@ -48,6 +47,7 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:

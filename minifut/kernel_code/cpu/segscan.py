@@ -24,7 +24,6 @@ from dataclasses import replace
 from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.chained_scan import chained
 from minifut.kernel_code.cpu.columns import (
     Columns,
@@ -56,6 +55,7 @@ from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.rule import Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 REPEATED = f"{HEAVY}, which are not to be repeated"

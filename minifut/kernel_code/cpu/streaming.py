@@ -22,9 +22,9 @@ from collections.abc import Callable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import F32, F64, I32, I64, U32, U64
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 BLOCK = 16
 LARGE = 1 << 22

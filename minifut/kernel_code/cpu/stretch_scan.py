@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import cache
 
 from minifut.ir.sizes import Size
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import Reduction
 from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
@@ -25,6 +24,7 @@ from minifut.kernel_code.lanes.loops import vectorise_scan
 from minifut.kernel_code.lanes.operators import Fold
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 
 def scan_stretch(

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.collective_copy import all_of
 from minifut.kernel_code.cpu.streaming import LARGE, STREAMABLE
 from minifut.kernel_code.cpu.units import smaller
@@ -28,6 +27,7 @@ from minifut.kernel_code.shuffles import interleave
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
 from minifut.kernel_code.transposition import Plane, given
+from minifut.kernel_ir import nodes as kc
 
 BLOCK = 256
 

@@ -10,13 +10,13 @@ side instead, each is read with vectors and written with vectors.
 from __future__ import annotations
 
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.collective_parts import Stretch, clamped
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
 from minifut.kernel_code.cpu.transposition import turn_square
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.transposition import Plane
+from minifut.kernel_ir import nodes as kc
 
 
 def fill_turned(

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 GROUPS_PER_CORE = 16
 SMALLEST_CHUNK = 8192

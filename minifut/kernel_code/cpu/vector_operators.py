@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu.reduction import Reduction
 from minifut.kernel_code.lanes import NotLifted
 from minifut.kernel_code.lanes.operators import PointCode
 from minifut.kernel_code.operators import State, replace_all
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 
 def point_code(

@@ -21,7 +21,6 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import GROUP_SIZE, SegMap
 from minifut.ir.sizes import ONE, Size, maximum, product
 from minifut.ir.traverse import bound_names, walk
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code import segmap
 from minifut.kernel_code.cpu.group_results import output_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
@@ -29,6 +28,7 @@ from minifut.kernel_code.group_registers import InRegisters, in_registers
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

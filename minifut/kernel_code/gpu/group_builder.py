@@ -25,12 +25,12 @@ from minifut.ir.kernels import Returns
 from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.traverse import used_names
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.group_registers import InRegisters
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile, new_tile, resolved
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Stm
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
 from minifut.kernel_code.gpu.group_folds import lower_segred, lower_segscan
 from minifut.kernel_code.gpu.group_hist import lower_seghist
@@ -28,6 +27,7 @@ from minifut.kernel_code.segmap import write_if_inside
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads.builder import NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile, move
+from minifut.kernel_ir import nodes as kc
 
 # --- segmaps --------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.spread import (
     Piece,
     Shared,
@@ -31,6 +30,7 @@ from minifut.kernel_code.gpu.spread import (
     staged_elements,
 )
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 Element = Callable[[kc.Expression], Values]
 """Emits code for the operands at an index of the innermost dimension"""

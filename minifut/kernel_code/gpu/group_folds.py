@@ -20,7 +20,6 @@ from minifut.ir.core import Stm
 from minifut.ir.kernels import SegBinOp, SegRed, SegScan
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import ArrayType, ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
 from minifut.kernel_code.gpu.group_fold import Element, Team
 from minifut.kernel_code.gpu.segred import (
@@ -32,6 +31,7 @@ from minifut.kernel_code.gpu.segred import (
 from minifut.kernel_code.gpu.spread import Piece, Shared, bind_segment, meeting
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State, returned, works_on_scalars
+from minifut.kernel_ir import nodes as kc
 
 
 def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.kernels import LOCAL_MEMORY, Parameter
 from minifut.ir.sizes import ONE, Size, maximum, minimum
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

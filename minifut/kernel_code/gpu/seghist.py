@@ -23,7 +23,6 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegHist, group_size
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ArrayType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.atomic_cells import Cells, Place, cells_of
 from minifut.kernel_code.cpu import seghist as seghist_cpu
 from minifut.kernel_code.gpu.group_limits import local_room
@@ -35,6 +34,7 @@ from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

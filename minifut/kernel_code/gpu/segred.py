@@ -24,7 +24,6 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegRed, SegScan
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu import segred as segred_cpu
 from minifut.kernel_code.gpu.group_fold import Element, Team, team, tiles
 from minifut.kernel_code.gpu.spread import (
@@ -44,6 +43,7 @@ from minifut.kernel_code.gpu.spread import (
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import OF_ARRAYS, commutes, works_on_scalars
 from minifut.kernel_code.rule import Site, lowering_rule
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.cpu import segscan as segscan_cpu
 from minifut.kernel_code.gpu.group_fold import Team, Tile, team, tiles
 from minifut.kernel_code.gpu.segred import allocate_mapped, body_at
@@ -39,6 +38,7 @@ from minifut.kernel_code.gpu.spread import (
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import works_on_scalars
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

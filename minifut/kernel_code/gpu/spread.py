@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 from minifut.ir.kernels import Parameter, SegBinOp, SegSpace, group_size
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu import group_limits
 from minifut.kernel_code.positions import unravel
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import product
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.transposition import Plane, given
+from minifut.kernel_ir import nodes as kc
 
 SIDE = Parameter(
     "gpu.transpose.side", "tile_size", (("cpu", 32), ("gpu", 32)), (1, 256)

@@ -21,13 +21,13 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Param
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_limits import check_group
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.rule import Derivation, forgotten_on
 from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_turned, plane_of
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

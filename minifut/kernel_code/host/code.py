@@ -11,12 +11,12 @@ from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.gpu.group_limits import check_asked
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.operators import host_text
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 # --- scalars --------------------------------------------------------------------------

@@ -14,7 +14,7 @@ are held by the caller in any case.
 from __future__ import annotations
 
 from minifut.ir.core import Atom
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 

@@ -15,11 +15,11 @@ from minifut.ir.core import Index, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, array_of
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.code import value_of, write
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.segmap import output_of
+from minifut.kernel_ir import nodes as kc
 
 
 def run_on_host(host: HostBuilder, statement: Stm, reason: str) -> None:

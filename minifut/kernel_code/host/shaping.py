@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import used_names
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 Sources = frozenset[str]

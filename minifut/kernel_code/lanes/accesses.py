@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.affine import affine, steady_ends
 from minifut.kernel_code.lanes.rule import LIFT, MASKS, NotLifted, Outcome
 from minifut.kernel_code.lanes.vectors import stored_type
 from minifut.kernel_code.rule import Site, Told, code_rule
+from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

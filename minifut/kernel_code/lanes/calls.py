@@ -11,7 +11,7 @@ from typing import Any
 from minifut.ir import core
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.traverse import walk
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 
 
 def calls_functions(node: Any) -> bool:

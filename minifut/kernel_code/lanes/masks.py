@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.rule import MASKS, NotLifted, Outcome
 from minifut.kernel_code.lanes.varying import changed_types
 from minifut.kernel_code.rule import code_rule
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lanes.statements import Lifter

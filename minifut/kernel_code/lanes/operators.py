@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minifut.ir.types import BOOL
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.affine import Affine
 from minifut.kernel_code.lanes.expressions import Lanes
 from minifut.kernel_code.lanes.statements import lift
 from minifut.kernel_code.shuffles import move_up
+from minifut.kernel_ir import nodes as kc
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.lanes.varying import changed_types
 from minifut.kernel_code.rule import (
     CodeRule,
@@ -22,6 +21,7 @@ from minifut.kernel_code.rule import (
     code_rule,
     unnoted,
 )
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.lanes.accesses import STORES
 from minifut.kernel_code.lanes.affine import Affine, affine
@@ -16,6 +15,7 @@ from minifut.kernel_code.lanes.masks import mask_branch, mask_counted_loop, mask
 from minifut.kernel_code.lanes.rule import NotLifted
 from minifut.kernel_code.lanes.varying import assigned, find_varying
 from minifut.kernel_code.rule import CodeRule, Derivation, first_of
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 

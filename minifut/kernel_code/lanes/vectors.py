@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minifut.ir.types import BOOL, I8, I16, I32, I64, U8, ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 
 INTEGER = {8: I8, 16: I16, 32: I32, 64: I64}
 

@@ -23,7 +23,7 @@ from minifut.ir.core import Constant
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size, maximum
 from minifut.ir.types import BOOL, I32, I64, ScalarType
-from minifut.kernel_code import nodes as kc
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

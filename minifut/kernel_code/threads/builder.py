@@ -18,11 +18,11 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.threads.arena import FIRST, Arena, take
 from minifut.kernel_code.threads.register_tiles import Tile, store
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from minifut.ir.core import Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import I64
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir import nodes as kc
 
 # --- scalars --------------------------------------------------------------------------
 

@@ -16,13 +16,13 @@ from minifut.ir.core import Body, Param, Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.device_functions import call_function
 from minifut.kernel_code.threads.register_tiles import Tile, like, move
 from minifut.kernel_code.threads.roaming import Roaming, floors, let_go, roam, settled
+from minifut.kernel_ir import nodes as kc
 
 
 def _variables(

@@ -22,11 +22,11 @@ from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import I64, ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.threads.arena import Arena, arena_of
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.roaming import roam, settled
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, ScalarType, Type
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
+from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 if TYPE_CHECKING:

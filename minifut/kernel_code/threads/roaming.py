@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param
 from minifut.ir.sizes import product
 from minifut.ir.types import I64, ArrayType, ScalarType
-from minifut.kernel_code import nodes as kc
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.arena import Arena, arena_of, take
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
+from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
     Carried = tuple[Param, "Roaming"]

@@ -12,8 +12,8 @@ from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.expressions import Memory
-from minifut.kernel_code.statements import Kernel
+from minifut.kernel_ir.expressions import Memory
+from minifut.kernel_ir.statements import Kernel
 from minifut.names import Name
 
 

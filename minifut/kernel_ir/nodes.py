@@ -6,12 +6,12 @@ numbered failures. Host side: allocations, launches, copies, reads of one elemen
 scalar statements.
 
 Variables and memories are `Name`s; the printers find readable texts for them. All of it
-is reached as `from minifut.kernel_code import nodes as kc`.
+is reached as `from minifut.kernel_ir import nodes as kc`.
 """
 
 from __future__ import annotations
 
-from minifut.kernel_code.expressions import (
+from minifut.kernel_ir.expressions import (
     INT,
     LONG,
     TRUTH,
@@ -33,7 +33,7 @@ from minifut.kernel_code.expressions import (
     VectorType,
     as_expression,
 )
-from minifut.kernel_code.host_statements import (
+from minifut.kernel_ir.host_statements import (
     Allocate,
     CheckAsked,
     CheckGroup,
@@ -60,7 +60,7 @@ from minifut.kernel_code.host_statements import (
     ReadElement,
     WriteElement,
 )
-from minifut.kernel_code.statements import (
+from minifut.kernel_ir.statements import (
     Assign,
     AtomicUpdate,
     Barrier,

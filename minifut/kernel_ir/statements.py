@@ -8,7 +8,7 @@ from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.expressions import (
+from minifut.kernel_ir.expressions import (
     Binary,
     Component,
     Expression,
