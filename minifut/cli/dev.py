@@ -15,7 +15,7 @@ from minifut.cli.options import PROGRAM
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minifut.ir.core import Program
     from minifut.passes.pipeline import PipelineOptions
@@ -118,7 +118,7 @@ def command(
             )
         show_timings(options)
         if options.trace is not None:
-            on_host = [] if stop_after else lower(program, schedule, options.trace)
+            on_host = () if stop_after else lower(program, schedule, options.trace)
             show_derivation(options.trace, schedule)
             show_on_host(on_host)
             return
@@ -229,7 +229,7 @@ def show_derivation(trace: Trace, schedule: str) -> None:
     click.echo(explain(trace, schedule))
 
 
-def lower(program: Program, schedule: str, trace: Trace) -> list[str]:
+def lower(program: Program, schedule: str, trace: Trace) -> Sequence[str]:
     """Try the rules of kernel code too; gives what no kernel can do, with reasons."""
     from minifut.kernel_code.lower_program import lower_program
 
@@ -237,7 +237,7 @@ def lower(program: Program, schedule: str, trace: Trace) -> list[str]:
     return lower_program(program, schedule, trace).on_host
 
 
-def show_on_host(lines: list[str]) -> None:
+def show_on_host(lines: Sequence[str]) -> None:
     """What no kernel can do."""
     if lines:
         click.echo("point by point on the host")

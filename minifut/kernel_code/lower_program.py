@@ -6,7 +6,6 @@ may fail with is numbered from 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -27,36 +26,11 @@ from minifut.kernel_code.host.residence import Residence
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.threads.device_functions import Made
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.rewrite.trace import Trace
-
-
-@dataclass(slots=True)
-class EntryCode:
-    """An entry point with its core function."""
-
-    entry: core.Entry
-    function: core.Function
-
-
-@dataclass(slots=True)
-class LoweredProgram:
-    """What the printers need. `constants` is a host function whose results are the
-    values that functions see under the names `constant_names`."""
-
-    schedule: str
-    kernels: list[kc.Kernel]
-    functions: list[kc.HostFunction]
-    entries: list[EntryCode]
-    failures: list[kc.Failure]
-    parameters: list[Parameter]
-    constants: kc.HostFunction | None
-    constant_names: tuple[Name, ...]
-    places: list[str] = field(default_factory=list)
-    on_host: list[str] = field(default_factory=list)
-    """what runs point by point on the host: where, what and why"""
 
 
 class ProgramBuilder:
@@ -92,8 +66,8 @@ class ProgramBuilder:
         self._kernel_names: dict[str, int] = {}
 
     @property
-    def failures(self) -> list[kc.Failure]:
-        return list(self._failures)
+    def failures(self) -> tuple[kc.Failure, ...]:
+        return tuple(self._failures)
 
     def failure(
         self,
@@ -108,8 +82,8 @@ class ProgramBuilder:
         return self._failures.setdefault(failure, len(self._failures) + 1)
 
     @property
-    def places(self) -> list[str]:
-        return list(self._places)
+    def places(self) -> tuple[str, ...]:
+        return tuple(self._places)
 
     def place(self, location: Location | None) -> int:
         """The number of a place that calls a function of the device."""
@@ -130,7 +104,7 @@ class ProgramBuilder:
 
 def lower_program(
     program: Program, schedule: str, trace: Trace | None = None
-) -> LoweredProgram:
+) -> KernelProgram:
     """Lower all functions; the rules that are tried are noted in the trace."""
     build = ProgramBuilder(program, schedule, trace)
     constants, names = _constants(build, program)
@@ -139,17 +113,17 @@ def lower_program(
     functions = [
         _function(build, f, deep) for f in program.functions if f.name not in inner
     ]
-    return LoweredProgram(
+    return KernelProgram(
         schedule,
-        build.kernels,
-        functions,
-        [EntryCode(e, build.functions[e.function]) for e in program.entries],
+        tuple(build.kernels),
+        tuple(functions),
+        tuple(EntryCode(e, build.functions[e.function]) for e in program.entries),
         build.failures,
-        list(build.parameters.values()),
+        tuple(build.parameters.values()),
         constants,
         names,
         build.places,
-        build.on_host,
+        tuple(build.on_host),
     )
 
 

@@ -13,7 +13,6 @@ from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir.expressions import Memory
-from minifut.kernel_ir.statements import Kernel
 from minifut.names import Name
 
 
@@ -101,13 +100,14 @@ class Drop:
 
 @node
 class Launch:
-    """Run a kernel over a grid of work-items; nothing happens when it is empty.
+    """Run the kernel of that name over a grid of work-items; nothing happens when it is
+    empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
     a scalar, a size, or (for local memory) its number of elements.
     """
 
-    kernel: Kernel
+    kernel: str
     grid: tuple[Size, ...]
     group: tuple[Size, ...]
     arguments: tuple[Memory | Name | Size, ...]

@@ -17,8 +17,9 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code.host.shaping import shaping_parameters
-from minifut.kernel_code.lower_program import EntryCode, LoweredProgram, lower_program
+from minifut.kernel_code.lower_program import lower_program
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
 from minifut.opencl.alike import Alike
 from minifut.opencl.kernel_texts import Texts, parameter_types
@@ -34,7 +35,7 @@ def module_text(
     return text_of([lower_program(program, each) for each in wanted], name)
 
 
-def _opening(name: str, lowered: LoweredProgram) -> str:
+def _opening(name: str, lowered: KernelProgram) -> str:
     """What the module is and how it is used; a name may have any characters."""
     shown = re.sub(r"[^\w.-]", "_", name)
     lines = [f"    from {shown} import program", "    loaded = program.load()"]
@@ -45,7 +46,7 @@ def _opening(name: str, lowered: LoweredProgram) -> str:
     return f'"""{shown}, compiled by minifut.\n\n{how}\n"""\n'
 
 
-def text_of(lowered: Sequence[LoweredProgram], name: str) -> str:
+def text_of(lowered: Sequence[KernelProgram], name: str) -> str:
     """The text of the module for a program lowered in one way, or for each schedule."""
     bodies: list[str] = []
     for each in lowered:
@@ -84,7 +85,7 @@ def _escaped(text: str) -> str:
 class _Part:
     """One schedule of the program."""
 
-    def __init__(self, lowered: LoweredProgram, name: str) -> None:
+    def __init__(self, lowered: KernelProgram, name: str) -> None:
         self.lowered = lowered
         self.name = name
         parameters = [p.name for p in lowered.parameters]
@@ -143,12 +144,12 @@ class _Part:
             macros = tuple(
                 (m, c.parameter.name, c.chosen) for m, c in macros_of(kernel)
             )
-            called = tuple(function.name for function in kernel.functions)
+            called = tuple([function.name for function in kernel.functions])
             local = local_of(kernel)
             shape = (parameter_types(kernel), local, macros, head, called)
             number, is_new = alike.number(kernel.name, last, shape)
-            self.printer.numbers[id(kernel)] = number
-            shaped.setdefault(number, set()).update(shaping.get(id(kernel), ()))
+            self.printer.kernels[kernel.name] = number, kernel
+            shaped.setdefault(number, set()).update(shaping.get(kernel.name, ()))
             if is_new:
                 new.append((number, kernel, head, last))
         return "".join(

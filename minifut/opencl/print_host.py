@@ -43,7 +43,8 @@ class HostPrinter:
         constants: tuple[Name, ...],
     ) -> None:
         self.names = Names(RESERVED)
-        self.numbers: dict[int, int] = {}
+        self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
+        """kernels by name, with their numbers in the module"""
         """of kernels, by their identity"""
         self.parameters = {name: number for number, name in enumerate(parameters)}
         self.constants = constants
@@ -200,10 +201,11 @@ class HostPrinter:
         points = [self.size(size) for size in launch.grid]
         arguments = [points[0] if len(points) == 1 else f"({', '.join(points)})"]
         call = ""
-        if isinstance(launch.kernel.group_size, Name):
+        number, kernel = self.kernels[launch.kernel]
+        if isinstance(kernel.group_size, Name):
             arguments.append(self.size(launch.group[0]))
             call = ".sized"
-        pairs = zip(launch.kernel.parameters, launch.arguments, strict=True)
+        pairs = zip(kernel.parameters, launch.arguments, strict=True)
         for parameter, argument in pairs:
             match argument:
                 case kc.Memory(name, _, _):
@@ -216,8 +218,7 @@ class HostPrinter:
                     arguments.append(f"run.local({self.size(argument * unit)})")
                 case Size():
                     arguments.append(self.size(argument))
-        number = self.numbers[id(launch.kernel)]
-        chosen = [self.name(c.name) for c in launch.kernel.constants if c.chosen]
+        chosen = [self.name(c.name) for c in kernel.constants if c.chosen]
         built = f".built({', '.join(chosen)})" if chosen else ""
         self.line(f"kernels[{number}]{built}{call}({', '.join(arguments)})")
 

@@ -24,13 +24,12 @@ from minifut.kernel_code.host.code import receive, transfer, value_of
 from minifut.kernel_code.host.free_memory import free_memory
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lower_program import (
-    EntryCode,
-    LoweredProgram,
     ProgramBuilder,
 )
 from minifut.kernel_code.threads.arena import Arena, arena_of
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
 from minifut.passes.sequentialise import sequentialise_all
 
@@ -108,7 +107,7 @@ def _get_parameter(
     k.bind(stm.pattern[0].name, k.size_value(k.host.parameter(exp.parameter)))
 
 
-def lower_sequential(program: Program) -> LoweredProgram:
+def lower_sequential(program: Program) -> KernelProgram:
     """All entry points. Raises `NotSequential`."""
     _refuse_long(program)
     sequential = sequentialise_all(program, names_after(program))
@@ -118,15 +117,13 @@ def lower_sequential(program: Program) -> LoweredProgram:
         if entry.function not in done:
             function = build.functions[entry.function]
             done[entry.function] = _function(build, sequential, function)
-    return LoweredProgram(
+    return KernelProgram(
         "cpu",
-        build.kernels,
-        list(done.values()),
-        [EntryCode(e, build.functions[e.function]) for e in sequential.entries],
+        tuple(build.kernels),
+        tuple(done.values()),
+        tuple(EntryCode(e, build.functions[e.function]) for e in sequential.entries),
         build.failures,
-        list(build.parameters.values()),
-        None,
-        (),
+        tuple(build.parameters.values()),
     )
 
 

@@ -287,7 +287,7 @@ class HostBuilder:
         sizes = tuple(Size.constant(g) for g in fixed or ())
         if isinstance(group, Size):
             sizes = (group,)
-        launch = kc.Launch(kernel, grid, sizes, tuple(arguments))
+        launch = kc.Launch(kernel.name, grid, sizes, tuple(arguments))
         if k.arenas:
             launch_with_arenas(self, k, launch)
         else:

@@ -24,9 +24,9 @@ Sources = frozenset[str]
 NONE: Sources = frozenset()
 
 
-def shaping_parameters(functions: Iterable[kc.HostFunction]) -> dict[int, Sources]:
-    """The names of the parameters for each kernel, by the identity of the kernel."""
-    found: dict[int, Sources] = {}
+def shaping_parameters(functions: Iterable[kc.HostFunction]) -> dict[str, Sources]:
+    """The names of the parameters for each kernel, by its name."""
+    found: dict[str, Sources] = {}
     for function in functions:
         search = _Search(found)
         size = -1
@@ -37,7 +37,7 @@ def shaping_parameters(functions: Iterable[kc.HostFunction]) -> dict[int, Source
 
 
 class _Search:
-    def __init__(self, found: dict[int, Sources]) -> None:
+    def __init__(self, found: dict[str, Sources]) -> None:
         self.found = found
         self.sources: dict[Name, Sources] = {}
 
@@ -69,10 +69,8 @@ class _Search:
                     if isinstance(source, Name):
                         self.add(target, self.of((source,)))
             case kc.Launch(kernel, grid, group, arguments):
-                before = self.found.get(id(kernel), NONE)
-                self.found[id(kernel)] = before | self.handed(
-                    (*grid, *group, *arguments)
-                )
+                before = self.found.get(kernel, NONE)
+                self.found[kernel] = before | self.handed((*grid, *group, *arguments))
             case kc.HostIf(_, then, otherwise):
                 self.block(then)
                 self.block(otherwise)
