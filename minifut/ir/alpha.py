@@ -13,7 +13,7 @@ from typing import Any
 from minifut.ir import fields
 from minifut.ir.core import Constant, Program
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType
+from minifut.ir.types import AccType, ArrayType
 from minifut.names import Name
 
 _IGNORED = ("location",)
@@ -49,6 +49,9 @@ class _Pairing:
         if isinstance(left, ArrayType):
             same_element = bool(left.element == right.element)
             return same_element and self.same(left.shape, right.shape)
+        if isinstance(left, AccType):
+            ours = (left.root, left.shape, left.elements)
+            return self.same(ours, (right.root, right.shape, right.elements))
         if not fields.is_node(type(left)):
             return bool(left == right)
         if isinstance(left, Program):

@@ -19,12 +19,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from minifut.ir import core, soacs
+from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.scalars import convert, operator
 from minifut.ir.scope import Scope, add_parameters, type_of_atom
 from minifut.ir.sizes import Size, as_size
 from minifut.ir.traverse import atom_size
-from minifut.ir.types import BOOL, I64, ArrayType, ScalarType, Type
+from minifut.ir.types import (
+    BOOL,
+    I64,
+    AccType,
+    ArrayType,
+    ScalarType,
+    Type,
+    row_type,
+    shape_of,
+)
 from minifut.ir.typing import type_of
 from minifut.names import Name, NameSource
 
@@ -249,9 +259,45 @@ class Builder:
     def map(
         self, arrays: Sequence[Name], function: Lambda, bases: Sequence[str] = ()
     ) -> tuple[Name, ...]:
-        """A map over at least one array."""
-        width = self.shape(arrays[0])[0]
+        """A map over at least one array, and maybe accumulators."""
+        width = next(
+            shape_of(type_)[0] for type_ in self.types(arrays) if shape_of(type_)
+        )
         return self.let_many(soacs.map_(width, tuple(arrays), function), bases)
+
+    # --- accumulators ---
+
+    def with_acc(
+        self,
+        inputs: Sequence[AccInput],
+        make: Callable[..., Sequence[Atom]],
+        bases: Sequence[str] = (),
+    ) -> tuple[Name, ...]:
+        """Lend arrays as accumulators: `make(inner, *accumulators)` emits into `inner`
+        and gives them back first, then other results. The updated arrays, then those.
+        """
+        accumulators = [self.accumulator(item) for item in inputs]
+        add_parameters(self.scope, accumulators)
+        inner = self.nested()
+        result = tuple(make(inner, *[parameter.name for parameter in accumulators]))
+        body = inner.finish(*result)
+        function = Lambda(tuple(accumulators), body, self.types(result))
+        return self.let_many(WithAcc(tuple(inputs), function), bases)
+
+    def accumulator(self, item: AccInput) -> Param:
+        """A fresh parameter for one input of a `WithAcc`."""
+        name = self.names.fresh("acc")
+        rank = len(item.shape)
+        rows = (row_type(type_, rank) for type_ in self.types(item.arrays))
+        elements = tuple(row for row in rows if not isinstance(row, AccType))
+        return Param(name, AccType(name, item.shape, elements))
+
+    def update_acc(
+        self, accumulator: Name, indices: Sequence[Atom], values: Sequence[Atom]
+    ) -> Name:
+        """Update an accumulator at an index; the accumulator afterwards."""
+        exp = UpdateAcc(accumulator, tuple(indices), tuple(values))
+        return self.let(exp, accumulator.base)
 
 
 __all__ = ["FALSE", "TRUE", "Builder", "atom_size", "constant", "i64"]

@@ -7,6 +7,7 @@ segmented operations and in functions called there.
 
 from __future__ import annotations
 
+from minifut.ir.accumulators import ACCUMULATOR_EXPRESSIONS
 from minifut.ir.core import CORE_EXPRESSIONS
 from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS, GetParameter
 from minifut.ir.node import value
@@ -33,7 +34,10 @@ class Dialect:
 
 
 SOACS = Dialect(
-    "Soacs", frozenset((*CORE_EXPRESSIONS, *SOAC_EXPRESSIONS, GetParameter))
+    "Soacs",
+    frozenset(
+        (*CORE_EXPRESSIONS, *ACCUMULATOR_EXPRESSIONS, *SOAC_EXPRESSIONS, GetParameter)
+    ),
 )
 KERNELS = Dialect(
     "Kernels",

@@ -19,7 +19,7 @@ from minifut.errors import Location
 from minifut.ir import core
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType, ScalarType
+from minifut.ir.types import AccType, ArrayType, ScalarType
 from minifut.names import Name
 
 NODE, NODES, ATOM, ATOMS, SIZE, SIZES, TYPE, TYPES, MIXED = range(9)
@@ -93,7 +93,9 @@ def _kind(hint: Any) -> int | None:
         return MIXED
     if origin in (typing.Union, types.UnionType):
         options = typing.get_args(hint)
-        if set(options) == {ScalarType, ArrayType}:
+        if ArrayType in options and {ScalarType, ArrayType, AccType}.issuperset(
+            options
+        ):
             return TYPE
         kinds = {_kind(option) for option in options}
         if kinds == {None}:

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
-from minifut.ir import core, kernels, soacs
+from minifut.ir import accumulators, core, kernels, soacs
 from minifut.ir.core import Constant, Param, Stm
 from minifut.ir.scalars import parse_operator
 from minifut.ir.sizes import Size, ceil_div, maximum, minimum
-from minifut.ir.types import BOOL, SCALARS, array_of
+from minifut.ir.types import BOOL, SCALARS, AccType, array_of
 from minifut.names import Name
 
 Parts = list[Any]
@@ -187,6 +187,7 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "types": tuple,
     "scalar_type": lambda p: SCALARS[p[0]],
     "array_type": lambda p: array_of(SCALARS[p[-1]], tuple(p[:-1])),
+    "acc_type": lambda p: AccType(*p),
     "shape": tuple,
     "negated": lambda p: -p[0],
     "plus": lambda p: p[0] + p[1],
@@ -236,6 +237,11 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "backtrace": lambda p: tuple(json.loads(part) for part in p),
     "trace": lambda p: core.Trace(json.loads(p[0]), p[1]),
     "opaque": lambda p: core.Opaque(p[0]),
+    "with_acc": lambda p: accumulators.WithAcc(tuple(p[:-1]), p[-1]),
+    "acc_input": lambda p: accumulators.AccInput(
+        *(p if len(p) > 2 else (*p, (), None))
+    ),
+    "update_acc": lambda p: accumulators.UpdateAcc(*p),
     # soacs
     "map": _screma,
     "redomap": _screma,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minifut.ir import core, kernels, soacs
+from minifut.ir import accumulators, core, kernels, soacs
 from minifut.ir.printer import Printer, quoted
 
 Form = Callable[[Printer, Any], str]
@@ -103,6 +103,23 @@ def _assert(p: Printer, exp: core.Assert) -> str:
 
 def _trace(p: Printer, exp: core.Trace) -> str:
     return f"trace({quoted(exp.label)}, {p.atom(exp.atom)})"
+
+
+def _with_acc(p: Printer, exp: accumulators.WithAcc) -> str:
+    inputs = ", ".join(_acc_input(p, item) for item in exp.inputs)
+    return f"with_acc(({inputs}), {p.lambda_(exp.function)})"
+
+
+def _acc_input(p: Printer, item: accumulators.AccInput) -> str:
+    parts = [p.sizes(item.shape), p.names(item.arrays)]
+    if item.operator is not None:
+        parts += [f"({p.atoms(item.neutral)})", p.lambda_(item.operator)]
+    return f"acc({', '.join(parts)})"
+
+
+def _update_acc(p: Printer, exp: accumulators.UpdateAcc) -> str:
+    indices, values = p.atoms(exp.indices), p.atoms(exp.values)
+    return f"update_acc({p.name(exp.accumulator)}, ({indices}), ({values}))"
 
 
 # --- soacs -----------------------------------------------------------------------
@@ -241,6 +258,8 @@ FORMS: dict[type, Form] = {
     core.Assert: _assert,
     core.Trace: _trace,
     core.Opaque: lambda p, exp: f"opaque({p.atom(exp.atom)})",
+    accumulators.WithAcc: _with_acc,
+    accumulators.UpdateAcc: _update_acc,
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,

@@ -21,7 +21,7 @@ from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import SCALARS, ArrayType, ScalarType, Type
+from minifut.ir.types import SCALARS, AccType, ArrayType, ScalarType, Type
 from minifut.names import Name
 
 _WORDS = """
@@ -30,7 +30,7 @@ _WORDS = """
     trace opaque map redomap scanomap screma scan reduce commutative scatter rank count
     hist bins segmap segred segscan seghist operator returns writes tile regtile of
     grid group thread get_parameter at_least bounds guards true false
-    ceil_div floor_div min max sizes unique attributes
+    ceil_div floor_div min max sizes unique attributes with_acc update_acc
 """
 KEYWORDS = frozenset(_WORDS.split()) | frozenset(SCALARS)
 
@@ -95,6 +95,9 @@ class Printer:
     def type(self, type_: Type) -> str:
         if isinstance(type_, ArrayType):
             return self.sizes(type_.shape) + type_.element.name
+        if isinstance(type_, AccType):
+            shape, elements = self.sizes(type_.shape), self.types(type_.elements)
+            return f"acc {self.name(type_.root)} {shape} {elements}"
         return type_.name
 
     def types(self, types: Iterable[Type]) -> str:
@@ -216,7 +219,7 @@ class Printer:
                 return self.entry(node)
             case Size():
                 return self.size(node)
-            case ScalarType() | ArrayType():
+            case ScalarType() | ArrayType() | AccType():
                 return self.type(node)
             case Name() | Constant():
                 return self.atom(node)

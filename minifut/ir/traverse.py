@@ -23,7 +23,7 @@ from minifut.ir.core import Atom, Body, Constant
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
 from minifut.ir.kernels import KernelBody
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType, Type
+from minifut.ir.types import AccType, ArrayType, ScalarType, Type
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")
@@ -131,6 +131,10 @@ def map_bodies(node: Any, change: Callable[[Body], Body]) -> Any:
 
 def size_names(type_: Type) -> frozenset[Name]:
     """The names in a type."""
+    if isinstance(type_, AccType):
+        inner = [size_names(element) for element in type_.elements]
+        shape = [size.names() for size in type_.shape]
+        return frozenset((type_.root,)).union(*shape, *inner)
     if not isinstance(type_, ArrayType):
         return NO_NAMES
     return NO_NAMES.union(*[size.names() for size in type_.shape])
@@ -209,7 +213,7 @@ def _names_within(held: object) -> Iterable[Name]:
             return (held,)
         case Size():
             return held.names()
-        case ArrayType():
+        case ArrayType() | AccType():
             return size_names(held)
     return ()
 
@@ -243,7 +247,7 @@ class Replacer:
             elif kind == NODE:
                 new = self.node(old)
             elif kind == TYPE:
-                new = self.type(old) if type(old) is ArrayType else old
+                new = old if type(old) is ScalarType else self.type(old)
             elif kind == NODES:
                 new = _map_tuple(old, self.node)
             elif kind == ATOM:
@@ -260,10 +264,20 @@ class Replacer:
         return self.atoms.get(old, old) if type(old) is Name else old
 
     def type(self, old: Type) -> Type:
+        if isinstance(old, AccType):
+            return self.accumulator(old)
         if type(old) is not ArrayType:
             return old
         shape = _map_tuple(old.shape, lambda size: size.substitute(self.sizes))
         return old if shape is old.shape else ArrayType(old.element, shape)
+
+    def accumulator(self, old: AccType) -> AccType:
+        if self.sizes.keys().isdisjoint(size_names(old)):
+            return old
+        root = self.atoms.get(old.root, old.root)
+        shape, elements = self.mixed(old.shape), self.mixed(old.elements)
+        assert isinstance(root, Name)
+        return AccType(root, shape, elements)
 
     def mixed(self, old: Any) -> Any:
         match old:
@@ -273,7 +287,7 @@ class Replacer:
                 return self.atoms.get(old, old)
             case Size():
                 return old.substitute(self.sizes)
-            case ArrayType():
+            case ArrayType() | AccType():
                 return self.type(old)
         return self.node(old) if fields.is_node(type(old)) else old
 

@@ -1,6 +1,7 @@
-"""Types of the core: twelve scalars, and arrays of scalars with a size per dimension.
+"""Types of the core: twelve scalars, arrays of scalars with a size per dimension, and
+accumulators (see `ir.accumulators`).
 
-    f32   [n][m]f32   [n * m + 1]i64
+    f32   [n][m]f32   [n * m + 1]i64   acc a [k] (f32)
 
 Tuples, records, sums and functions are gone. A dimension is a `Size` (see `ir.sizes`),
 so `[n*m]t` from a flatten is known to be just that.
@@ -12,6 +13,7 @@ from typing import TypeAlias
 
 from minifut.ir.node import value
 from minifut.ir.sizes import Size
+from minifut.names import Name
 
 
 @value
@@ -75,12 +77,33 @@ class ArrayType:
         return len(self.shape)
 
 
-Type: TypeAlias = ScalarType | ArrayType
+DataType: TypeAlias = ScalarType | ArrayType
+
+
+@value
+class AccType:
+    """An accumulator: an index of `shape` takes one value of each of `elements`.
+
+    `root` is the parameter of the `WithAcc` that it began as: the type says which
+    accumulator it is, and the type of the root mentions the root itself.
+    """
+
+    root: Name
+    shape: tuple[Size, ...]
+    elements: tuple[DataType, ...]
+
+    def __str__(self) -> str:
+        elements = ", ".join(map(str, self.elements))
+        return f"acc {self.root} {''.join(f'[{n}]' for n in self.shape)} ({elements})"
+
+
+Type: TypeAlias = DataType | AccType
 
 
 def array_of(type_: Type, shape: tuple[Size, ...]) -> Type:
-    """`type_` with the dimensions `shape` put in front."""
-    if not shape:
+    """`type_` with the dimensions `shape` put in front. An accumulator has none: it is
+    the same for all points of a map."""
+    if not shape or isinstance(type_, AccType):
         return type_
     if isinstance(type_, ArrayType):
         return ArrayType(type_.element, shape + type_.shape)
@@ -88,7 +111,10 @@ def array_of(type_: Type, shape: tuple[Size, ...]) -> Type:
 
 
 def row_type(type_: Type, dimensions: int = 1) -> Type:
-    """What is left of an array type without its outermost dimensions."""
+    """What is left of an array type without its outermost dimensions; an accumulator
+    is its own row."""
+    if isinstance(type_, AccType):
+        return type_
     assert isinstance(type_, ArrayType) and type_.rank >= dimensions
     rest = type_.shape[dimensions:]
     return ArrayType(type_.element, rest) if rest else type_.element
@@ -96,9 +122,10 @@ def row_type(type_: Type, dimensions: int = 1) -> Type:
 
 def element_of(type_: Type) -> ScalarType:
     """The scalar type of an array's elements, or the scalar type itself."""
+    assert not isinstance(type_, AccType), f"{type_} has no elements of its own"
     return type_.element if isinstance(type_, ArrayType) else type_
 
 
 def shape_of(type_: Type) -> tuple[Size, ...]:
-    """The shape; empty for a scalar."""
+    """The shape; empty for a scalar or an accumulator."""
     return type_.shape if isinstance(type_, ArrayType) else ()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from minifut.errors import InternalError
-from minifut.ir import core, kernels, soacs
+from minifut.ir import accumulators, core, kernels, soacs
 from minifut.ir.scope import array_type, type_of_atom
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import size_names
@@ -138,6 +138,15 @@ def _apply(exp: core.Apply, _: Types) -> tuple[Type, ...]:
     )
 
 
+def _with_acc(exp: accumulators.WithAcc, scope: Types) -> tuple[Type, ...]:
+    arrays = [array_type(array, scope) for i in exp.inputs for array in i.arrays]
+    return (*arrays, *exp.function.results[len(exp.inputs) :])
+
+
+def _update_acc(exp: accumulators.UpdateAcc, scope: Types) -> tuple[Type, ...]:
+    return (type_of_atom(exp.accumulator, scope),)
+
+
 # --- soacs -----------------------------------------------------------------------
 
 
@@ -230,6 +239,8 @@ RULES: dict[type, Callable[[Any, Types], tuple[Type, ...]]] = {
     core.Loop: _loop,
     core.Apply: _apply,
     core.Assert: lambda _, __: (),
+    accumulators.WithAcc: _with_acc,
+    accumulators.UpdateAcc: _update_acc,
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,

@@ -29,7 +29,8 @@ from minifut.ir.traverse import (
     size_names,
     substitute,
 )
-from minifut.ir.types import I64, ArrayType, Type
+from minifut.ir.types import I64, AccType, ArrayType, Type, array_of, shape_of
+from minifut.ir.verify_accumulators import check_linear
 from minifut.names import Name
 
 
@@ -42,9 +43,13 @@ def verify(program: core.Program, dialect: Dialect) -> None:
     verifier = Verifier(program, dialect)
     try:
         verifier.program(program)
+        check_linear(program, frozenset(verifier.accumulators))
     except (Fault, InternalError) as fault:
-        message = fault.message if isinstance(fault, InternalError) else str(fault)
-        raise InternalError("ir.verify", message, verifier.context()) from None
+        if isinstance(fault, InternalError):
+            message, context = fault.message, fault.context or verifier.context()
+        else:
+            message, context = str(fault), verifier.context()
+        raise InternalError("ir.verify", message, context) from None
 
 
 class Verifier:
@@ -58,6 +63,7 @@ class Verifier:
         self.levels: list[kernels.Level] = []
         self.inner = called_in_threads(program) if dialect.inside else set()
         self.place: list[Any] = []
+        self.accumulators: set[Name] = set()
         self._bound: set[Name] = set()
 
     # --- structure ---
@@ -164,13 +170,23 @@ class Verifier:
         return added
 
     def bind_name(self, name: Name, type_: Type) -> None:
-        if isinstance(type_, ArrayType):
-            for size in type_.shape:
-                self.size(size)
+        for size in shape_of(type_):
+            self.size(size)
+        if isinstance(type_, AccType):
+            self.accumulator(name, type_)
         if name in self._bound:
             raise Fault(f"{name} is bound twice")
         self._bound.add(name)
         self.scope[name] = type_
+
+    def accumulator(self, name: Name, type_: AccType) -> None:
+        """The accumulator that a type names must be there; it may be this one."""
+        self.accumulators.add(name)
+        if type_.root != name and not isinstance(self.atom(type_.root), AccType):
+            raise Fault(f"{name}: {type_.root} is no accumulator")
+        for part in (type_.shape, *map(shape_of, type_.elements)):
+            for size in part:
+                self.size(size)
 
     def unbind(self, names: Iterable[Name]) -> None:
         for name in names:
@@ -245,6 +261,12 @@ class Verifier:
                 for a, b in zip(wanted.shape, found.shape, strict=True)
             )
             if sizes_fit and wanted.element == found.element:
+                return
+        if isinstance(wanted, AccType) and isinstance(found, AccType):
+            views = [array_of(e, t.shape) for t in (wanted, found) for e in t.elements]
+            half = len(wanted.elements)
+            if wanted.root == found.root and len(views) == 2 * half:
+                self.same_types(views[:half], views[half:], what)
                 return
         wanted_text, found_text = self.text(wanted), self.text(found)
         raise Fault(f"{what}: {found_text} stands where {wanted_text} belongs")

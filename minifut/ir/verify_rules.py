@@ -11,9 +11,19 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels, soacs
+from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, DimSlice, Param, Stm
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.types import BOOL, I64, Type, array_of, element_of, row_type
+from minifut.ir.types import (
+    BOOL,
+    I64,
+    AccType,
+    DataType,
+    Type,
+    array_of,
+    element_of,
+    row_type,
+)
 from minifut.ir.typing import sliced_shape, type_of
 from minifut.ir.verify import instantiate, require
 from minifut.names import Name
@@ -112,6 +122,48 @@ def _assert(v: Verifier, exp: core.Assert) -> None:
     _is(v, exp.condition, BOOL, "the condition")
 
 
+# --- accumulators ------------------------------------------------------------------
+
+
+def _with_acc(v: Verifier, exp: WithAcc) -> None:
+    parameters = exp.function.parameters
+    require(len(parameters) == len(exp.inputs), "as many accumulators as inputs")
+    wanted: list[Type] = []
+    for item, parameter in zip(exp.inputs, parameters, strict=True):
+        elements = _accumulated(v, item)
+        wanted.append(AccType(parameter.name, item.shape, elements))
+    v.lambda_(exp.function, wanted, "the function")
+    given = exp.function.results[: len(wanted)]
+    v.same_types(wanted, given, "the accumulators that come back")
+
+
+def _accumulated(v: Verifier, item: AccInput) -> tuple[DataType, ...]:
+    """The types of what stands at one index; the operator must combine them."""
+    require(bool(item.shape and item.arrays), "an accumulator without dimensions")
+    elements = []
+    for array in item.arrays:
+        type_ = v.array(array)
+        require(type_.rank >= len(item.shape), f"{array} has too few dimensions")
+        element = row_type(type_, len(item.shape))
+        assert not isinstance(element, AccType)
+        elements.append(element)
+        v.same(array_of(element, item.shape), type_, f"{array}")
+    if item.operator is not None:
+        v.same_types(elements, v.types(item.neutral), "the neutral elements")
+        v.lambda_(item.operator, elements * 2, "the operator")
+        v.same_types(elements, item.operator.results, "the operator gives")
+    return tuple(elements)
+
+
+def _update_acc(v: Verifier, exp: UpdateAcc) -> None:
+    type_ = v.atom(exp.accumulator)
+    if not isinstance(type_, AccType):
+        require(False, f"{exp.accumulator} is no accumulator")
+        return
+    v.same_types([I64] * len(type_.shape), v.types(exp.indices), "the indices")
+    v.same_types(type_.elements, v.types(exp.values), "the values")
+
+
 # --- results with new sizes --------------------------------------------------------
 
 
@@ -182,6 +234,9 @@ def _apply(v: Verifier, exp: core.Apply, pattern: tuple[Param, ...]) -> None:
 def _rows(v: Verifier, arrays: Iterable[Name], width: Size) -> list[Type]:
     rows = []
     for array in arrays:
+        if isinstance(v.atom(array), AccType):
+            rows.append(v.atom(array))
+            continue
         type_ = v.array(array)
         require(
             v.same_size(type_.shape[0], width),
@@ -321,7 +376,7 @@ def _at_least(v: Verifier, exp: kernels.AtLeast) -> None:
 
 
 BINDING = {
-    soacs.Screma, soacs.Scatter, soacs.Hist, kernels.SegMap, kernels.SegRed,
+    WithAcc, soacs.Screma, soacs.Scatter, soacs.Hist, kernels.SegMap, kernels.SegRed,
     kernels.SegScan, kernels.SegHist,
 }  # fmt: skip
 EXISTENTIAL: dict[type, Callable[[Verifier, Any, tuple[Param, ...]], None]] = {
@@ -341,6 +396,8 @@ RULES: dict[type, Rule] = {
     core.Manifest: _permutation,
     core.Concat: _concat,
     core.Assert: _assert,
+    WithAcc: _with_acc,
+    UpdateAcc: _update_acc,
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import U64, ScalarType
+from minifut.ir.types import U64, ScalarType, shape_of
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import combine_into
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
@@ -64,7 +64,7 @@ class Bins:
     def outer(self) -> int:
         """How many dimensions number segments."""
         first = self.operator.operator.results[0]
-        own = 0 if isinstance(first, ScalarType) else first.rank
+        own = len(shape_of(first))
         inner = len(self.operator.shape) + len(self.operator.vector) + own
         return self.arrays[0].rank - inner
 

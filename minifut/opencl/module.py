@@ -296,7 +296,7 @@ class _Part:
         if isinstance(leaf.type, ScalarType):
             return f'rt.Leaf("{leaf.type}")'
         dimensions = []
-        for size in leaf.type.shape:
+        for size in shape_of(leaf.type):
             name = size.as_name
             if size.as_constant is not None:
                 dimensions.append(str(size.as_constant))
@@ -304,7 +304,7 @@ class _Part:
                 dimensions.append(repr(self.size_label(name, sizes)))
             else:
                 dimensions.append("None")
-        return f'rt.Leaf("{leaf.type.element}", {_tuple(dimensions)})'
+        return f'rt.Leaf("{element_of(leaf.type)}", {_tuple(dimensions)})'
 
 
 def local_of(kernel: kc.Kernel) -> int | tuple[int, ...] | None:

@@ -32,7 +32,7 @@ from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import free_names, size_names, walk
-from minifut.ir.types import ScalarType, element_of
+from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, Site
 
@@ -227,8 +227,8 @@ def random_arguments(example: Example, seed: int, largest: int = 5) -> list[Any]
         if isinstance(type_, ScalarType):
             arguments.append(_random(type_, (), random)[()])
         else:
-            shape = tuple(size.evaluate(values) for size in type_.shape)
-            arguments.append(_random(type_.element, shape, random))
+            shape = tuple(size.evaluate(values) for size in shape_of(type_))
+            arguments.append(_random(element_of(type_), shape, random))
     return arguments
 
 
@@ -272,8 +272,7 @@ def program_of(example: Example, body: Body) -> core.Program:
 def _leaf(parameter: Param) -> core.EntryType:
     type_ = parameter.type
     text = str(element_of(type_))
-    if not isinstance(type_, ScalarType):
-        text = "[]" * type_.rank + text
+    text = "[]" * len(shape_of(type_)) + text
     return core.EntryType(parameter.name.base, text, "array", 1)
 
 

@@ -49,6 +49,16 @@ fun main (n: i64, xs: *[n]f32, a: i32) -> (k: i64, r: [k]f32) {
   let op: i32 = opaque(a)
   let cp: i32 = a
   let cv: f64 = convert_i32_f64(a)
+  let (wa: [n]f32, wb: [n]f32, wm: [n]f32) = with_acc((acc([n], (xs), (0.0f32), \\(o: f32, o_1: f32) -> (f32) {
+    let o_2: f32 = add_f32(o, o_1)
+    return o_2
+  }), acc([n], (zz))), \\(r_1: acc r_1 [n] (f32), r_2: acc r_2 [n] (f32)) -> (acc r_1 [n] (f32), acc r_2 [n] (f32), [n]f32) {
+    let (r_3: acc r_1 [n] (f32), mx: [n]f32) = map(n, (r_1, xs, i), \\(r_4: acc r_1 [n] (f32), x_6: f32, i_1: i64) -> (acc r_1 [n] (f32), f32) {
+      let r_5: acc r_1 [n] (f32) = update_acc(r_4, (i_1), (x_6))
+      return r_5, x_6
+    })
+    return r_3, r_2, mx
+  })
   let none: [0]i64 = []: i64
   let sz: i64 = size(ceil_div(n, 16) + floor_div(n, 3) * max(1, n) - min(4, n * n) - 2)
   return k_1, ys

@@ -22,7 +22,7 @@ from minifut.frontend.elaborate.values import (
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, DimSlice
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.types import I64, ArrayType, ScalarType, row_type
+from minifut.ir.types import I64, ArrayType, Type, row_type
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def iota(work: Work, size: Size) -> Array:
     return Array(size, leaf)
 
 
-def row_leaves(value: Value) -> list[ScalarType | ArrayType]:
+def row_leaves(value: Value) -> list[Type]:
     """The types of the leaves of an array's elements."""
     assert isinstance(value, Array)
     return [row_type(leaf.type) for leaf in values.leaves(value.element)]

@@ -21,7 +21,7 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType, shape_of
+from minifut.ir.types import I64, ScalarType, element_of, shape_of
 from minifut.names import Name
 
 INLINE = "inline"
@@ -48,7 +48,7 @@ def key_of(value: Value, sizes: Sizes, known: set[Name] | None) -> Hashable:
         case Leaf(_, type_, size):
             if type_ == I64 and size is not None and size in sizes.numbers:
                 return ("size", sizes.numbers[size])
-            return str(type_) if isinstance(type_, ScalarType) else type_.element
+            return str(type_) if isinstance(type_, ScalarType) else element_of(type_)
         case values.Record(fields):
             inner = [(name, key_of(v, sizes, known)) for name, v in fields.items()]
             return INLINE if any(k == INLINE for _, k in inner) else tuple(inner)

@@ -27,6 +27,7 @@ from minifut.ir.types import (
     ScalarType,
     Type,
     array_of,
+    element_of,
     shape_of,
 )
 
@@ -155,9 +156,7 @@ def static_of(value: Value) -> Static:
     """The type of a value."""
     match value:
         case Leaf(_, type_):
-            return StaticScalar(
-                type_ if isinstance(type_, ScalarType) else type_.element
-            )
+            return StaticScalar(element_of(type_))
         case values.Array(size, element):
             return StaticArray(size, static_of(element))
         case values.Record(fields):

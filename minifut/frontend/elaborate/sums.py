@@ -18,7 +18,7 @@ from minifut.frontend.elaborate.static_types import (
 from minifut.frontend.elaborate.values import Leaf, Value, constant, scalar
 from minifut.ir import core
 from minifut.ir.core import Constant
-from minifut.ir.types import BOOL, U8, ScalarType, Type
+from minifut.ir.types import BOOL, U8, ScalarType, Type, element_of, shape_of
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -79,5 +79,5 @@ def blank(work: Work, type_: Type) -> Leaf:
     """A value of the type that nobody looks at."""
     if isinstance(type_, ScalarType):
         return scalar(zero(type_), type_)
-    exp = core.Replicate(type_.shape, zero(type_.element))
+    exp = core.Replicate(shape_of(type_), zero(element_of(type_)))
     return work.leaf(exp, "blank")

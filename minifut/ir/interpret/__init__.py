@@ -25,7 +25,7 @@ from minifut.ir.interpret.deep import call_deep, raised_limit, recursive_functio
 from minifut.ir.interpret.operations import Steps
 from minifut.ir.interpret.translate import translate_program
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, element_of
 from minifut.names import Name
 
 
@@ -110,7 +110,7 @@ def match_arguments(
             _match_shape(parameter, array, set(names), found)
             values.append(array.astype(NUMPY_TYPES[parameter.type.element.name]))
         else:
-            values.append(from_numpy(argument, parameter.type))
+            values.append(from_numpy(argument, element_of(parameter.type)))
     return [found.get(name, 0) for name in names] + values
 
 

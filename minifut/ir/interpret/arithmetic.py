@@ -17,7 +17,7 @@ import numpy as np
 
 from minifut.ir.scalar_meaning import meaning
 from minifut.ir.scalars import Operator
-from minifut.ir.types import ArrayType, ScalarType, Type
+from minifut.ir.types import ArrayType, ScalarType, Type, element_of
 
 NUMPY_TYPES: dict[str, Any] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -154,7 +154,7 @@ def to_numpy(value: Any, type_: Type) -> Any:
     """A result as NumPy shows it: an array, or a typed NumPy scalar."""
     if isinstance(type_, ArrayType):
         return np.ascontiguousarray(value)
-    return NUMPY_TYPES[type_.name](value)
+    return NUMPY_TYPES[element_of(type_).name](value)
 
 
 HELPERS = {"round32": round32}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.interpret.arithmetic import python_text, scalar_function
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, element_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def _element(writer: Writer, atom: Atom) -> str:
     if isinstance(atom, Constant):
         return atom.type.name
     type_ = writer.types[atom]
-    return (type_.element if isinstance(type_, ArrayType) else type_).name
+    return element_of(type_).name
 
 
 def _literal(writer: Writer, exp: core.ArrayLiteral) -> str:
     row = exp.row
-    element = row.element if isinstance(row, ArrayType) else row
+    element = element_of(row)
     shape = writer.shape(row.shape) if isinstance(row, ArrayType) else "()"
     return f"literal(({writer.atoms(exp.rows)}), {shape}, {element.name!r})"
 

@@ -206,6 +206,35 @@ def whole(part: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
     return part
 
 
+class Accumulator:
+    """What an accumulator is when it runs: copies of its arrays, updated in place."""
+
+    def __init__(
+        self,
+        arrays: Sequence[np.ndarray],
+        rank: int,
+        operator: Callable[..., tuple[Any, ...]] | None,
+    ) -> None:
+        self.arrays = tuple(array.copy() for array in arrays)
+        self.rank = rank
+        self.operator = operator
+
+    def update(self, indices: tuple[int, ...], values: tuple[Any, ...]) -> Accumulator:
+        """Combine what is at an index with the values, if there is such an index."""
+        if inside(indices, self.arrays[0].shape[: self.rank]):
+            if self.operator is not None:
+                old = (element(array, indices) for array in self.arrays)
+                values = self.operator(*old, *values)
+            for array, value in zip(self.arrays, values, strict=True):
+                array[indices] = value
+        return self
+
+
+def element(array: np.ndarray, at: tuple[int, ...]) -> Any:
+    """The element (a Python number) or row at an index."""
+    return array.item(*at) if array.ndim == len(at) else array[at].copy()
+
+
 def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Are the indices in bounds?"""
     return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
@@ -232,4 +261,6 @@ EXPORTS: dict[str, Any] = {
     "check_lanes": check_lanes,
     "spread": spread,
     "whole": whole,
+    "Accumulator": Accumulator,
+    "element": element,
 }

@@ -11,7 +11,7 @@ from minifut.ir.core import Atom, Lambda
 from minifut.ir.interpret.lanes import Lanes, can_run_in_lanes, row_parameters
 from minifut.ir.interpret.translate import Writer, unpack
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ArrayType, ScalarType, Type
+from minifut.ir.types import I64, AccType, ArrayType, ScalarType, Type, element_of
 from minifut.names import Name
 
 
@@ -26,7 +26,7 @@ class Points:
 
     def array(self, i: int, type_: Type, shape: str) -> str:
         """The i-th values as an array of the outer shape `shape`."""
-        element = type_.element if isinstance(type_, ArrayType) else type_
+        element = element_of(type_)
         if self.in_lanes:
             return f"spread({self.texts[i]}, {self.count}, {element.name!r})"
         return f"stack({self.texts[i]}, {self.count}, {shape}, {element.name!r})"
@@ -57,13 +57,18 @@ def soac_points(
     writer.line(f"{count} = {writer.size(width)}")
     rows, lanes = row_parameters(function.parameters)
     results = function.body.result
-    scalars = not any(isinstance(type_, ArrayType) for type_ in function.results)
+    scalars = all(isinstance(type_, ScalarType) for type_ in function.results)
     if scalars and can_run_in_lanes(function.body.statements, rows, lanes):
         writer.count(count, in_lanes=True)
         return _soac_lanes(writer, count, arrays, function)
     writer.count(count)
     name = writer.function(function)
-    columns = [f"rows_of({writer.name(a)})" for a in arrays]
+    columns = [
+        f"[{writer.name(a)}] * {count}"
+        if isinstance(parameter.type, AccType)
+        else f"rows_of({writer.name(a)})"
+        for a, parameter in zip(arrays, function.parameters, strict=True)
+    ]
     values = fresh(writer, "values")
     call = f"[{name}(*p) for p in zip({', '.join(columns)}, strict=True)]"
     if not arrays:
@@ -109,7 +114,9 @@ def space_points(
     writer.line(f"{count} = {' * '.join(sizes) or '1'}")
     names = [writer.name(i) for i in space.indices]
     names_returned = [a for a in atoms if isinstance(a, Name)]
-    whole = any(isinstance(writer.types.get(a), ArrayType) for a in names_returned)
+    whole = any(
+        isinstance(writer.types.get(a), ArrayType | AccType) for a in names_returned
+    )
     if not whole and can_run_in_lanes(body.statements, set(), set(space.indices)):
         shape = f"({''.join(f'{s}, ' for s in sizes)})"
         writer.line(f"{unpack(names)} = [i.ravel() for i in np.indices({shape})]")

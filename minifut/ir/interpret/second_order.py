@@ -21,7 +21,7 @@ from minifut.ir.interpret.points import (
 )
 from minifut.ir.interpret.translate import Writer, unpack
 from minifut.ir.scalars import Operator
-from minifut.ir.types import I64, ArrayType, Type
+from minifut.ir.types import I64, AccType, Type, element_of
 
 # --- combining --------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ def _scan(
     scanned = fresh(writer, "scanned")
     writer.line(f"{scanned} = accumulate({function}, ({start}), [{columns}])")
     for i, (target, type_) in enumerate(zip(targets, operator.results, strict=True)):
-        element = type_.element if isinstance(type_, ArrayType) else type_
+        element = element_of(type_)
         writer.line(
             f"{target} = stack({scanned}[{i}], {points.count}, "
             f"{row_shape(writer, type_)}, {element.name!r})"
@@ -123,6 +123,9 @@ def screma(writer: Writer, exp: soacs.Screma, targets: list[str]) -> None:
         done += len(reduce.neutral)
     for i in range(done, len(targets)):
         type_ = exp.function.results[i]
+        if isinstance(type_, AccType):
+            writer.line(f"{targets[i]} = {writer.name(type_.root)}")
+            continue
         array = points.array(i, type_, row_shape(writer, type_))
         writer.line(f"{targets[i]} = {array}")
 
@@ -222,6 +225,9 @@ def _mapped(
     for i, target in zip(range(first, len(exp.body.result)), targets, strict=True):
         result, type_ = exp.body.result[i], exp.types[i]
         match result:
+            case kernels.Returns() if isinstance(type_, AccType):
+                writer.line(f"{target} = {writer.name(type_.root)}")
+                at += 1
             case kernels.Returns():
                 row = row_shape(writer, type_)
                 array = points.array(at, type_, row)
@@ -247,7 +253,7 @@ def _mapped(
 def _tiles(
     writer: Writer, exp: Any, tiles: str, type_: Type, dimensions: Any, target: str
 ) -> None:
-    element = type_.element if isinstance(type_, ArrayType) else type_
+    element = element_of(type_)
     totals = writer.shape(total for total, _ in dimensions)
     sizes = writer.shape(tile for _, tile in dimensions)
     space = writer.shape(exp.space.sizes)
@@ -260,7 +266,7 @@ def _tiles(
 def _register_tiles(
     writer: Writer, exp: Any, tiles: str, type_: Type, dimensions: Any, target: str
 ) -> None:
-    element = type_.element if isinstance(type_, ArrayType) else type_
+    element = element_of(type_)
     totals = writer.shape(total for total, _, _ in dimensions)
     blocks = writer.shape(block for _, block, _ in dimensions)
     registers = writer.shape(register for _, _, register in dimensions)
@@ -318,7 +324,7 @@ def _segmented(
 
 
 def _element(type_: Type) -> str:
-    return (type_.element if isinstance(type_, ArrayType) else type_).name
+    return element_of(type_).name
 
 
 def seghist(writer: Writer, exp: kernels.SegHist, targets: list[str]) -> None:

@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES
-from minifut.ir.interpret.operations import accumulate, fold, size_of_rows
+from minifut.ir.interpret.operations import accumulate, element, fold, size_of_rows
 
 Function = Callable[..., tuple[Any, ...]]
 RowTypes = list[tuple[str, tuple[int, ...]]]
-
-
-def element(array: np.ndarray, at: tuple[int, ...]) -> Any:
-    """The element (a Python number) or row at an index."""
-    return array.item(*at) if array.ndim == len(at) else array[at].copy()
 
 
 def vectorised(function: Function, rank: int) -> Function:
@@ -169,7 +164,6 @@ def assemble_register_tiles(
 
 
 EXPORTS: dict[str, Any] = {
-    "element": element,
     "vectorised": vectorised,
     "fold_segments": fold_segments,
     "scan_segments": scan_segments,

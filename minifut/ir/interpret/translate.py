@@ -17,6 +17,7 @@ from typing import Any
 
 from minifut.errors import InternalError
 from minifut.ir import core
+from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Lambda, Stm
 from minifut.ir.interpret import operations, segments
 from minifut.ir.interpret.arithmetic import HELPERS
@@ -271,6 +272,27 @@ def _apply(writer: Writer, exp: core.Apply, targets: list[str]) -> None:
     writer.line(f"{unpack(targets)} = {call}" if targets else call)
 
 
+def _with_acc(writer: Writer, exp: WithAcc, targets: list[str]) -> None:
+    parameters = [writer.parameter(p) for p in exp.function.parameters]
+    for parameter, item in zip(parameters, exp.inputs, strict=True):
+        operator = "None"
+        if item.operator is not None:
+            operator = writer.function(item.operator, "operator")
+        arrays = "".join(f"{writer.name(array)}, " for array in item.arrays)
+        rank = len(item.shape)
+        writer.line(f"{parameter} = Accumulator(({arrays}), {rank}, {operator})")
+    writer.body(exp.function.body)
+    updated = [f"*{parameter}.arrays, " for parameter in parameters]
+    others = writer.atoms(exp.function.body.result[len(parameters) :])
+    writer.line(f"{unpack(targets)} = ({''.join(updated)}{others})")
+
+
+def _update_acc(writer: Writer, exp: UpdateAcc, targets: list[str]) -> None:
+    indices, values = writer.atoms(exp.indices), writer.atoms(exp.values)
+    accumulator = writer.name(exp.accumulator)
+    writer.line(f"{targets[0]} = {accumulator}.update(({indices}), ({values}))")
+
+
 STRUCTURED: dict[type, Callable[[Writer, Any, list[str]], None]] = {
     core.Update: _update,
     core.Assert: _assert,
@@ -278,6 +300,8 @@ STRUCTURED: dict[type, Callable[[Writer, Any, list[str]], None]] = {
     core.Match: _match,
     core.Loop: _loop,
     core.Apply: _apply,
+    WithAcc: _with_acc,
+    UpdateAcc: _update_acc,
 }
 
 

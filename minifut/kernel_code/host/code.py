@@ -10,7 +10,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.types import BOOL, ArrayType, ScalarType
+from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
 from minifut.kernel_code.gpu.group_limits import check_asked
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.operators import host_text
@@ -245,7 +245,7 @@ def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
             shape, order = host.shape(bound.type), order_of(host, bound.name)
             host.values[bound.name] = whole(memory, shape, order)
         else:
-            host.own_scalar(bound.name, bound.type)
+            host.own_scalar(bound.name, element_of(bound.type))
     return tuple(bound.name for bound in pattern)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType, ScalarType, Type
+from minifut.ir.types import ScalarType, Type, array_of, element_of, shape_of
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
@@ -52,7 +52,7 @@ def new_tile(
     if isinstance(type_, ScalarType):
         tile = Tile(family, kc.VectorType(type_), (), outer)
     else:
-        tile = Tile(family, kc.VectorType(type_.element), type_.shape, outer)
+        tile = Tile(family, kc.VectorType(element_of(type_)), shape_of(type_), outer)
     return _declared(k, tile)
 
 
@@ -73,7 +73,7 @@ def resolved(k: KernelBuilder, type_: Type, skipped: int = 0) -> Type:
     if isinstance(type_, ScalarType):
         return type_
     shape = k.shape(type_)[skipped:]
-    return ArrayType(type_.element, shape) if shape else type_.element
+    return array_of(element_of(type_), shape)
 
 
 @contextmanager
