@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
-from minifut.kernel_code.cpu.ask_ahead import streams
+from minifut.kernel_code.cpu.prefetch import stream_prefetches
 from minifut.kernel_code.histograms import (
     Bins,
     Histogram,
@@ -175,7 +175,7 @@ def test_strips(chunk: Chunk, k: KernelBuilder) -> kc.Expression | Declined:
     length = k.declare("part", chunk.many // (TURNS * STRIP) * STRIP)
     with k.loop("strip", length, step=STRIP) as strip:
         for turn in range(TURNS):
-            _ask_ahead(k, chunk, chunk.part(turn, length, strip))
+            _prefetch(k, chunk, chunk.part(turn, length, strip))
         inside = k.declare("inside", kc.Literal(1, kc.INT))
         with k.loop("i", strip + STRIP, strip, parallel=True) as i:
             tests = _all_inside(_points(k, chunk, length, i))
@@ -200,14 +200,14 @@ def _points(
     return found
 
 
-def _ask_ahead(k: KernelBuilder, chunk: Chunk, at: kc.Expression) -> None:
+def _prefetch(k: KernelBuilder, chunk: Chunk, at: kc.Expression) -> None:
     """Prefetch what the body reads one element after the other."""
     with k.nested() as body:
         index = k.bind_index(chunk.operation.space.indices[-1], at)
         points(k, chunk.operation, chunk.copies[0], chunk.ranges)
     assert isinstance(index, kc.Variable)
     first, *rest = body
-    k.statements += [first, *streams(rest, index)]
+    k.statements += [first, *stream_prefetches(rest, index)]
 
 
 def _all_inside(found: list[Point]) -> kc.Expression:

@@ -139,7 +139,7 @@ def points(
 ) -> None:
     """The points of a stretch; several at once where the body has loops, which the
     device's compiler would not vectorise around (where it has calls, see
-    `cpu.point_loops`)."""
+    `cpu.vectorise_calls`)."""
     with k.nested() as body:
         visit()
     one = kc.Literal(1, kc.LONG)

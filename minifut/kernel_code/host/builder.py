@@ -265,8 +265,8 @@ class HostBuilder:
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
         if self.schedule == "cpu":
-            import_module("minifut.kernel_code.cpu.point_loops").lift_calls(k)
-            import_module("minifut.kernel_code.cpu.ask_ahead").ask_ahead_in(k)
+            import_module("minifut.kernel_code.cpu.vectorise_calls").vectorise_calls(k)
+            import_module("minifut.kernel_code.cpu.prefetch").prefetch_streams(k)
         if isinstance(group, Size):
             k.keep_constants(group)
             check_group(self, k, group)
