@@ -21,7 +21,7 @@ from minifut.frontend.check.environment import (
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK
-from minifut.frontend.check.messages import Mismatch, error, quote, show
+from minifut.frontend.check.messages import Mismatch, Shown, error, quote, show
 from minifut.frontend.check.restrictions import check_instantiation
 from minifut.frontend.check.sizing.state import Sizing, Usage
 from minifut.frontend.check.sizing.unify import unify
@@ -360,21 +360,24 @@ class _Matcher:
 
 def show_binding(name: str, binding: TypeBinding) -> str:
     """`type t 'a = ...` as the user would write it."""
-    parameters = "".join(
-        f" [{p.base}]" if k == "size" else f" '{k}{p.base}"
-        for p, k in binding.parameters
-    )
-    head = f"type{binding.lifted} {name}{parameters}"
+    shown = Shown()
+    head = f"type{binding.lifted} {name}{_show_parameters(binding.parameters, shown)}"
     if isinstance(binding.type, Named) and binding.type.name == binding.name:
         return head
-    exts = "".join(f"[{e.base}]" for e in binding.exts)
-    return f"{head} = {f'?{exts}.' if exts else ''}{show(binding.type)}"
+    exts = "".join(f"[{shown.name(e).base}]" for e in binding.exts)
+    whole = show(binding.type, shown=shown)
+    return f"{head} = {f'?{exts}.' if exts else ''}{whole}"
 
 
 def show_value(name: str, scheme: Scheme) -> str:
     """`val f [n] 'a : ...` as the user would write it."""
-    parameters = "".join(
-        f" [{p.base}]" if k == "size" else f" '{k}{p.base}"
-        for p, k in scheme.parameters
+    shown = Shown()
+    head = f"val {name}{_show_parameters(scheme.parameters, shown)}"
+    return f"{head} : {show(scheme.type, shown=shown)}"
+
+
+def _show_parameters(parameters: Parameters, shown: Shown) -> str:
+    return "".join(
+        f" [{shown.name(p).base}]" if kind == "size" else f" '{kind}{p.base}"
+        for p, kind in parameters
     )
-    return f"val {name}{parameters} : {show(scheme.type)}"

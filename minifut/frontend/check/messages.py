@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend import types
-from minifut.frontend.types import Arrow, map_type
+from minifut.frontend.types import Arrow, SizeVar, map_type
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend import syntax
     from minifut.frontend.types import Size, Type
+
+
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 class Mismatch(Exception):
@@ -53,21 +57,57 @@ def source_text(node: syntax.Node, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def show(type_: Type, finish: Callable[[Type], Type] | None = None) -> str:
-    """A type for a message: parameter names only where sizes mention them."""
+class Shown:
+    """How names print in one message: d, d₁, d₂ where several have one base."""
+
+    def __init__(self) -> None:
+        self._names: dict[Name, Name] = {}
+        self._count: dict[str, int] = {}
+
+    def name(self, name: Name) -> Name:
+        """The name with the base that it prints by."""
+        found = self._names.get(name)
+        if found is None:
+            count = self._count.get(name.base, 0)
+            self._count[name.base] = count + 1
+            number = str(count).translate(SUBSCRIPTS) if count else ""
+            found = self._names[name] = Name(name.base + number, name.tag)
+        return found
+
+    def size(self, size: Size) -> Size:
+        """The size with all names as they print."""
+        return types.map_size(size, self._leaf)
+
+    def _leaf(self, size: Size) -> Size:
+        return SizeVar(self.name(size.name)) if isinstance(size, SizeVar) else size
+
+    def type(self, type_: Type) -> Type:
+        """The type with all names as they print; those of parameters of functions
+        only where sizes mention them."""
+
+        def on_type(term: Type) -> Type | None:
+            if not isinstance(term, Arrow):
+                return None
+            parameter = term.parameter
+            if parameter is not None:
+                used = mentions(term.result, parameter)
+                parameter = self.name(parameter) if used else None
+            argument = self.type(term.argument)
+            exts = tuple(self.name(e) for e in term.exts)
+            return Arrow(parameter, argument, self.type(term.result), exts)
+
+        return map_type(type_, on_type, self.size)
+
+
+def show(
+    type_: Type,
+    finish: Callable[[Type], Type] | None = None,
+    shown: Shown | None = None,
+) -> str:
+    """A type for a message; different names print differently, in all types that are
+    given the same `shown`."""
     whole = type_ if finish is None else finish(type_)
-
-    def on_type(term: Type) -> Type | None:
-        if isinstance(term, Arrow):
-            argument = map_type(term.argument, on_type, lambda s: s)
-            result = map_type(term.result, on_type, lambda s: s)
-            name = term.parameter
-            if name is not None and not mentions(result, name):
-                name = None
-            return Arrow(name, argument, result, term.exts)
-        return None
-
-    return types.show(map_type(whole, on_type, lambda s: s))
+    return types.show((shown or Shown()).type(whole))
 
 
 def mentions(type_: Type, name: object) -> bool:

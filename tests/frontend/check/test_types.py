@@ -50,7 +50,7 @@ def rename(text: str) -> str:
         ("def f [n] (xs: [n]i32) = xs[1:]", "[n] [n]i32 -> [n - 1]i32"),
         ("def f [n] (xs: [n]i32) = xs[:3]", "[n] [n]i32 -> [3]i32"),
         ("def f [n] (xs: [n]i32) = xs[::-1]", "[n] [n]i32 -> [n]i32"),
-        ("def f [n] (xs: [n]i32) = xs[::2]", "[n] [n]i32 -> ?[n].[n]i32"),
+        ("def f [n] (xs: [n]i32) = xs[::2]", "[n] [n]i32 -> ?[n₁].[n₁]i32"),
         ("def f (n: i64) = 2..<n", "(n: i64) -> [n - 2]i64"),
         ("def f [n] (xs: [n]i32) = filter (> 0) xs", "[n] [n]i32 -> ?[d].[d]i32"),
         (

@@ -146,3 +146,45 @@ def test_unknown_sizes_inside_of_sums() -> None:
         *[3, 3],
     ]
     assert results(text, False, np.int64(3), entry="pairs")[-1].tolist() == [0]
+
+
+JOINS = """
+entry literal (xs: []i32): []i32 =
+  let xs = if null xs then [1, 2, 3] else xs in xs ++ [9]
+entry either (a: []i32) (b: []i32) = length (if a[0] > 0 then a else b)
+entry fields (a: []i32) (b: []i32) =
+  let r = if a[0] > 0 then {p = a, q = b} else {p = b, q = a}
+  in r.p ++ [i32.i64 (length r.q)]
+entry cases (a: []i32) (b: []i32) =
+  (match a[0] case 0 -> [7] case 1 -> b case _ -> a) ++ a
+entry until (a: []i32) (b: []i32) = loop x = a for _i < 3 do if x[0] > 0 then x else b
+entry piped (a: []i32) (_b: []i32) = a |> map (+ 1) |> (\\x -> if x[0] > 2 then [1] else x)
+entry nested (a: []i32) (b: []i32) =
+  if a[0] > 1 then a else (if b[0] > 1 then b else [5, 6, 7])
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "first", "expected"),
+    [
+        ("literal", [], [1, 2, 3, 9]),
+        ("literal", [5, 6], [5, 6, 9]),
+        ("either", [1, 2], 2),
+        ("either", [-1, 2], 1),
+        ("fields", [1, 2], [1, 2, 1]),
+        ("fields", [-1, 2], [3, 2]),
+        ("cases", [0, 5], [7, 0, 5]),
+        ("cases", [1, 5], [3, 1, 5]),
+        ("cases", [2, 5], [2, 5, 2, 5]),
+        ("until", [-1, 2], [3]),
+        ("until", [1, 2], [1, 2]),
+        ("piped", [1, 2], [2, 3]),
+        ("piped", [2, 2], [1]),
+        ("nested", [2, 2], [2, 2]),
+        ("nested", [1, 2], [3]),
+    ],
+)
+def test_branches_of_any_size(entry: str, first: list[int], expected: object) -> None:
+    arguments = [np.array(first, np.int32), np.array([3], np.int32)]
+    given = arguments[: 1 if entry == "literal" else 2]
+    assert result(JOINS, *given, entry=entry) == expected

@@ -14,8 +14,8 @@ from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (
     RULES,
     as_size,
+    join_branches,
     size,
-    unify_branches,
 )
 from minifut.frontend.check.sizing.functions import size_definition
 from minifut.frontend.check.sizing.patterns import (
@@ -26,6 +26,7 @@ from minifut.frontend.check.sizing.patterns import (
 )
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
+from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.types import I64, Scheme, Type, substitute
 
 if TYPE_CHECKING:
@@ -118,17 +119,19 @@ def _let_update(state: Sizing, node: syntax.LetUpdate) -> None:
 
 def _match(state: Sizing, node: syntax.Match) -> Type:
     scrutinee = state.normal_type(size(state, node.scrutinee))
-    types = []
+    branches = []
+    unscoped: list[Name] = []
     for case in node.cases:
         size_pattern(state, case.pattern, scrutinee)
         names = bind_names(state, case.pattern)
         body = state.normal_type(size(state, case.body))
-        types.append((case, *unscope(state, case.location, names, body)))
-    _, type_, exts = types[-1]
-    for case, former, _ in reversed(types[:-1]):
-        type_, exts = unify_branches(state, case.location, former, type_)
-    node.exts = exts
-    return type_
+        type_, exts = unscope(state, case.location, names, body)
+        branches.append((case.location, type_))
+        unscoped += exts
+    joined, made = join_branches(state, branches)
+    free = free_sizes(joined) if unscoped else set()
+    node.exts = (*(name for name in unscoped if name in free), *made)
+    return joined
 
 
 RULES.update(

@@ -13,9 +13,12 @@ from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.type_expressions import to_size
 from minifut.frontend.check.messages import Mismatch, error, quote, two_types
 from minifut.frontend.check.size_terms import arithmetic, has_binding
+from minifut.frontend.check.sizing.joins import join
+from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.state import Sizing, Usage, is_constant
 from minifut.frontend.check.sizing.type_expressions import size_type
-from minifut.frontend.check.sizing.unify import match_sizes, unify, unify_most
+from minifut.frontend.check.sizing.unify import unify
+from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.types import (
     I64,
     Array,
@@ -31,7 +34,7 @@ from minifut.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from minifut.errors import Location
     from minifut.frontend.types import Size
@@ -224,30 +227,32 @@ def _if(state: Sizing, node: syntax.If) -> Type:
     size(state, node.condition)
     then = size(state, node.then)
     otherwise = size(state, node.otherwise)
-    type_, node.exts = unify_branches(state, node.location, then, otherwise)
+    type_, node.exts = join_branches(
+        state, [(node.location, then), (node.otherwise.location, otherwise)]
+    )
     return type_
 
 
-def unify_branches(
-    state: Sizing, location: Location, former: Type, latter: Type
+def join_branches(
+    state: Sizing, branches: Sequence[tuple[Location, Type]]
 ) -> tuple[Type, tuple[Name, ...]]:
-    """The type of a branch or the other; sizes that differ become unknown."""
-    if former is latter:
-        return former, ()
-    try:
-        return unify_most(
-            state, Usage("unification of branch results", location), former, latter
-        )
-    except Mismatch as fault:
-        raise size_error(
-            state,
-            location,
-            fault,
-            "Branches differ in type.",
-            former,
-            latter,
-            ("Former", "Latter"),
-        ) from None
+    """The type of all branches, joined from the last to the first, and the sizes that
+    are unknown because they differ."""
+    _, joined = branches[-1]
+    made: list[Name] = []
+    for location, former in reversed(branches[:-1]):
+        usage = Usage("unification of branch results", location)
+        try:
+            joined, exts = join(state, usage, former, joined)
+        except Mismatch as fault:
+            headline = "Branches differ in type."
+            labels = ("Former", "Latter")
+            raise size_error(
+                state, location, fault, headline, former, joined, labels
+            ) from None
+        made += exts
+    free = free_sizes(joined) if made else set()
+    return joined, tuple(name for name in made if name in free)
 
 
 def _constructor(state: Sizing, node: syntax.Constructor) -> Type:

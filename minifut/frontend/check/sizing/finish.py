@@ -57,7 +57,12 @@ class Finisher:
 
     def run(self) -> None:
         """Finish everything that the sizing pass visited."""
+        equated = self.state.equated
         for node in self.state.nodes:
+            if equated and isinstance(node, syntax.Exp) and node.exts:
+                node.exts = tuple(e for e in node.exts if e not in equated)
+                if isinstance(node, syntax.Loop):
+                    node.sizes = tuple(n for n in node.sizes if n not in equated)
             if node.type is not None:
                 node.type = self.type(node.type, node.location)
             if isinstance(node, syntax.Var) and node.instance:

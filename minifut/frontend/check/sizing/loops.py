@@ -19,8 +19,10 @@ from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.patterns import names_of
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
+from minifut.frontend.check.sizing.joins import may_be_equal
+from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
-from minifut.frontend.check.sizing.unify import match_sizes, same_size
+from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.types import (
     Array,
@@ -85,6 +87,13 @@ class _Loop:
             base="loop_d",
             replaced=self.start,
         )
+        for number, begun in self.start.items():
+            info = state.metas[number]
+            info.of_parameter, info.start = True, begun
+        self.given: dict[int, Size] = {}
+        """what the body gives for each size that varies"""
+        self.ends: dict[Name, tuple[Size, Size | None]] = {}
+        """what each size bound by the loop starts as, and what the body gives"""
         self.levels = {n: state.metas[n].level for n in self.start}
 
     def enter(self) -> None:
@@ -192,6 +201,7 @@ class _Loop:
                     copies[atom] = other
                 elif atom >= self.first:
                     fresh.add(atom)
+                    self.given[atom] = given
             return mine
 
         match_sizes(loop, body, look)
@@ -214,6 +224,7 @@ class _Loop:
             name = state.context.names.fresh("size")
             info.kind, info.link = "linked", SizeVar(name)
             names.append(name)
+            self.ends[name] = (self.start[number], self.given.get(number))
         node.sizes = tuple(names)
         self.again: dict[Name, SizeMeta] = {}
         for number in self.stays:
@@ -244,10 +255,31 @@ class _Loop:
             for _ in node.sizes
         )
         mapping = {n: SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
+        for name, ext in zip(node.sizes, exts, strict=True):
+            self._may_yet_stay(name, ext)
         result = substitute(whole, mapping) if mapping else whole
         free = free_sizes(result)
         node.exts = tuple(e for e in exts if e in free)
         return result
+
+    def _may_yet_stay(self, name: Name, ext: Name) -> None:
+        """Let a size that varies be equated with the initial one, if it only varies
+        because it, or what it is joined with, is that of a parameter."""
+        state = self.state
+        begun, given = self.ends[name]
+        begun = state.normal(begun)
+
+        def may_stay(size_: Size) -> bool:
+            size_ = state.normal(size_)
+            if size_ == SizeVar(name) or same_size(begun, size_):
+                return True
+            if isinstance(size_, SizeVar) and size_.name in state.joined:
+                return all(may_stay(side) for side in state.joined[size_.name])
+            return may_be_equal(state, begun, size_)
+
+        if given is not None and may_stay(given):
+            state.joined[name] = (begun, begun)
+            state.joined[ext] = (SizeVar(name), given)
 
 
 def _keep(_: Type) -> Type | None:

@@ -38,6 +38,8 @@ def size_pattern(
 ) -> Type:
     """The sized type of a pattern; `sizes` are bound by it, to be found in `given`."""
     type_ = _size(state, pattern, given, sizes or {})
+    if given is None:
+        state.choose_outside(type_)
     pattern.type = type_
     state.nodes.append(pattern)
     return type_

@@ -17,7 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minifut.frontend.check.messages import error, quote, show
+from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
+from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.types import (
     Arrow,
     Named,
@@ -65,6 +66,10 @@ class SizeInfo:
     """for an existential: it stands for a size computed there"""
     in_function: bool = False
     """it stands inside a function type of the type put for a type parameter"""
+    of_parameter: bool = False
+    """it is a size of a parameter: whoever gives the argument chooses it"""
+    start: Size | None = None
+    """for a loop's parameter: the size of the initial value"""
 
 
 @dataclass(slots=True)
@@ -86,9 +91,6 @@ class Usage:
     location: Location
 
 
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
 class Sizing:
     """The sizes of one definition."""
 
@@ -103,7 +105,12 @@ class Sizing:
         """all that carries a type, to be finished at the end"""
         self.functions: list[syntax.LetFunction] = []
         self.recursive: Name | None = None
+        self.joined: dict[Name, tuple[Size, Size]] = {}
+        """unknown sizes of joins, with the two sizes that met and could be equal"""
+        self.equated: dict[Name, Size] = {}
+        """those of them that turned out to need a certain size"""
         self._occurrences = 0
+        self._shown = Shown()
 
     # --- metas and unknown sizes ------------------------------------------------
 
@@ -128,6 +135,17 @@ class Sizing:
         copy.canonical, copy.occurrence = size.id, occurrence
         self.metas.append(copy)
         return SizeMeta(len(self.metas) - 1)
+
+    def canonical(self, number: int) -> SizeInfo:
+        """What is known of the size that all copies of a meta stand for."""
+        info = self.metas[number]
+        return self.metas[info.canonical] if info.kind == "copy" else info
+
+    def choose_outside(self, type_: Type) -> None:
+        """Let the open sizes in a type be those of a parameter."""
+        for atom in free_sizes(type_):
+            if isinstance(atom, int):
+                self.canonical(atom).of_parameter = True
 
     def unknown(self, location: Location, source: str, base: str = "d") -> Name:
         """A name for a size that nothing is known of."""
@@ -156,6 +174,8 @@ class Sizing:
                 assert info.link is not None
                 info.link = self.normal(info.link)
                 return info.link
+            case SizeVar(name) if name in self.equated:
+                return self.normal(self.equated[name])
             case SizeApply(function, arguments):
                 return SizeApply(function, tuple(self.normal(a) for a in arguments))
             case SizeOpaque(key, expression, substitution) if substitution:
@@ -166,24 +186,38 @@ class Sizing:
 
     def normal_type(self, type_: Type) -> Type:
         """A type with found sizes replaced."""
-        return map_type(type_, _scalars, self.normal)
+        return map_type(type_, self._without_equated, self.normal)
+
+    def _without_equated(self, term: Type) -> Type | None:
+        """Scalars stay; functions bind no unknown size that has been found."""
+        match term:
+            case Scalar():
+                return term
+            case Arrow(parameter, argument, result, exts) if not (
+                self.equated.keys().isdisjoint(exts)
+            ):
+                left = tuple(e for e in exts if e not in self.equated)
+                argument = self.normal_type(argument)
+                return Arrow(parameter, argument, self.normal_type(result), left)
+            case _:
+                return None
 
     def show(self, type_: Type) -> str:
         """A type for a message."""
         whole = map_type(self.normal_type(type_), _scalars, self._named)
-        return show(self.context.readable(whole))
+        return show(self.context.readable(whole), shown=self._shown)
 
     def show_size(self, size: Size) -> str:
-        return show_size(self._named(self.normal(size)))
+        return show_size(self._shown.size(self._named(self.normal(size))))
 
     def _named(self, size: Size) -> Size:
         """Metas as names that can be shown."""
         match size:
             case SizeMeta(number):
                 info = self.metas[number]
-                numbered = info.base + str(number).translate(_SUBSCRIPTS)
+                numbered = info.base + str(number).translate(SUBSCRIPTS)
                 shown = numbered if info.base in ("d", "dv") else info.base
-                return SizeVar(Name(shown, 0))
+                return SizeVar(Name(shown, -number))
             case SizeApply(function, arguments):
                 return SizeApply(function, tuple(self._named(a) for a in arguments))
             case _:
