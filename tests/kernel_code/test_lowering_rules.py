@@ -42,7 +42,7 @@ def test_the_docstring_of_a_rule_holds(name: str) -> None:
 
 
 def test_an_example_that_does_not_hold_is_found() -> None:
-    rule = RULES["fill_running_values"]
+    rule = RULES["accumulate_in_array"]
     (good, parts), (refusal, _) = lowering_examples(rule.documentation)
     assert parts is not None and refusal.reason
     assert "there is no" in str(complaint(rule, good, "no such line"))

@@ -1,20 +1,20 @@
-"""Scans of long segments in one pass over memory, on all cores.
+"""Chained scan with decoupled look-back: long segments in one pass over memory, on all
+cores.
 
-Segments are cut into chunks that stay in a core's second-level cache. Groups, one for
-each core, take chunks in order from a counter:
+Segments are split into chunks that fit a core's second-level cache. Groups, one for
+each core, fetch chunks in order from an atomic counter:
 
-    fold the chunk: its total                         reads memory
-    before = all totals before, in order              look back
-    scan the chunk on from there                      reads the cache, writes memory
+    aggregate = reduce the chunk                      reads memory
+    before = aggregates of the chunks before          look-back
+    scan the chunk with `before` as carry-in          reads the cache, writes memory
 
-A total, once known, is published; so is the result up to the end of a chunk, and then
-nobody looks further back. A total that is still missing is *made*, not waited for: no
-group ever depends on the progress of another, so nothing can hang, whatever else runs
-on the cores, whichever groups the device holds back, and if a group ends early.
-Whoever makes a total makes the same one, to the last bit.
+Aggregates are published with atomics; so is the inclusive prefix of a chunk, at which a
+look-back ends. A missing aggregate is *recomputed*, not waited for: no group depends on
+forward progress of another, which OpenCL does not guarantee, and the scan terminates
+under any scheduling. Each group that computes an aggregate gets the same bits.
 
 Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back"
-(2016); without its need for progress.
+(2016), which waits for aggregates instead.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ from dataclasses import dataclass
 from minifut.ir.sizes import Size, minimum
 from minifut.ir.types import U32, ScalarType, element_of
 from minifut.kernel_code.atomic_cells import to_word, word_of
+from minifut.kernel_code.cpu.partition import MultiIndex, Partition, chunk_bounds
 from minifut.kernel_code.cpu.reduction import Reduction
-from minifut.kernel_code.cpu.segred import published, reduce_range
-from minifut.kernel_code.cpu.stretch_scan import scan_stretch
-from minifut.kernel_code.cpu.units import Odometer, Units, bounds
+from minifut.kernel_code.cpu.segred import atomic_read, reduce_range
 from minifut.kernel_code.cpu.vector_operators import replace_state, scalar_places
+from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 
-TOTAL, PREFIX = 1, 2
-"""what is known of a chunk: its total; the result at its end"""
+AGGREGATE, PREFIX = 1, 2
+"""status bits of a chunk: its aggregate, its inclusive prefix is published"""
 WORD = kc.VectorType(U32)
 
 
 @dataclass(slots=True)
-class Published:
-    """Words in global memory that groups tell each other with, by atomics only."""
+class ChunkStatus:
+    """The communication of groups: words in global memory, accessed by atomics only."""
 
-    known: kc.Memory
-    """a counter, then for each unit what is known of it"""
-    totals: list[kc.Memory]
+    flags: kc.Memory
+    """the work counter, then the status bits of each unit"""
+    aggregates: list[kc.Memory]
     prefixes: list[kc.Memory]
     types: list[ScalarType]
 
-    def knows(self, k: KernelBuilder, unit: kc.Expression, what: int) -> kc.Expression:
-        """A number that is not 0 if so much is known of a unit."""
-        nothing = kc.Literal(0, WORD)
-        seen = k.atomic("atomic_or", self.known, unit + 1, nothing, base="seen")
-        return seen & what
+    def has(self, k: KernelBuilder, unit: kc.Expression, status: int) -> kc.Expression:
+        """Nonzero if a unit has this status bit."""
+        no_bits = kc.Literal(0, WORD)
+        seen = k.atomic("atomic_or", self.flags, unit + 1, no_bits, base="seen")
+        return seen & status
 
     def read(
         self, k: KernelBuilder, memories: list[kc.Memory], unit: kc.Expression
     ) -> list[kc.Expression]:
-        """What is known of a unit."""
+        """The published aggregate or prefix of a unit."""
         places = zip(memories, self.types, strict=True)
-        return [published(k, memory, type_, unit) for memory, type_ in places]
+        return [atomic_read(k, memory, type_, unit) for memory, type_ in places]
 
     def publish(
         self,
@@ -70,26 +70,26 @@ class Published:
         place: tuple[kc.Expression, int],
         state: State,
     ) -> None:
-        """Tell a total or prefix of a unit: first the words, then that they stand."""
-        unit, what = place
+        """Publish an aggregate or prefix of a unit: the words, then the status bit."""
+        unit, status = place
         for memory, value, type_ in zip(
             memories, scalar_places(state), self.types, strict=True
         ):
             k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
-        k.atomic("atomic_or", self.known, unit + 1, kc.Literal(what, WORD))
+        k.atomic("atomic_or", self.flags, unit + 1, kc.Literal(status, WORD))
 
 
-def chained(
+def chained_scan(
     host: HostBuilder,
     reductions: tuple[Reduction, Reduction],
-    units: Units,
+    split: Partition,
     scanned: list[Array],
     total: Size,
 ) -> None:
-    """Scan segments of several chunks; nothing runs where each is one chunk. Given are
-    the operation, and the same without mapped results."""
+    """Scan segments of several chunks; an empty launch where each is one chunk.
+    `reductions` are the operation, and the same without mapped results."""
     reduction, _ = reductions
-    count = units.count * units.several
+    count = split.units * split.is_split
 
     def words(base: str) -> list[kc.Memory]:
         return [
@@ -97,81 +97,81 @@ def chained(
             for t in reduction.types
         ]
 
-    known = host.allocate(U32, ((units.count + 1) * units.several,), "known")
+    flags = host.allocate(U32, ((split.units + 1) * split.is_split,), "known")
     zero = kc.Literal(0, WORD)
-    host.each("begin_scan", known.shape, lambda k, at: k.write(known, at, zero))
+    host.each("begin_scan", flags.shape, lambda k, at: k.write(flags, at, zero))
     types = [element_of(t) for t in reduction.types]
-    published = Published(known.memory, words("total"), words("prefix"), types)
+    status = ChunkStatus(flags.memory, words("total"), words("prefix"), types)
     k = host.kernel("scan")
-    groups = host.let_size(minimum(host.cores(), units.count), "groups")
+    groups = host.let_size(minimum(host.cores(), split.units), "groups")
     k.thread = (k.named(k.identity("get_global_id"), "group"), groups)
     counter = kc.Literal(0, kc.LONG)
     again = k.declare("again", kc.Literal(True, kc.TRUTH))
     with k.while_loop(again):
-        taken = k.atomic("atomic_add", published.known, counter, kc.Literal(1, WORD))
-        unit = k.declare("unit", kc.Cast(taken, kc.LONG))
-        k.assign(again, unit < k.size_value(units.count))
+        fetched = k.atomic("atomic_add", status.flags, counter, kc.Literal(1, WORD))
+        unit = k.declare("unit", kc.Cast(fetched, kc.LONG))
+        k.assign(again, unit < k.size_value(split.units))
         with k.branch(again):
-            _scan_unit(k, reductions, units, (unit, published), scanned, total)
-    host.launch(k, groups * units.several, 1)
+            _scan_unit(k, reductions, split, (unit, status), scanned, total)
+    host.launch(k, groups * split.is_split, 1)
 
 
 def _scan_unit(
     k: KernelBuilder,
     reductions: tuple[Reduction, Reduction],
-    units: Units,
-    place: tuple[kc.Variable, Published],
+    split: Partition,
+    place: tuple[kc.Variable, ChunkStatus],
     scanned: list[Array],
     total: Size,
 ) -> None:
-    (reduction, totals), (unit, published) = reductions, place
-    chunks = k.size_value(units.chunks)
-    own = k.declare("own", unit % chunks)
-    is_last = k.declare("is_last", own.equals(chunks - 1))
-    before = _look_back(k, totals, units, (unit, own, is_last), published)
+    (reduction, without_maps), (unit, status) = reductions, place
+    chunks = k.size_value(split.chunks)
+    chunk = k.declare("own", unit % chunks)
+    is_last = k.declare("is_last", chunk.equals(chunks - 1))
+    before = _look_back(k, without_maps, split, (unit, chunk, is_last), status)
     with k.branch(kc.Call("!", (is_last,), kc.TRUTH)):
-        end = State(k, reduction.operators)
-        replace_state(k, end, scalar_places(before))
-        end.combine(published.read(k, published.totals, unit))
-        published.publish(k, published.prefixes, (unit, PREFIX), end)
-    at = Odometer(k, (*units.segments, units.chunks), unit)
-    first, last = bounds(k, units, at.indices[-1])
-    stretch = (at.indices[:-1], first, last)
-    scan_stretch(k, reduction, before, stretch, scanned, total)
+        prefix = State(k, reduction.operators)
+        replace_state(k, prefix, scalar_places(before))
+        prefix.combine(status.read(k, status.aggregates, unit))
+        status.publish(k, status.prefixes, (unit, PREFIX), prefix)
+    at = MultiIndex(k, (*split.segments, split.chunks), unit)
+    first, last = chunk_bounds(k, split, at.indices[-1])
+    range_ = (at.indices[:-1], first, last)
+    vector_scan(k, reduction, before, range_, scanned, total)
 
 
 def _look_back(
     k: KernelBuilder,
     reduction: Reduction,
-    units: Units,
+    split: Partition,
     place: tuple[kc.Variable, kc.Variable, kc.Variable],
-    published: Published,
+    status: ChunkStatus,
 ) -> State:
-    """Make the total of a chunk known (the last chunk of a segment needs none); what
-    its segment gives before it."""
-    unit, own, is_last = place
+    """Publish the aggregate of a chunk (not that of the last chunk of a segment, which
+    nobody needs); gives the exclusive prefix of the chunk."""
+    unit, chunk, is_last = place
     zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
-    lowest = k.declare("lowest", unit - own)
+    lowest = k.declare("lowest", unit - chunk)
     missing = k.declare("missing", unit - kc.Select(is_last, one, zero, kc.LONG))
     at = k.declare("at", unit)
     before = State(k, reduction.operators)
     again = k.declare("again", kc.Literal(True, kc.TRUTH))
     with k.while_loop(again):
-        with k.branch(published.knows(k, missing, TOTAL).equals(0)):
-            indices = Odometer(k, (*units.segments, units.chunks), missing).indices
-            ends = bounds(k, units, indices[-1])
-            made = reduce_range(k, reduction, indices[:-1], ends)
-            published.publish(k, published.totals, (missing, TOTAL), made)
-        _last_prefix(k, published, before, at, (lowest, unit))
+        with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
+            indices = MultiIndex(k, (*split.segments, split.chunks), missing).indices
+            ends = chunk_bounds(k, split, indices[-1])
+            aggregate = reduce_range(k, reduction, indices[:-1], ends)
+            status.publish(k, status.aggregates, (missing, AGGREGATE), aggregate)
+        _last_prefix(k, status, before, at, (lowest, unit))
         k.assign(again, kc.Literal(False, kc.TRUTH))
         on = k.declare("on", at < unit)
         with k.while_loop(on):
-            with k.branch(published.knows(k, at, TOTAL).equals(0)):
+            with k.branch(status.has(k, at, AGGREGATE).equals(0)):
                 k.assign(missing, at)
                 k.assign(again, kc.Literal(True, kc.TRUTH))
                 k.assign(on, kc.Literal(False, kc.TRUTH))
             with k.otherwise():
-                before.combine(published.read(k, published.totals, at))
+                before.combine(status.read(k, status.aggregates, at))
                 k.assign(at, at + 1)
                 k.assign(on, at < unit)
     return before
@@ -179,22 +179,22 @@ def _look_back(
 
 def _last_prefix(
     k: KernelBuilder,
-    published: Published,
+    status: ChunkStatus,
     before: State,
     at: kc.Variable,
-    bounds_: tuple[kc.Expression, kc.Expression],
+    units: tuple[kc.Expression, kc.Expression],
 ) -> None:
-    """`before` becomes the last known result at the end of a chunk, neutral if there is
-    none, and `at` the unit that it stands before."""
-    lowest, unit = bounds_
+    """`before` becomes the last published inclusive prefix, neutral if there is none,
+    and `at` the unit after it."""
+    lowest, unit = units
     before.reset()
     k.assign(at, unit)
     on = k.declare("on", at > lowest)
     with k.while_loop(on):
         previous = k.declare("previous", at - 1)
-        with k.branch(published.knows(k, previous, PREFIX).equals(0)):
+        with k.branch(status.has(k, previous, PREFIX).equals(0)):
             k.assign(at, previous)
             k.assign(on, at > lowest)
         with k.otherwise():
-            replace_state(k, before, published.read(k, published.prefixes, previous))
+            replace_state(k, before, status.read(k, status.prefixes, previous))
             k.assign(on, kc.Literal(False, kc.TRUTH))

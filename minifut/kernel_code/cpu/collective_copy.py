@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.collective_parts import Stretch, clamped
+from minifut.kernel_code.copy_regions import Stretch, clamped
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder

@@ -22,7 +22,7 @@ from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import Size, minimum
 from minifut.ir.types import ScalarType, shape_of
-from minifut.kernel_code.collective_parts import Part, Stretch, clamped, stretches
+from minifut.kernel_code.copy_regions import Part, Stretch, clamped, stretches
 from minifut.kernel_code.cpu.collective_copy import (
     NOT_IN_VECTORS,
     fill_all,

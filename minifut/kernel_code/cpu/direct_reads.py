@@ -20,7 +20,7 @@ from minifut.ir.core import DimSlice
 from minifut.ir.node import value
 from minifut.ir.sizes import ONE, ZERO, Extreme, Size, maximum, minimum
 from minifut.ir.traverse import walk
-from minifut.kernel_code.collective_parts import Part, Stretch
+from minifut.kernel_code.copy_regions import Part, Stretch
 from minifut.kernel_code.cpu.tile_layouts import layout_of
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule

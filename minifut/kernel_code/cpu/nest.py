@@ -34,8 +34,8 @@ from minifut.kernel_ir import nodes as kc
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
 
-STRETCHES_PER_CORE = 8
-HEAVY_STRETCHES_PER_CORE = 32
+CHUNKS_PER_CORE = 8
+EXPENSIVE_CHUNKS_PER_CORE = 32
 """where points may be very different amounts of work"""
 LEFT = "of a body without loops the compiler of the device makes vectors itself"
 LONGEST, SHORTEST = 16384, 512
@@ -71,10 +71,10 @@ def launch_nest(
             # Lanes are worth filling, but not with a core idle.
             filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
             least = maximum(ONE, filled)
-            share = ceil_div(total_size, cores * HEAVY_STRETCHES_PER_CORE)
+            share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
         else:
             least = Size.constant(SHORTEST)
-            share = ceil_div(total_size, cores * STRETCHES_PER_CORE)
+            share = ceil_div(total_size, cores * CHUNKS_PER_CORE)
         share = maximum(least, minimum(share, Size.constant(LONGEST)))
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)

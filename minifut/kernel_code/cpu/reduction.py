@@ -1,8 +1,8 @@
 """What reductions and scans of the CPU schedule share.
 
-A `Reduction` is the operation with what decides about its shape; `visit` runs its body
-at a point. Lanes are running values in private arrays, `acc[0:64]`, one per element (or
-column) that is taken at once.
+A `Reduction` is the operation with the facts that select its schedule; `visit` runs its
+body at a point. Lanes are accumulators in private arrays, `acc[0:64]`, one for each of
+the elements (or segments) that are reduced at the same time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
-from minifut.kernel_code.cpu.units import SMALLEST_CHUNK
+from minifut.kernel_code.cpu.partition import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.lanes.calls import calls_functions
@@ -31,22 +31,22 @@ from minifut.kernel_code.operators import (
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_ir import nodes as kc
 
-HEAVY = "the body or the operator has loops, checks or arrays"
+EXPENSIVE = "the body or the operator has loops, checks or arrays"
 
 
 @dataclass(slots=True)
 class Reduction:
-    """What is reduced: operators and body, with what decides about the shape."""
+    """What is reduced: operators and body, with the facts that select the schedule."""
 
     operation: SegRed | SegScan
     operators: tuple[SegBinOp, ...]
     types: list[Type]
-    light: bool
+    is_cheap: bool
     """scalar code without checks"""
     outs: list[Array]
     """arrays of the mapped results; none: they are not written"""
     operands_out: list[Array] | None = None
-    """where the operands go themselves, if they are wanted (heavy scans)"""
+    """where the operands themselves are stored (by scans with expensive bodies)"""
 
     @staticmethod
     def of(host: HostBuilder, operation: SegRed | SegScan) -> Reduction:
@@ -55,12 +55,12 @@ class Reduction:
         if any(not isinstance(r, Returns) for r in operation.body.result):
             raise NotInKernel("a reduction that writes")
         operators = operation.operators
-        light = is_light(operation.body) and all(map(light_operator, operators))
-        return Reduction(operation, operators, value_types(operators), light, [])
+        is_cheap = is_light(operation.body) and all(map(light_operator, operators))
+        return Reduction(operation, operators, value_types(operators), is_cheap, [])
 
     @property
     def smallest(self) -> Size:
-        """The least elements of a chunk."""
+        """The fewest elements of a chunk."""
         return Size.constant(SMALLEST_CHUNK) if is_light(self.operation.body) else ONE
 
     @property
@@ -70,8 +70,8 @@ class Reduction:
 
     @property
     def is_simple(self) -> bool:
-        """Whether the operators are plain ones on each component, and the body calls no
-        functions: of these the compiler of the device makes good vectors itself."""
+        """Whether the operators are scalar operators on each component, and the body
+        calls no functions: such loops the device's compiler vectorises well itself."""
         return not calls_functions(self.operation.body) and all(
             component_operators(o.operator) for o in self.operators
         )
@@ -109,9 +109,9 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Points of a segment, from the first of `ends` to before the last, that are to be
-    reduced into a state; those that are left over begin at `start`."""
+class ReductionChunk:
+    """Points of a segment, from the first of `ends` to before the last, that are
+    reduced into a state; the remainder loop begins at `start`."""
 
     reduction: Reduction
     state: State
@@ -120,18 +120,16 @@ class Chunk:
     start: kc.Variable
 
 
-# --- where elements lie ---------------------------------------------------------------
+# --- contiguous reads -----------------------------------------------------------------
 
 
-def neighbours_in_memory(
-    host: HostBuilder, operation: SegRed | SegScan
-) -> tuple[int, int]:
-    """Of how many arrays that the body reads neighbours in memory are neighbouring
-    elements of a segment, and of how many elements of neighbouring segments.
+def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> tuple[int, int]:
+    """The reads of the body that have unit stride along a segment, and those that have
+    unit stride across segments.
 
-    An array that is the same for neighbouring segments has no say: over columns it is
-    one scalar for the whole block (`a` in a matrix product). An element next to a point
-    counts like the point's own, and so does one of a reversed array.
+    A read that does not depend on the innermost segment index does not count: across
+    segments it is one scalar for the whole block (`a` in a matrix product). Indices
+    that differ by a constant from those of the point count like them (stencils).
     """
     names = operation.space.indices
     along, across = 0, 0
@@ -172,7 +170,8 @@ def _strides_of(
 
 
 def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
-    """The index that the number is apart from by what is the same for all points."""
+    """The index from which the result differs by an offset that is the same for all
+    points."""
     if exp.operator.name not in ("add", "sub"):
         return None
     moving = [origins[a] for a in exp.operands if a in origins]
@@ -180,12 +179,16 @@ def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
 
 
 def mapped_array(
-    host: HostBuilder, sizes: tuple[Size, ...], type_: Type, bound: Param, turned: bool
+    host: HostBuilder,
+    sizes: tuple[Size, ...],
+    type_: Type,
+    bound: Param,
+    transposed: bool,
 ) -> Array:
     """Memory for a result over the whole space; with its last two dimensions exchanged
-    in memory if `turned`."""
+    in memory if `transposed`."""
     row = host.shape(type_)
-    if not turned or bound.name in host.layouts.made:
+    if not transposed or bound.name in host.layouts.made:
         return host.allocate_result(bound, element_of(type_), (*sizes, *row))
     last = len(sizes) - 1
     shape = (*sizes[: last - 1], sizes[last], sizes[last - 1], *row)
@@ -197,8 +200,10 @@ def mapped_array(
 # --- lanes ----------------------------------------------------------------------------
 
 
-def lane_memories(k: KernelBuilder, types: list[Type], lanes: int) -> list[kc.Memory]:
-    """A private array with a running value per lane, for each operand."""
+def lane_accumulators(
+    k: KernelBuilder, types: list[Type], lanes: int
+) -> list[kc.Memory]:
+    """A private array with an accumulator per lane, for each operand."""
     return [k.private_memory(element_of(t), lanes, "lane") for t in types]
 
 
@@ -208,7 +213,7 @@ def store_neutral(
     memories: list[kc.Memory],
     lane: kc.Expression,
 ) -> None:
-    """A lane becomes neutral."""
+    """Reset a lane to the neutral element."""
     atoms = [atom for operator in operators for atom in operator.neutral]
     for memory, atom in zip(memories, atoms, strict=True):
         k.store(memory, lane, k.scalar(atom))
@@ -221,7 +226,7 @@ def combine_lane(
     lane: kc.Expression,
     values: Sequence[Value],
 ) -> list[kc.Expression]:
-    """`lane = lane op value`; the new values."""
+    """`lane = lane op value`; gives the new values."""
     left = [k.declare("left", k.load(memory, lane)) for memory in memories]
     results: list[kc.Expression] = []
     for operator in operators:

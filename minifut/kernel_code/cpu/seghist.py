@@ -35,7 +35,7 @@ from minifut.kernel_code.cpu.histogram_turns import (
     take_turns,
     update,
 )
-from minifut.kernel_code.cpu.units import Odometer, smaller
+from minifut.kernel_code.cpu.partition import MultiIndex, smaller
 from minifut.kernel_code.histograms import (
     Bins,
     Histogram,
@@ -216,17 +216,17 @@ def _directly(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
     first = k.declare("begin", group * k.size_value(each))
     last = smaller(first + k.size_value(each), k.size_value(segments))
     outer = host.sizes(operation.space.sizes[:-1])
-    odometer = Odometer(k, outer, first)
+    segment = MultiIndex(k, outer, first)
     with k.loop("segment", k.declare("end", last), first):
         for name, index in zip(
-            operation.space.indices[:-1], odometer.indices, strict=True
+            operation.space.indices[:-1], segment.indices, strict=True
         ):
             k.bind(name, index)
-        at = tuple(Size.of(index.name) for index in odometer.indices)
+        at = tuple(Size.of(index.name) for index in segment.indices)
         with k.loop("i", k.size_value(histogram.length)) as i:
             k.bind(operation.space.indices[-1], i)
             update(k, operation, histogram.bins, at)
-        odometer.advance()
+        segment.increment()
     host.launch(k, groups, 1)
 
 
@@ -243,7 +243,7 @@ def _in_copies(
     k.thread = (unit, segments * chunks)
     number, count = k.declare("chunk", unit % k.size_value(chunks)), k.size_value(turns)
     outer = host.sizes(operation.space.sizes[:-1])
-    segment = Odometer(k, outer, k.declare("segment", unit // k.size_value(chunks)))
+    segment = MultiIndex(k, outer, k.declare("segment", unit // k.size_value(chunks)))
     for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
         k.bind(name, index)
     at = tuple(Size.of(index.name) for index in segment.indices)

@@ -2,22 +2,21 @@
 
     segred grid (i < n, j < m) {add, 0f32} { return xs[i, j] }
 
-A work-group of one work-item runs through units (chunks of segments) one by one:
+A work-group of one work-item runs its work units (chunks of segments) one by one:
 
     for unit in units of the group:
-        if the chunk has 64 elements or more:  s = most of it, several at once
+        if the chunk has 64 elements or more:  s = most of it, with many accumulators
         for the rest:                          s = s + xs[i, j]
         partial[unit] = s
 
-How the loop over a chunk is made fast is told in `cpu.chunk_folds`.
+`cpu.chunk_reduction` emits the loop over a chunk.
 
-Where neighbouring segments lie side by side in memory (column sums) the lanes are
-segments, each with its own running value: that keeps the order, so any operator will
-do. Where they are only a few, each is reduced on its own after all; the host finds out.
-A second kernel combines the partial results of each segment in order. Where there is
-but one segment, the group that comes last does: a second launch takes as long as
-reading some megabytes. Segments that are a single chunk have a kernel of their own,
-which writes results at once; of the kernels only those that run are ever built.
+Where neighbouring segments are contiguous in memory (column sums) lanes are segments
+(`cpu.segment_blocks`), unless the host finds only a few segments when it runs. A second
+kernel combines the partial results of each segment in order. If there is only one
+segment, the last group to finish combines them: a second launch costs as much as
+reading some megabytes. Segments of a single chunk have a kernel of their own, which
+stores results directly. Only kernels that run are ever built.
 """
 
 from __future__ import annotations
@@ -28,20 +27,26 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import BOOL, I64, ScalarType, element_of
 from minifut.kernel_code.atomic_cells import from_word, to_word, word_of
-from minifut.kernel_code.cpu.chunk_folds import reduce_chunk
-from minifut.kernel_code.cpu.columns import (
-    FEW_COLUMNS,
-    block_width,
-    cut_columns,
-    reduce_columns,
-    run_over_columns,
+from minifut.kernel_code.cpu.chunk_reduction import reduce_chunk
+from minifut.kernel_code.cpu.partition import (
+    Partition,
+    chunk_bounds,
+    each_work_unit,
+    flatten_outer,
+    partition,
 )
 from minifut.kernel_code.cpu.reduction import (
-    Chunk,
     Reduction,
+    ReductionChunk,
     mapped_array,
 )
-from minifut.kernel_code.cpu.units import Units, bounds, cut, each_unit, flat
+from minifut.kernel_code.cpu.segment_blocks import (
+    FEWEST_SEGMENTS,
+    block_width,
+    partition_blocks,
+    reduce_across_segments,
+    vectorise_across_segments,
+)
 from minifut.kernel_code.cpu.vector_operators import scalar_places
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
@@ -60,22 +65,22 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         host.allocate(element_of(t), (*sizes[:-1], *host.shape(t)), p.name.base)
         for p, t in zip(pattern[:count], reduction.types, strict=True)
     ]
-    by_columns = run_over_columns.fires(reduction, host)
+    across = vectorise_across_segments.fires(reduction, host)
     reduction.outs = [
-        mapped_array(host, sizes, t, p, by_columns)
+        mapped_array(host, sizes, t, p, transposed=across)
         for p, t in zip(pattern[count:], operation.types[count:], strict=True)
     ]
-    whole = [flat(r, len(sizes) - 1, rows) for r in results]
-    if by_columns:
-        few = is_less(host, sizes[-2], FEW_COLUMNS)
-        with host.nested() as across:
-            by_row(host, reduction, whole, sizes, rows)
-        with host.nested() as along:
-            by_column(host, reduction, whole, sizes, rows)
-        branches = [kc.HostBlock(tuple(part)) for part in (across, along)]
+    flat = [flatten_outer(r, len(sizes) - 1, rows) for r in results]
+    if across:
+        few = is_less(host, sizes[-2], FEWEST_SEGMENTS)
+        with host.nested() as one_by_one:
+            reduce_along(host, reduction, flat, sizes, rows)
+        with host.nested() as in_blocks:
+            reduce_across(host, reduction, flat, sizes, rows)
+        branches = [kc.HostBlock(tuple(part)) for part in (one_by_one, in_blocks)]
         host.emit(kc.HostIf(few, *branches))
     else:
-        by_row(host, reduction, whole, sizes, rows)
+        reduce_along(host, reduction, flat, sizes, rows)
     for bound, array in zip(pattern, (*results, *reduction.outs), strict=True):
         host.bind(bound, array)
 
@@ -91,105 +96,105 @@ def is_less(host: HostBuilder, size: Size, number: int) -> Atom:
     return host.scalar(ScalarOp(operator("lt", I64), (name, limit)), BOOL, "few")
 
 
-# --- rows -----------------------------------------------------------------------------
+# --- along segments -------------------------------------------------------------------
 
 
-def by_row(
+def reduce_along(
     host: HostBuilder,
     reduction: Reduction,
     results: list[Array],
     sizes: tuple[Size, ...],
     rows: Size,
 ) -> None:
-    """Each unit is a chunk of one row."""
-    units = cut(host, sizes[:-1], sizes[-1], reduction.smallest)
-    reduce_segments(host, reduction, units, results)
-    if reduction.light and not units.segments:
-        reduce_together(host, reduction, units, results)
+    """Each work unit is a chunk of one segment."""
+    split = partition(host, sizes[:-1], sizes[-1], reduction.smallest)
+    reduce_segments(host, reduction, split, results)
+    if reduction.is_cheap and not split.segments:
+        reduce_single_segment(host, reduction, split, results)
         return
-    partials = reduce_units(host, reduction, units)
-    chunked = [per_chunk(p, rows, units) for p in partials]
-    combine_chunks(host, reduction, units, chunked, results, rows)
+    partials = reduce_units(host, reduction, split)
+    chunked = [per_chunk(p, rows, split) for p in partials]
+    combine_chunks(host, reduction, split, chunked, results, rows)
 
 
-def per_chunk(partial: Array, rows: Size, units: Units) -> Array:
-    """An array over units as one over rows and chunks."""
+def per_chunk(partial: Array, rows: Size, split: Partition) -> Array:
+    """An array over units as one over segments and chunks."""
     return Array(
         partial.memory,
-        (rows, units.chunks, *partial.shape[1:]),
+        (rows, split.chunks, *partial.shape[1:]),
         ZERO,
-        (units.chunks * partial.strides[0], *partial.strides),
+        (split.chunks * partial.strides[0], *partial.strides),
     )
 
 
 def reduce_segments(
-    host: HostBuilder, reduction: Reduction, units: Units, results: list[Array]
+    host: HostBuilder, reduction: Reduction, split: Partition, results: list[Array]
 ) -> None:
-    """Reduce whole segments, when each is a single chunk: little is done per segment,
-    for there may be many short ones."""
+    """Reduce whole segments, when each is a single chunk: there may be many short ones,
+    so that the code around each must be cheap."""
     k = host.kernel("reduce_segments")
-    whole = (kc.Literal(0, kc.LONG), k.size_value(units.length))
-    with each_unit(k, units, units.segments) as (unit, at, _):
+    whole = (kc.Literal(0, kc.LONG), k.size_value(split.length))
+    with each_work_unit(k, split, split.segments) as (unit, at, _):
         state = reduce_range(k, reduction, at.indices, whole)
         state.save(results, (unit,))
-    host.launch(k, units.groups * (ONE - units.several), 1)
+    host.launch(k, split.groups * (ONE - split.is_split), 1)
 
 
 def reduce_units(
-    host: HostBuilder, reduction: Reduction, units: Units, always: bool = False
+    host: HostBuilder, reduction: Reduction, split: Partition, always: bool = False
 ) -> list[Array]:
-    """Reduce each unit; the arrays of partial results, one per unit.
+    """Reduce each work unit; gives the arrays of partial results, one per unit.
 
-    Unless `always`, nothing is done when segments are single chunks.
+    Unless `always`, the launch is empty when segments are single chunks.
     """
-    some = ONE if always else units.several
+    some = ONE if always else split.is_split
     partials = [
-        host.allocate(element_of(t), (units.count * some, *host.shape(t)), "partial")
+        host.allocate(element_of(t), (split.units * some, *host.shape(t)), "partial")
         for t in reduction.types
     ]
     k = host.kernel("reduce")
-    with each_unit(k, units, (*units.segments, units.chunks)) as (unit, at, _):
-        ends = bounds(k, units, at.indices[-1])
+    with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
+        ends = chunk_bounds(k, split, at.indices[-1])
         state = reduce_range(k, reduction, at.indices[:-1], ends)
         state.save(partials, (unit,))
-    host.launch(k, units.groups * some, 1)
+    host.launch(k, split.groups * some, 1)
     return partials
 
 
-def reduce_together(
-    host: HostBuilder, reduction: Reduction, units: Units, results: list[Array]
+def reduce_single_segment(
+    host: HostBuilder, reduction: Reduction, split: Partition, results: list[Array]
 ) -> None:
-    """Reduce the chunks of a single segment; the group that comes last combines what
-    all of them published, in order."""
+    """Reduce the chunks of a single segment; the last group to finish combines the
+    published partial results in order."""
     types = [element_of(t) for t in reduction.types]
-    count = (units.count * units.several,)
+    count = (split.units * split.is_split,)
     words = [host.allocate(word_of(t), count, "partial").memory for t in types]
     k = host.kernel("reduce")
-    with each_unit(k, units, (units.chunks,)) as (unit, at, _):
-        state = reduce_range(k, reduction, [], bounds(k, units, at.indices[-1]))
+    with each_work_unit(k, split, (split.chunks,)) as (unit, at, _):
+        state = reduce_range(k, reduction, [], chunk_bounds(k, split, at.indices[-1]))
         for memory, value, type_ in zip(
             words, scalar_places(state), types, strict=True
         ):
             k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
     last = k.declare("is_last", type_=kc.TRUTH)
-    k.emit(kc.ComeLast(last, k.size_value(units.groups)))
+    k.emit(kc.ComeLast(last, k.size_value(split.groups)))
     with k.branch(last):
         state = State(k, reduction.operators)
         state.reset()
-        with k.loop("chunk", k.size_value(units.count)) as chunk:
+        with k.loop("chunk", k.size_value(split.units)) as chunk:
             state.combine(
-                [published(k, *w, chunk) for w in zip(words, types, strict=True)]
+                [atomic_read(k, *w, chunk) for w in zip(words, types, strict=True)]
             )
         state.save(results, (kc.Literal(0, kc.LONG),))
-    host.launch(k, units.groups * units.several, 1)
+    host.launch(k, split.groups * split.is_split, 1)
 
 
-def published(
+def atomic_read(
     k: KernelBuilder, memory: kc.Memory, type_: ScalarType, place: kc.Expression
 ) -> kc.Variable:
-    """A value that a group, which may be another one, told by an atomic exchange."""
-    nothing = kc.Literal(0, kc.VectorType(memory.element))
-    word = k.atomic("atomic_or", memory, place, nothing, base="word")
+    """A value that this or another group stored by an atomic exchange."""
+    no_bits = kc.Literal(0, kc.VectorType(memory.element))
+    word = k.atomic("atomic_or", memory, place, no_bits, base="word")
     return k.declare("value", from_word(word, type_))
 
 
@@ -204,26 +209,27 @@ def reduce_range(
     state = State(k, reduction.operators)
     state.reset()
     start = k.declare("start", first)
-    reduce_chunk(k, Chunk(reduction, state, segment, ends, start))
+    reduce_chunk(k, ReductionChunk(reduction, state, segment, ends, start))
     with k.loop("i", last, start) as index:
         values = reduction.visit(k, segment, index)
         state.combine(values, reassociate=True)
     return state
 
 
-def by_column(
+def reduce_across(
     host: HostBuilder,
     reduction: Reduction,
     results: list[Array],
     sizes: tuple[Size, ...],
     rows: Size,
 ) -> None:
-    """Each unit is a chunk of a block of columns."""
+    """Each work unit is a chunk of a block of segments."""
     width = block_width(reduction.types)
-    units, blocks = cut_columns(host, reduction, sizes, width)
-    partials = reduce_columns(host, reduction, units, (*sizes[:-2], blocks), results)
+    split, blocks = partition_blocks(host, reduction, sizes, width)
+    space = (*sizes[:-2], blocks)
+    partials = reduce_across_segments(host, reduction, split, space, results)
     chunked = [p.rearrange((1, 0)) for p in partials]
-    combine_chunks(host, reduction, units, chunked, results, rows)
+    combine_chunks(host, reduction, split, chunked, results, rows)
 
 
 # --- the second step ------------------------------------------------------------------
@@ -232,20 +238,20 @@ def by_column(
 def combine_chunks(
     host: HostBuilder,
     reduction: Reduction,
-    units: Units,
+    split: Partition,
     partials: list[Array],
     results: list[Array],
     rows: Size,
 ) -> None:
-    """The partial results of each segment, `partials[row][chunk]`, in order."""
-    over = cut(host, (), rows, Size.constant(16))
+    """Combine the partial results of each segment, `partials[row][chunk]`, in order."""
+    over = partition(host, (), rows, Size.constant(16))
     k = host.kernel("combine")
-    with each_unit(k, over, (over.chunks,)) as (_, at, _):
+    with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
         state = State(k, reduction.operators)
-        first, last = bounds(k, over, at.indices[0])
+        first, last = chunk_bounds(k, over, at.indices[0])
         with k.loop("row", last, first) as row:
             state.reset()
-            with k.loop("chunk", k.size_value(units.chunks)) as chunk:
+            with k.loop("chunk", k.size_value(split.chunks)) as chunk:
                 values = [
                     k.read(p, (row, chunk))
                     if p.rank == 2
@@ -258,4 +264,4 @@ def combine_chunks(
                 ]
                 state.combine(values)
             state.save(results, (row,))
-    host.launch(k, over.groups * units.several, 1)
+    host.launch(k, over.groups * split.is_split, 1)

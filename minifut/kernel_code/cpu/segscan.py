@@ -2,19 +2,20 @@
 
     segscan grid (i < n, j < m) {add, 0f32} { return xs[i, j] }
 
-Light bodies (scalar code without checks) are scanned in one pass over memory, vector by
-vector (`cpu.stretch_scan`): where segments are short or many, each by one group; else
+Cheap bodies (scalar code without checks) are scanned in one pass over memory, with
+vectors (`cpu.vector_scan`): where segments are short or many, each by one group; else
 in chunks by all cores (`cpu.chained_scan`). Of these two kernels only the one that runs
 is ever built.
 
-Heavy bodies (loops, checks, arrays) take three kernels, so that the body runs once:
+Expensive bodies (loops, checks, arrays) take three kernels, which run the body once:
 
     reduce   result[i, j] = xs[i, j]; partial[unit] = sum of the chunk
-    prefix   partial[unit] = sum of the segment up to and with the chunk
-    scan     running = partial[unit - 1], or neutral;
-             for j in chunk: running = running + result[i, j]; result[i, j] = running
+    prefix   partial[unit] = inclusive prefix of the chunk in its segment
+    scan     acc = partial[unit - 1], or neutral;
+             for j in chunk: acc = acc + result[i, j]; result[i, j] = acc
 
-Where segments lie side by side in memory, lanes are segments, as in segred_cpu.
+Where neighbouring segments are contiguous in memory, lanes are segments
+(`cpu.segment_blocks`).
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ from dataclasses import replace
 from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
-from minifut.kernel_code.cpu.chained_scan import chained
-from minifut.kernel_code.cpu.columns import (
-    Columns,
-    block_width,
-    cut_columns,
-    reduce_columns,
-    run_over_columns,
+from minifut.kernel_code.cpu.chained_scan import chained_scan
+from minifut.kernel_code.cpu.partition import (
+    ALIGNMENT,
+    GROUPS_PER_CORE,
+    MultiIndex,
+    Partition,
+    chunk_bounds,
+    each_work_unit,
+    partition,
 )
 from minifut.kernel_code.cpu.reduction import (
-    HEAVY,
+    EXPENSIVE,
     Reduction,
     combine_lane,
     mapped_array,
     store_neutral,
 )
-from minifut.kernel_code.cpu.segred import per_chunk, reduce_units
-from minifut.kernel_code.cpu.stretch_scan import scan_stretch
-from minifut.kernel_code.cpu.units import (
-    ALIGNMENT,
-    GROUPS_PER_CORE,
-    Odometer,
-    Units,
-    bounds,
-    cut,
-    each_unit,
+from minifut.kernel_code.cpu.segment_blocks import (
+    SegmentBlock,
+    block_width,
+    partition_blocks,
+    reduce_across_segments,
+    vectorise_across_segments,
 )
+from minifut.kernel_code.cpu.segred import per_chunk, reduce_units
+from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
@@ -58,11 +59,10 @@ from minifut.kernel_code.threads.builder import KernelBuilder, Value
 from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined
 
-REPEATED = f"{HEAVY}, which are not to be repeated"
 IN_CACHE = 32768
-"""elements of a chunk, which must stay in the second-level cache"""
+"""elements of a chunk, which must fit the second-level cache"""
 SEGMENTS_PER_CORE = 4
-"""so many segments are enough to keep all cores busy with whole ones"""
+"""segments that balance the load of all cores without being split"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> None:
@@ -70,28 +70,28 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     reduction = Reduction.of(host, operation)
     count = len(reduction.types)
     sizes = host.sizes(operation.space.sizes)
-    by_columns = run_over_columns.fires(reduction, host)
+    across = vectorise_across_segments.fires(reduction, host)
     arrays = [
-        mapped_array(host, sizes, t, p, by_columns)
+        mapped_array(host, sizes, t, p, transposed=across)
         for p, t in zip(pattern, operation.types, strict=True)
     ]
     scanned, reduction.outs = arrays[:count], arrays[count:]
     rows = host.let_size(product(sizes[:-1]), "rows")
-    if by_columns:
-        by_column(host, reduction, scanned, sizes, rows)
+    if across:
+        scan_across(host, reduction, scanned, sizes, rows)
     else:
-        by_row(host, reduction, scanned, sizes, rows)
+        scan_along(host, reduction, scanned, sizes, rows)
     for bound, array in zip(pattern, arrays, strict=True):
         host.bind(bound, array)
 
 
 @lowering_rule(
     paper="Single-pass parallel prefix scan with decoupled look-back",
-    tell=lambda *_: Told(("whole segments, or chunks where they are few",)),
+    tell=lambda *_: Told(("whole segments, or chunks of few segments",)),
 )
 def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined:
-    """Go through memory once: each core has whole segments, or takes chunks that stay
-    in its cache.
+    """Scan in one pass over memory: each core scans whole segments, or fetches chunks
+    that fit its cache.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -129,86 +129,87 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
           return returns y
         }
     """
-    if not reduction.light:
-        return Declined(REPEATED)
+    if not reduction.is_cheap:
+        return Declined(f"{EXPENSIVE}, which must not run twice")
     return True
 
 
-def by_row(
+def scan_along(
     host: HostBuilder,
     reduction: Reduction,
     scanned: list[Array],
     sizes: tuple[Size, ...],
     rows: Size,
 ) -> None:
-    """Each unit is a chunk of one row."""
-    totals = replace(reduction, outs=[])
+    """Each work unit is a chunk of one segment."""
+    without_maps = replace(reduction, outs=[])
     if scan_in_one_pass.fires(reduction, host):
-        units = cut_for_caches(host, sizes[:-1], sizes[-1], rows)
-        scan_segments(host, reduction, units, scanned, rows)
-        chained(host, (reduction, totals), units, scanned, rows * sizes[-1])
+        split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
+        scan_segments(host, reduction, split, scanned, rows)
+        total = rows * sizes[-1]
+        chained_scan(host, (reduction, without_maps), split, scanned, total)
         return
-    units = cut(host, sizes[:-1], sizes[-1], ONE)
+    split = partition(host, sizes[:-1], sizes[-1], ONE)
     first = replace(reduction, operands_out=scanned)
-    partials = reduce_units(host, first, units, always=True)
-    chunked = [per_chunk(p, rows, units) for p in partials]
-    prefixes(host, reduction, units, chunked, rows)
+    partials = reduce_units(host, first, split, always=True)
+    chunked = [per_chunk(p, rows, split) for p in partials]
+    scan_partials(host, reduction, split, chunked, rows)
     k = host.kernel("scan")
-    with each_unit(k, units, (*units.segments, units.chunks)) as (unit, at, _):
-        rescan_unit(k, totals, units, (unit, at), partials, scanned)
-    host.launch(k, units.groups, 1)
+    with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
+        rescan_unit(k, without_maps, split, (unit, at), partials, scanned)
+    host.launch(k, split.groups, 1)
 
 
-def cut_for_caches(
+def partition_for_caches(
     host: HostBuilder, segments: tuple[Size, ...], length: Size, rows: Size
-) -> Units:
-    """Units that stay in the caches; whole segments if there are enough of them."""
+) -> Partition:
+    """Chunks that fit the caches; whole segments if there are enough of them."""
     cores = host.cores()
     few = minimum(ONE, cores * SEGMENTS_PER_CORE // maximum(ONE, rows))
     chunks = host.let_size(maximum(ONE, length // IN_CACHE * few), "chunks")
-    part = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
-    part = host.let_size(part, "part")
-    count = host.let_size(rows * chunks, "units")
+    chunk_size = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
+    chunk_size = host.let_size(chunk_size, "part")
+    units = host.let_size(rows * chunks, "units")
     each = ceil_div(rows, cores * GROUPS_PER_CORE)
     each = host.let_size(maximum(ONE, each), "each")
     groups = host.let_size(ceil_div(rows, each), "groups")
-    return Units(segments, length, chunks, part, count, groups, each)
+    return Partition(segments, length, chunks, chunk_size, units, groups, each)
 
 
 def scan_segments(
     host: HostBuilder,
     reduction: Reduction,
-    units: Units,
+    split: Partition,
     scanned: list[Array],
     rows: Size,
 ) -> None:
     """Scan whole segments, when each is a single chunk."""
     k = host.kernel("scan_segments")
-    length = k.size_value(units.length)
-    with each_unit(k, units, units.segments) as (_, at, _):
+    length = k.size_value(split.length)
+    with each_work_unit(k, split, split.segments) as (_, at, _):
         state = State(k, reduction.operators)
         state.reset()
         segment = (at.indices, kc.Literal(0, kc.LONG), length)
-        scan_stretch(k, reduction, state, segment, scanned, rows * units.length)
-    host.launch(k, units.groups * (ONE - units.several), 1)
+        vector_scan(k, reduction, state, segment, scanned, rows * split.length)
+    host.launch(k, split.groups * (ONE - split.is_split), 1)
 
 
 def rescan_unit(
     k: KernelBuilder,
     reduction: Reduction,
-    units: Units,
-    place: tuple[kc.Variable, Odometer],
+    split: Partition,
+    place: tuple[kc.Variable, MultiIndex],
     partials: list[Array],
     scanned: list[Array],
 ) -> None:
-    """Scan one unit, whose operands are in `scanned`."""
-    unit, odometer = place
-    segment, chunk = odometer.indices[:-1], odometer.indices[-1]
+    """Scan one work unit, whose operands are in `scanned`."""
+    unit, indices = place[0], place[1].indices
+    segment, chunk = indices[:-1], indices[-1]
     state = State(k, reduction.operators)
     state.reset()
     with k.branch(chunk > 0):
         state.load(partials, (k.named(unit - 1, "before"),))
-    first, last = bounds(k, units, chunk)
+    first, last = chunk_bounds(k, split, chunk)
     with k.loop("i", last, first) as index:
         position = (*segment, index)
         at = tuple(Size.of(i.name) for i in position)
@@ -221,56 +222,57 @@ def element_or_row(k: KernelBuilder, view: Array) -> Value:
     return view if view.rank else k.declare("value", k.read(view, ()))
 
 
-def prefixes(
+def scan_partials(
     host: HostBuilder,
     reduction: Reduction,
-    units: Units,
+    split: Partition,
     partials: list[Array],
     rows: Size,
 ) -> None:
-    """The partial results of each row, `partials[row][chunk]`, are scanned in place."""
-    over = cut(host, (), rows, Size.constant(16))
+    """Scan the partial results of each segment, `partials[row][chunk]`, in place."""
+    over = partition(host, (), rows, Size.constant(16))
     k = host.kernel("prefix")
-    with each_unit(k, over, (over.chunks,)) as (_, at, _):
+    with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
         state = State(k, reduction.operators)
-        first, last = bounds(k, over, at.indices[0])
+        first, last = chunk_bounds(k, over, at.indices[0])
         with k.loop("row", last, first) as row:
             state.load(partials, (row, Size.constant(0)))
-            with k.loop("chunk", k.size_value(units.chunks), 1) as chunk:
+            with k.loop("chunk", k.size_value(split.chunks), 1) as chunk:
                 at_chunk = (Size.of(row.name), Size.of(chunk.name))
                 views = [p.row(at_chunk) for p in partials]
                 state.combine([element_or_row(k, view) for view in views])
                 state.save(partials, (row, chunk))
-    host.launch(k, over.groups * units.several, 1)
+    host.launch(k, over.groups * split.is_split, 1)
 
 
-def by_column(
+def scan_across(
     host: HostBuilder,
     reduction: Reduction,
     scanned: list[Array],
     sizes: tuple[Size, ...],
     rows: Size,
 ) -> None:
-    """Each unit is a chunk of a block of columns."""
-    units, blocks = cut_columns(host, reduction, sizes, block_width(reduction.types))
+    """Each work unit is a chunk of a block of segments."""
+    width = block_width(reduction.types)
+    split, blocks = partition_blocks(host, reduction, sizes, width)
     space = (*sizes[:-2], blocks)
     first = replace(reduction, outs=[])
-    partials = reduce_columns(host, first, units, space, None)
+    partials = reduce_across_segments(host, first, split, space, None)
     chunked = [p.rearrange((1, 0)) for p in partials]
-    prefixes(host, reduction, units, chunked, rows)
+    scan_partials(host, reduction, split, chunked, rows)
     k = host.kernel("scan_columns")
-    with each_unit(k, units, (*space[:-1], units.chunks, blocks)) as (_, at, _):
-        columns = Columns(k, reduction, units, at.indices)
-        with k.branch(columns.chunk > 0):
-            before = k.named(columns.chunk - 1, "before")
-            columns.load(partials, before)
-        with k.otherwise(), k.loop("l", columns.wide) as lane:
-            store_neutral(k, reduction.operators, columns.memories, lane)
-        with columns.points() as (segment, index, lane):
+    with each_work_unit(k, split, (*space[:-1], split.chunks, blocks)) as (_, at, _):
+        block = SegmentBlock(k, reduction, split, at.indices)
+        with k.branch(block.chunk > 0):
+            before = k.named(block.chunk - 1, "before")
+            block.load(partials, before)
+        with k.otherwise(), k.loop("l", block.width) as lane:
+            store_neutral(k, reduction.operators, block.accumulators, lane)
+        with block.points() as (segment, index, lane):
             values = reduction.visit(k, segment, index)
             results = combine_lane(
-                k, reduction.operators, columns.memories, lane, values
+                k, reduction.operators, block.accumulators, lane, values
             )
             for array, result in zip(scanned, results, strict=True):
                 k.write(array, (*segment, index), result)
-    host.launch(k, units.groups, 1)
+    host.launch(k, split.groups, 1)

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
 from minifut.kernel_code.cpu.collective_copy import all_of
+from minifut.kernel_code.cpu.partition import smaller
 from minifut.kernel_code.cpu.streaming import LARGE, STREAMABLE
-from minifut.kernel_code.cpu.units import smaller
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.shuffles import interleave

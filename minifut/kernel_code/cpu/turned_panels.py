@@ -10,7 +10,7 @@ side instead, each is read with vectors and written with vectors.
 from __future__ import annotations
 
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.kernel_code.collective_parts import Stretch, clamped
+from minifut.kernel_code.copy_regions import Stretch, clamped
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
 from minifut.kernel_code.cpu.transposition import turn_square
 from minifut.kernel_code.index_functions import Array

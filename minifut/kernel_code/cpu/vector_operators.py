@@ -1,6 +1,6 @@
-"""The code of one point of a reduction or scan, from which rules make vectors.
+"""The scalar code of one point of a reduction or scan, which rules vectorise.
 
-See `lanes.operators` for what it consists of, and `lanes.loops` for the rules.
+`lanes.operators` defines its parts, `lanes.loops` the rules.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def point_code(
     segment: Sequence[kc.Expression],
     save: Callable[[kc.Expression, list[kc.Variable]], None] | None = None,
 ) -> PointCode:
-    """The code for one point, with what `save` emits for an index and the results;
-    operators that combine arrays are refused."""
+    """The code of one point, with what `save` emits for an index and the results;
+    raises `NotLifted` for operators that combine arrays."""
     index = k.variable("i", kc.LONG)
     types = [kc.VectorType(t) for t in reduction.types if isinstance(t, ScalarType)]
     if len(types) < len(reduction.types):
@@ -60,12 +60,12 @@ def point_code(
 def replace_state(
     k: KernelBuilder, state: State, values: Sequence[kc.Expression]
 ) -> None:
-    """The running values become others."""
+    """Assign the accumulators."""
     for place, value in zip(state.all_places, values, strict=True):
         assert isinstance(place, kc.Variable)
         k.assign(place, value)
 
 
 def scalar_places(state: State) -> list[kc.Variable]:
-    """The running values of operators on scalars."""
+    """The accumulators of operators on scalars."""
     return [p for p in state.all_places if isinstance(p, kc.Variable)]

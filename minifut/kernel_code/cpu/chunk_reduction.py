@@ -1,32 +1,32 @@
-"""The loop over a chunk of a reduction, several points at once: rules, of which the
-first that does not refuse does it.
+"""The loop over a chunk of a reduction, with several accumulators: the first of these
+rules that fires emits it.
 
-    interleave_fold      explicit vectors, points dealt to lanes in turn
-    fill_running_values  acc[0:64] = neutral
+    interleave_fold      explicit vectors, cyclic distribution of points over lanes
+    accumulate_in_array  acc[0:64] = neutral
                          for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
-                         combine acc[0:64] in halves
-    divide_fold          explicit vectors, each lane has a stretch of its own
-    divide_into_parts    four parts side by side, combined in order
+                         tree reduction of acc[0:64]
+    divide_fold          explicit vectors, block distribution of points over lanes
+    split_into_parts     four parts of the chunk interleaved, combined in order
 
 Explicit vectors (`lanes.loops`) are for bodies with loops, and for operators that
-branch or mix components. Of a loop over 64 independent running values the compiler of
-the device makes vectors itself, map part included, for any tuple of scalars; but it
-keeps them in memory. One running value alone is bound by the latency of its operator,
-hence the four parts.
+branch or mix components. A loop over 64 independent accumulators the device's compiler
+vectorises itself, map part included, for any tuple of scalars; but it keeps them in
+memory. A single accumulator is bound by the latency of its operator, hence the four
+parts.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_code.cpu.reduction import (
-    HEAVY,
-    Chunk,
+    EXPENSIVE,
+    ReductionChunk,
     combine_lane,
-    lane_memories,
+    lane_accumulators,
     store_neutral,
 )
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
@@ -42,31 +42,31 @@ from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
-RUNNING = 64
-"""running values at once where the operator commutes"""
+ACCUMULATORS = 64
+"""independent accumulators where the operator commutes"""
 PARTS = 4
-"""of a chunk, reduced side by side where the order must be kept"""
-COPIES = (Size.constant(PARTS),)
+"""interleaved parts of a chunk where the order must be kept"""
+PART_COUNTS = (Size.constant(PARTS),)
 
 
-def reduce_chunk(k: KernelBuilder, chunk: Chunk) -> None:
-    """Reduce most of a chunk into a state that is neutral; its `start` becomes the
-    first point left over, which is all of them if no rule does it."""
-    if not chunk.reduction.light:
+def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
+    """Reduce most of a chunk into a neutral state; its `start` becomes the first point
+    of the remainder loop, the chunk's first if no rule fires."""
+    if not chunk.reduction.is_cheap:
         _reduce_most(k, chunk)
         return
     first, last = chunk.ends
-    with k.branch(last - first >= RUNNING):
+    with k.branch(last - first >= ACCUMULATORS):
         _reduce_most(k, chunk)
 
 
-def _reduce_most(k: KernelBuilder, chunk: Chunk) -> None:
+def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
     fold = fold_of(k, chunk)
-    tried: tuple[tuple[CodeRule, Fold | Chunk, Site], ...] = (
+    tried: tuple[tuple[CodeRule, Fold | ReductionChunk, Site], ...] = (
         (interleave_fold, fold, site_of(k)),
-        (fill_running_values, chunk, k),
+        (accumulate_in_array, chunk, k),
         (divide_fold, fold, site_of(k)),
-        (divide_into_parts, chunk, k),
+        (split_into_parts, chunk, k),
     )
     refusals = []
     for rule, statement, site in tried:
@@ -79,8 +79,8 @@ def _reduce_most(k: KernelBuilder, chunk: Chunk) -> None:
     k.statements.extend(refusals)
 
 
-def fold_of(k: KernelBuilder, chunk: Chunk) -> Fold:
-    """The loop over a chunk, as rules get it that make vectors."""
+def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
+    """The loop over a chunk as the vectorising rules take it."""
     reduction = chunk.reduction
     return Fold(
         cache(lambda: point_code(k, reduction, chunk.segment)),
@@ -88,15 +88,15 @@ def fold_of(k: KernelBuilder, chunk: Chunk) -> Fold:
         *chunk.ends,
         chunk.start,
         commutes=reduction.commutes,
-        light=reduction.light,
-        plain=reduction.light and reduction.is_simple,
+        light=reduction.is_cheap,
+        plain=reduction.is_cheap and reduction.is_simple,
     )
 
 
-@lowering_rule(tell=lambda _, k: Told((f"{RUNNING} values in {k.base}",)))
-def fill_running_values(chunk: Chunk, k: KernelBuilder) -> Outcome:
-    """Deal points in turn to running values in an array, of which the compiler of the
-    device makes vectors.
+@lowering_rule(tell=lambda _, k: Told((f"{ACCUMULATORS} accumulators in {k.base}",)))
+def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+    """Distribute points cyclically over an array of accumulators, which the device's
+    compiler vectorises.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -144,20 +144,20 @@ def fill_running_values(chunk: Chunk, k: KernelBuilder) -> Outcome:
     reduction, state = chunk.reduction, chunk.state
     if not reduction.commutes:
         return Declined("the operator does not commute")
-    if not reduction.light:
-        return Declined(HEAVY)
+    if not reduction.is_cheap:
+        return Declined(EXPENSIVE)
     first, last = chunk.ends
     with k.nested() as made:
-        memories = lane_memories(k, reduction.types, RUNNING)
-        k.assign(chunk.start, last - (last - first) % RUNNING)
-        with k.loop("l", RUNNING) as lane:
+        memories = lane_accumulators(k, reduction.types, ACCUMULATORS)
+        k.assign(chunk.start, last - (last - first) % ACCUMULATORS)
+        with k.loop("l", ACCUMULATORS) as lane:
             store_neutral(k, reduction.operators, memories, lane)
-        blocks = k.loop("i", chunk.start, first, RUNNING)
-        with blocks as index, k.loop("l", RUNNING) as lane:
+        blocks = k.loop("i", chunk.start, first, ACCUMULATORS)
+        with blocks as index, k.loop("l", ACCUMULATORS) as lane:
             values = reduction.visit(k, chunk.segment, index + lane)
             combine_lane(k, reduction.operators, memories, lane, values)
-        # Halves of constant size cost a copy of the operator each, but little time.
-        half = RUNNING // 2
+        # A tree with levels of constant size: more code than a loop, but vectorised.
+        half = ACCUMULATORS // 2
         while half:
             with k.loop("l", half) as lane:
                 values = [k.declare("right", k.load(m, lane + half)) for m in memories]
@@ -170,9 +170,9 @@ def fill_running_values(chunk: Chunk, k: KernelBuilder) -> Outcome:
 
 
 @lowering_rule(tell=lambda _, k: Told((f"{PARTS} parts in {k.base}",)))
-def divide_into_parts(chunk: Chunk, k: KernelBuilder) -> Outcome:
-    """Reduce equal parts of a chunk side by side, each in its order, then combine them
-    in order.
+def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+    """Interleave the reductions of equal parts of a chunk, each in its order, then
+    combine their results in order.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -219,36 +219,37 @@ def divide_into_parts(chunk: Chunk, k: KernelBuilder) -> Outcome:
     reduction, state = chunk.reduction, chunk.state
     if reduction.commutes:
         return Declined(DEALT)
-    if not reduction.light:
-        return Declined(HEAVY)
+    if not reduction.is_cheap:
+        return Declined(EXPENSIVE)
     first, last = chunk.ends
     with k.nested() as made:
         part = k.named((last - first) // PARTS, "each")
-        tiles = _for_each_part(k, reduction.operators)
+        tiles = _accumulators_of_parts(k, reduction.operators)
 
-        def running(number: Name) -> State:
+        def state_of(number: Name) -> State:
             places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
             return State(k, reduction.operators, places)
 
-        with each_register(k, COPIES) as (number,):
-            running(number).reset()
-        with k.loop("i", part) as i, each_register(k, COPIES) as (number,), k.scope():
+        each_part = partial(each_register, k, PART_COUNTS)
+        with each_part() as (number,):
+            state_of(number).reset()
+        with k.loop("i", part) as i, each_part() as (number,), k.scope():
             begin = first + part * kc.SizeValue(Size.of(number))
             values = reduction.visit(k, chunk.segment, begin + i)
-            running(number).combine(values, reassociate=True)
-        with each_register(k, COPIES) as (number,), k.scope():
-            state.combine(list(running(number).all_places))
+            state_of(number).combine(values, reassociate=True)
+        with each_part() as (number,), k.scope():
+            state.combine(list(state_of(number).all_places))
         k.assign(chunk.start, first + part * PARTS)
     return tuple(made)
 
 
-def _for_each_part(
+def _accumulators_of_parts(
     k: KernelBuilder, operators: tuple[SegBinOp, ...]
 ) -> list[list[Tile]]:
-    """Running values of all operators for each part."""
+    """Accumulators of all operators for each part."""
     return [
         [
-            new_tile(k, ArrayType(element_of(t), COPIES), "acc")
+            new_tile(k, ArrayType(element_of(t), PART_COUNTS), "acc")
             for t in o.operator.results
         ]
         for o in operators

@@ -1,13 +1,14 @@
-"""The scan of one stretch of a segment, in vectors where they do.
+"""The scan of a range of one segment, vectorised where possible.
 
-    for i in stretch by 16:
+    for i in range by 16:
         right = body(i .. i + 15)
         right = prefixes of right, then before op right
         results[i .. i + 15] = right
         before = the last lane of right in all lanes
 
-From vector to vector only one operator and a broadcast wait for each other, so the loop
-keeps pace with memory. Results too large for the caches are written around them.
+The loop-carried dependence is one operator and a broadcast for each vector, so the loop
+is bound by memory bandwidth. Results too large for the caches are stored with
+non-temporal stores.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 
 
-def scan_stretch(
+def vector_scan(
     k: KernelBuilder,
     reduction: Reduction,
     state: State,
@@ -35,8 +36,8 @@ def scan_stretch(
     scanned: list[Array],
     total: Size,
 ) -> None:
-    """Scan the points of a segment, from the first to before the last, on from `state`;
-    there are `total` points in all."""
+    """Scan the points of a segment from the first to before the last, with `state` as
+    carry-in; `total` is the number of points of all segments."""
     segment, first, last = place
 
     def save(index: kc.Expression, values: list[kc.Variable]) -> None:

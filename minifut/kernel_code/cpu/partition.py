@@ -1,11 +1,13 @@
-"""Segments cut into chunks, dealt to work-groups of one work-item.
+"""The partition of segments into work units, distributed over single-item work-groups.
 
-A *unit* is one chunk of one segment. Each group runs through consecutive units:
+A *work unit* is one chunk of one segment. Each group runs consecutive units (a block
+distribution):
 
     groups  x  per_group units;   unit = segment * chunks + chunk
 
-Few long segments get many chunks (whose results a second step combines), many short
-ones one each. There are some units per core more than cores, to even out their speed.
+Few long segments are split into many chunks, whose results a second step combines; of
+many short segments each is one chunk. There are several groups per core, for load
+balance.
 """
 
 from __future__ import annotations
@@ -22,41 +24,44 @@ from minifut.kernel_ir import nodes as kc
 
 GROUPS_PER_CORE = 16
 SMALLEST_CHUNK = 8192
-"""elements of light code that are worth a work-group"""
+"""elements of cheap code that amortise the launch of a work-group"""
 ALIGNMENT = 64
-"""chunks begin at multiples of so many elements"""
+"""elements; chunks begin at multiples of it"""
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
-    """How an operation is cut; sizes in variables of the host."""
+class Partition:
+    """How the iteration space of an operation is split; sizes in host variables."""
 
     segments: tuple[Size, ...]
     """the dimensions that number the segments"""
     length: Size
+    """elements of a segment"""
     chunks: Size
-    part: Size
+    """per segment"""
+    chunk_size: Size
     """elements of a chunk"""
-    count: Size
+    units: Size
     groups: Size
     per_group: Size
+    """units of a group"""
 
     @property
-    def several(self) -> Size:
+    def is_split(self) -> Size:
         """0 if each segment is one chunk, else 1."""
         return minimum(ONE, self.chunks - 1)
 
 
-def cut(
+def partition(
     host: HostBuilder,
     segments: tuple[Size, ...],
     length: Size,
     smallest: Size,
     interleaved: int = 1,
-) -> Units:
-    """Cut segments of `length` into chunks of at least `smallest` elements.
+) -> Partition:
+    """Split segments of `length` into chunks of at least `smallest` elements.
 
-    `interleaved`: a group runs through so many units at once.
+    `interleaved`: the units that a group runs at the same time.
     """
     target = host.let_size(host.cores() * (GROUPS_PER_CORE * interleaved), "target")
     rows = host.let_size(product(segments), "segments")
@@ -64,17 +69,18 @@ def cut(
     most = length // smallest if smallest != ONE else length
     chunks = host.let_size(maximum(ONE, minimum(wanted, most)), "chunks")
     aligned = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
-    part = aligned if smallest != ONE else ceil_div(length, chunks)
-    part = host.let_size(part, "part")
-    count = host.let_size(rows * chunks, "units")
-    per_group = ceil_div(ceil_div(count, target), interleaved) * interleaved
+    chunk_size = aligned if smallest != ONE else ceil_div(length, chunks)
+    chunk_size = host.let_size(chunk_size, "part")
+    units = host.let_size(rows * chunks, "units")
+    per_group = ceil_div(ceil_div(units, target), interleaved) * interleaved
     per_group = host.let_size(maximum(Size.constant(interleaved), per_group), "each")
-    groups = host.let_size(ceil_div(count, per_group), "groups")
-    return Units(segments, length, chunks, part, count, groups, per_group)
+    groups = host.let_size(ceil_div(units, per_group), "groups")
+    return Partition(segments, length, chunks, chunk_size, units, groups, per_group)
 
 
-class Odometer:
-    """Indices that count through a space without divisions."""
+class MultiIndex:
+    """Indices of consecutive points of a space, in row-major order: divisions for the
+    first point, increments with carry from there."""
 
     def __init__(
         self, k: KernelBuilder, sizes: tuple[Size, ...], start: kc.Expression
@@ -90,11 +96,11 @@ class Odometer:
             self.indices.append(k.declare("at", rest))
         self.indices.reverse()
 
-    def advance(self) -> None:
-        """Go on to the next point."""
-        self._advance(len(self.indices) - 1)
+    def increment(self) -> None:
+        """Advance to the next point."""
+        self._increment(len(self.indices) - 1)
 
-    def _advance(self, last: int) -> None:
+    def _increment(self, last: int) -> None:
         if last < 0:
             return
         index = self.indices[last]
@@ -102,7 +108,7 @@ class Odometer:
         if last:
             with self.k.branch(index >= self.sizes[last]):
                 self.k.assign(index, 0)
-                self._advance(last - 1)
+                self._increment(last - 1)
 
 
 def smaller(left: kc.Expression, right: kc.Expression) -> kc.Expression:
@@ -116,37 +122,37 @@ def larger(left: kc.Expression, right: kc.Expression) -> kc.Expression:
 
 
 @contextmanager
-def each_unit(
-    k: KernelBuilder, units: Units, sizes: tuple[Size, ...], step: int = 1
-) -> Iterator[tuple[kc.Variable, Odometer, kc.Expression]]:
-    """The loop of a group over its units: gives the number of the unit, its indices in
-    the space of units (`sizes`), and the number where the group's units end.
+def each_work_unit(
+    k: KernelBuilder, partition: Partition, sizes: tuple[Size, ...], step: int = 1
+) -> Iterator[tuple[kc.Variable, MultiIndex, kc.Expression]]:
+    """The loop of a group over its work units: gives the number of the unit, its
+    indices in the space of units (`sizes`), and the end of the group's units.
 
-    With a step other than 1 the caller advances the indices."""
+    With a step other than 1 the caller increments the indices."""
     group = k.named(k.identity("get_global_id"), "group")
-    k.thread = (group, units.groups)
-    each, count = k.size_value(units.per_group), k.size_value(units.count)
+    k.thread = (group, partition.groups)
+    each, units = k.size_value(partition.per_group), k.size_value(partition.units)
     begin = k.named(group * each, "begin")
-    end = k.named(smaller(begin + each, count), "end")
-    odometer = Odometer(k, sizes, begin)
+    end = k.named(smaller(begin + each, units), "end")
+    index = MultiIndex(k, sizes, begin)
     with k.loop("unit", end, begin, step) as unit:
-        yield unit, odometer, end
+        yield unit, index, end
         if step == 1:
-            odometer.advance()
+            index.increment()
 
 
-def bounds(
-    k: KernelBuilder, units: Units, chunk: kc.Expression
+def chunk_bounds(
+    k: KernelBuilder, partition: Partition, chunk: kc.Expression
 ) -> tuple[kc.Expression, kc.Expression]:
     """The first element of a chunk and the one after its last."""
-    length = k.size_value(units.length)
-    part = k.size_value(units.part)
-    first = k.named(smaller(chunk * part, length), "first")
-    return first, k.named(smaller(first + part, length), "last")
+    length = k.size_value(partition.length)
+    size = k.size_value(partition.chunk_size)
+    first = k.named(smaller(chunk * size, length), "first")
+    return first, k.named(smaller(first + size, length), "last")
 
 
-def flat(array: Array, outer: int, rows: Size) -> Array:
-    """The same array with its outermost dimensions, dense and row-major, as one."""
+def flatten_outer(array: Array, outer: int, rows: Size) -> Array:
+    """The view with its outermost dimensions, dense and row-major, merged into one."""
     view = array.reshape((rows, *array.shape[outer:]))
     assert view is not None
     return view
