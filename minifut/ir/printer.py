@@ -48,6 +48,7 @@ class Printer:
 
     def __init__(self, renumber: bool = True) -> None:
         self.renumber = renumber
+        self.reserved = KEYWORDS
         self._texts: dict[Name, str] = {}
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
@@ -67,10 +68,10 @@ class Printer:
         if not (base[0].isalpha() or base[0] == "_"):
             base = f"x{base}"
         if not self.renumber:
-            text = f"{base}_{name.tag}" if name.tag or base in KEYWORDS else base
+            text = f"{base}_{name.tag}" if name.tag or base in self.reserved else base
             if text not in self._taken:
                 return text
-        number = self._next.get(base, 1 if base in KEYWORDS or base == "_" else 0)
+        number = self._next.get(base, 1 if base in self.reserved or base == "_" else 0)
         while True:
             text = f"{base}_{number}" if number else base
             number += 1

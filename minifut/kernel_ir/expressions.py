@@ -116,6 +116,8 @@ Operand: TypeAlias = "Expression | int"
 class Variable(Expression):
     """The value of a declared variable or scalar parameter."""
 
+    form = "{name}"
+
     name: Name
     type: VectorType
 
@@ -124,6 +126,8 @@ class Variable(Expression):
 class Register(Expression):
     """One of a family of variables, `acc_r2x0`: the indices are those of the `Unrolled`
     around it, or sizes over those. Its copies are declared one by one."""
+
+    form = "{family}@{indices}"
 
     family: Name
     indices: tuple[Name | Size, ...]
@@ -134,6 +138,8 @@ class Register(Expression):
 class Literal(Expression):
     """A constant, the same in all lanes."""
 
+    form = "{value}"
+
     value: int | float | bool
     type: VectorType
 
@@ -141,6 +147,8 @@ class Literal(Expression):
 @node
 class Binary(Expression):
     """A plain infix operator of C: index arithmetic, comparisons, `&&`, `||`."""
+
+    form = "({left} {symbol} {right})"
 
     symbol: str
     left: Expression
@@ -152,6 +160,8 @@ class Binary(Expression):
 class Operation(Expression):
     """A scalar operator of the program, with the meaning that `ir.scalars` gives it."""
 
+    form = "{operator}{operands}"
+
     operator: Operator
     operands: tuple[Expression, ...]
     type: VectorType
@@ -160,6 +170,8 @@ class Operation(Expression):
 @node
 class Call(Expression):
     """A built-in function of OpenCL C (`get_group_id`, `fma`, `shuffle`, ...)."""
+
+    form = "{function}{operands}"
 
     function: str
     operands: tuple[Expression, ...]
@@ -170,6 +182,8 @@ class Call(Expression):
 class Cast(Expression):
     """C's conversion of the operand to the type, lane by lane."""
 
+    form = "{type}({operand})"
+
     operand: Expression
     type: VectorType
 
@@ -177,6 +191,8 @@ class Cast(Expression):
 @node
 class Select(Expression):
     """`condition ? then : otherwise` for scalars."""
+
+    form = "select({condition}, {then}, {otherwise})"
 
     condition: Expression
     then: Expression
@@ -188,6 +204,8 @@ class Select(Expression):
 class Load(Expression):
     """The element at `index` of the memory; for several lanes, consecutive ones."""
 
+    form = "{memory}[{index}]"
+
     memory: Memory
     index: Expression
     type: VectorType
@@ -197,6 +215,8 @@ class Load(Expression):
 class SizeValue(Expression):
     """A size over variables of the kernel (i64)."""
 
+    form = "size({size})"
+
     size: Size
     type: VectorType = LONG
 
@@ -204,6 +224,8 @@ class SizeValue(Expression):
 @node
 class Component(Expression):
     """One lane of a vector."""
+
+    form = "lane({vector}, {lane})"
 
     vector: Expression
     lane: int
@@ -213,6 +235,8 @@ class Component(Expression):
 @node
 class Vector(Expression):
     """A vector built from the values of its lanes, or from one value for all."""
+
+    form = "vector {type}{components}"
 
     components: tuple[Expression, ...]
     type: VectorType

@@ -20,6 +20,8 @@ from minifut.names import Name
 class ReadElement:
     """One element of a memory; waits for the device."""
 
+    form = "read {memory}[{index}]"
+
     memory: Memory
     index: Size
 
@@ -28,11 +30,15 @@ class ReadElement:
 class Cores:
     """The number of compute units of the device."""
 
+    form = "cores"
+
 
 @node
 class GroupSize:
     """Work-items of a group that has `wanted` points to share: a power of two of at
     most `most`, and of what the device allows."""
+
+    form = "group_size({wanted}, {most})"
 
     wanted: Size
     most: Size
@@ -41,6 +47,8 @@ class GroupSize:
 @node
 class Covering:
     """The smallest of `most`, its half, quarter and so on that is at least `wanted`."""
+
+    form = "covering({wanted}, {most})"
 
     wanted: Size
     most: Size
@@ -70,6 +78,8 @@ class HostBlock:
 class HostAssign:
     """`name = exp` for a scalar of the given type."""
 
+    form = "let {name}: {type} = {exp}"
+
     name: Name
     exp: HostExp
     type: ScalarType
@@ -79,6 +89,8 @@ class HostAssign:
 class HostMove:
     """All targets get their sources at once; scalars or memories."""
 
+    form = "move {targets} = {sources}"
+
     targets: tuple[Name, ...]
     sources: tuple[Atom, ...]
 
@@ -87,6 +99,8 @@ class HostMove:
 class Allocate:
     """`memory` becomes a buffer of `count` elements with unspecified contents."""
 
+    form = "allocate {memory} count {count}"
+
     memory: Memory
     count: Size
 
@@ -94,6 +108,8 @@ class Allocate:
 @node
 class Drop:
     """The variables end; a buffer that no other variable holds is free."""
+
+    form = "drop {names}"
 
     names: tuple[Name, ...]
 
@@ -107,6 +123,8 @@ class Launch:
     a scalar, a size, or (for local memory) its number of elements.
     """
 
+    form = "launch {kernel}{arguments} grid {grid} group {group}"
+
     kernel: str
     grid: tuple[Size, ...]
     group: tuple[Size, ...]
@@ -118,6 +136,8 @@ class CheckGroup:
     """An error unless the device can run groups of `group` work-items with that much
     local memory; tells the tuning parameters (and their variables) to blame."""
 
+    form = "check_group {group} local_bytes {local_bytes} for {parameters}"
+
     group: Size
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
@@ -128,6 +148,8 @@ class CheckAsked:
     """An error if tuning parameters (with their variables) ask for more bytes of local
     memory than the device has. Defaults do not ask: another version runs then."""
 
+    form = "check_asked {local_bytes} for {parameters}"
+
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
 
@@ -135,6 +157,8 @@ class CheckAsked:
 @node
 class CopyMemory:
     """`count` elements from one memory to another of the same element type."""
+
+    form = "copy {count} from {source}[{source_offset}] to {target}[{target_offset}]"
 
     target: Memory
     target_offset: Size
@@ -147,6 +171,8 @@ class CopyMemory:
 class WriteElement:
     """One element of a memory gets a host scalar."""
 
+    form = "write {memory}[{index}] = {value}"
+
     memory: Memory
     index: Size
     value: Atom
@@ -156,12 +182,16 @@ class WriteElement:
 class HostComment:
     """A line for whoever reads the generated module."""
 
+    form = "comment {text}"
+
     text: str
 
 
 @node
 class HostIf:
     """A conditional of the host."""
+
+    form = "if {condition} {then} else {otherwise}"
 
     condition: Atom
     then: HostBlock
@@ -172,6 +202,8 @@ class HostIf:
 class HostFor:
     """`index` runs over 0, 1, ... below `bound`."""
 
+    form = "for {index} below {bound} {body}"
+
     index: Name
     bound: Atom
     body: HostBlock
@@ -181,6 +213,8 @@ class HostFor:
 class HostWhile:
     """Runs as long as the variable `condition` is true."""
 
+    form = "while {condition} {body}"
+
     condition: Name
     body: HostBlock
 
@@ -188,6 +222,8 @@ class HostWhile:
 @node
 class HostAssert:
     """Failure `number` with the values of its message, unless the condition holds."""
+
+    form = "assert {condition} fails {number} {values}"
 
     condition: Atom
     number: int
@@ -198,6 +234,8 @@ class HostAssert:
 class HostCall:
     """Call of another host function; memories and scalars alike are names."""
 
+    form = "call {targets} = {function}{arguments}"
+
     targets: tuple[Name, ...]
     function: Name
     arguments: tuple[Atom, ...]
@@ -206,6 +244,8 @@ class HostCall:
 @node
 class HostTrace:
     """Print a value with its label."""
+
+    form = "trace {label} {value}"
 
     label: str
     value: Atom
@@ -239,6 +279,8 @@ class HostFunction:
     is called too deep; None if it cannot.
     """
 
+    form = "host {name} {parameters} gives {results}< recursion {recursion}> {body}"
+
     name: Name
     parameters: tuple[Name, ...]
     body: HostBlock
@@ -250,6 +292,8 @@ class HostFunction:
 class Failure:
     """What failure number i says: `message` mixes texts with the types of the values
     recorded with it, in order."""
+
+    form = "failure {message} {backtrace}"
 
     message: tuple[str | ScalarType, ...]
     backtrace: tuple[str, ...]

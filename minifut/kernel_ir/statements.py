@@ -32,6 +32,8 @@ class Block:
 class Declare:
     """A new variable, with its first value if it has one."""
 
+    form = "let {variable!}< = {init}>"
+
     variable: Variable | Register
     init: Expression | None = None
 
@@ -39,6 +41,8 @@ class Declare:
 @node
 class Assign:
     """A new value for a variable (or for one lane of it)."""
+
+    form = "{target} = {exp}"
 
     target: Variable | Register | Component
     exp: Expression
@@ -51,6 +55,8 @@ class Store:
     `streaming`: around the caches; then the place is aligned to all the lanes.
     """
 
+    form = "store{streaming?} {memory}[{index}] = {exp}"
+
     memory: Memory
     index: Expression
     exp: Expression
@@ -61,6 +67,8 @@ class Store:
 class Prefetch:
     """Ask for the memory around an element, which may lie beyond the end."""
 
+    form = "prefetch {memory}[{index}]"
+
     memory: Memory
     index: Expression
 
@@ -69,6 +77,8 @@ class Prefetch:
 class DeclareArray:
     """A local or private array of `count` elements; a local one whose count is not
     constant becomes a parameter of the kernel."""
+
+    form = "array {memory!} count {count}"
 
     memory: Memory
     count: Size
@@ -79,6 +89,8 @@ class DeclarePart:
     """A name for global memory from an element of another on: code that goes there
     often has the place in a register instead of adding it up."""
 
+    form = "part {part!} = {whole}[{start}]"
+
     part: Memory
     whole: Memory
     start: Expression
@@ -87,6 +99,8 @@ class DeclarePart:
 @node
 class Evaluate:
     """An expression for its effect (fences)."""
+
+    form = "do {exp}"
 
     exp: Expression
 
@@ -99,6 +113,8 @@ class For:
     compiler of the device may use to run several at once. `points`: they are the points
     of a map, in any order, which may be lifted to lanes.
     """
+
+    form = "for {variable!} = {start} to {bound} by {step}{parallel?}{points?} {body}"
 
     variable: Variable
     start: Expression
@@ -123,6 +139,8 @@ class For:
 class While:
     """Runs the body as long as the condition holds."""
 
+    form = "while {condition} {body}"
+
     condition: Expression
     body: Block
 
@@ -134,6 +152,8 @@ class Unrolled:
     is known when the kernel is built; in a copy the index is a number, also in the
     names of `Register`s."""
 
+    form = "unroll {index} below {count} {body}"
+
     index: Name
     count: Expression
     body: Block
@@ -142,6 +162,8 @@ class Unrolled:
 @node
 class Chosen:
     """A branch that is decided when the kernel is built; see `Unrolled`."""
+
+    form = "static_if {condition} {then} else {otherwise}"
 
     condition: Expression
     then: Block
@@ -152,10 +174,14 @@ class Chosen:
 class Break:
     """Leaves the innermost loop."""
 
+    form = "break"
+
 
 @node
 class Branch:
     """`if`, with or without `else`."""
+
+    form = "if {condition} {then}< else {otherwise}>"
 
     condition: Expression
     then: Block
@@ -166,12 +192,16 @@ class Branch:
 class Reassociate:
     """Statements in which float arithmetic may be reassociated and contracted."""
 
+    form = "reassociate {body}"
+
     body: Block
 
 
 @node
 class Barrier:
     """All work-items of the group meet; `spaces` is "local", "global" or "both"."""
+
+    form = "barrier {spaces}"
 
     spaces: str = "local"
 
@@ -180,6 +210,8 @@ class Barrier:
 class LeaveTogether:
     """A barrier behind code that may have failed; the whole group ends if it has."""
 
+    form = "uniform_exit"
+
 
 @node
 class AtomicUpdate:
@@ -187,6 +219,8 @@ class AtomicUpdate:
 
     The type of the operands, an integer of 32 or 64 bits, is that of the memory.
     """
+
+    form = "atomic {function} {memory}[{index}]{operands}< gives {old}>"
 
     function: str
     memory: Memory
@@ -200,6 +234,8 @@ class ComeLast:
     """`last = all other groups of this launch came here before`: only one group is the
     last. What others published by atomics before is then there for it."""
 
+    form = "last_block {last} of {groups}"
+
     last: Variable
     groups: Expression
 
@@ -208,6 +244,8 @@ class ComeLast:
 class TakeGroup:
     """`group = the next number that no work-item of this launch has taken`. Each of the
     `workers` begins with its own number, and takes until there are no more `groups`."""
+
+    form = "fetch_group {group} of {groups} for {workers}"
 
     group: Variable
     groups: Expression
@@ -219,6 +257,8 @@ class Fail:
     """Record failure `number` with up to eight values, unless one is recorded already,
     and leave: return, or jump to `label` where barriers follow."""
 
+    form = "fail {number} {values}< goto {label}>"
+
     number: int
     values: tuple[Expression, ...]
     label: str | None = None
@@ -228,6 +268,8 @@ class Fail:
 class Label:
     """Where `Fail` jumps to: stands directly before a barrier."""
 
+    form = "label {name}"
+
     name: str
 
 
@@ -235,10 +277,14 @@ class Label:
 class Return:
     """The work-item ends here."""
 
+    form = "return"
+
 
 @node
 class Comment:
     """A line for the reader."""
+
+    form = "comment {text}"
 
     text: str
 
@@ -248,6 +294,8 @@ class CallFunction:
     """Call of a function: `arguments` for its parameters in order, `results` for what
     it gives. If it may leave, so does the work-item then: it returns, or jumps to
     `label` where barriers follow; `place` is the number of the call in backtraces."""
+
+    form = "call {results} = {function}{arguments} at {place}< goto {label}>"
 
     function: DeviceFunction
     arguments: tuple[Expression | Memory, ...]
@@ -259,6 +307,8 @@ class CallFunction:
 @node
 class Give:
     """The end of a function: what it gives."""
+
+    form = "result {values}"
 
     values: tuple[Expression, ...]
 
@@ -297,6 +347,8 @@ Statement: TypeAlias = (
 class MemoryParameter:
     """A global buffer; `written` tells whether the kernel stores to it."""
 
+    form = "buffer {memory!}{written?}"
+
     memory: Memory
     written: bool
 
@@ -305,6 +357,8 @@ class MemoryParameter:
 class LocalParameter:
     """Local memory whose number of elements the host computes."""
 
+    form = "local_buffer {memory!} count {count}"
+
     memory: Memory
     count: Size
 
@@ -312,6 +366,8 @@ class LocalParameter:
 @node
 class ScalarParameter:
     """A scalar of the host."""
+
+    form = "scalar {name}: {type}"
 
     name: Name
     type: ScalarType
@@ -323,6 +379,8 @@ class BuildConstant:
     macro for it, so that tiles have constant sizes. `name` is its variable. `chosen`:
     the parameter is a bound, and each launch chooses a value for which there is a build
     of the kernel."""
+
+    form = "constant {name} = {parameter}{chosen?}"
 
     name: Name
     parameter: Tunable
@@ -339,6 +397,11 @@ class DeviceFunction:
     are written through pointers. `may_leave`: it may end the work-item, because
     something failed or an arena is full; then it returns whether it did."""
 
+    form = (
+        "function {name} {parameters} gives {results}{may_leave?} calls "
+        "{callees} {body}"
+    )
+
     name: str
     parameters: tuple[MemoryParameter | ScalarParameter, ...]
     results: tuple[VectorType, ...]
@@ -352,6 +415,12 @@ class Kernel:
     """One kernel. `group_size`: numbers, or the variable that stands for what a launch
     gives, for which the kernel is then built. `fresh`: no written buffer can be the
     same as another parameter, so all may be `restrict`."""
+
+    form = (
+        "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}< "
+        "comment {comment}>< constants {constants}>< calls {functions}> "
+        "{body}"
+    )
 
     name: str
     parameters: tuple[Parameter, ...]

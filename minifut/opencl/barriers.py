@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.kernel_ir import nodes as kc
+from minifut.names import Name
 
 
 def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:
@@ -25,21 +26,19 @@ def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:
 
 def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
     """Variables from before loops and branches that these assign to, in order."""
-    found: dict[kc.Variable, None] = {}
+    found: dict[Name, kc.Variable] = {}
     waiting = [block for each in statements for block in blocks_of(each)]
-    own: set[kc.Variable | kc.Register] = set()
+    own: set[Name] = set()
     while waiting:
         block = waiting.pop(0)
         for statement in block.statements:
             match statement:
-                case kc.Declare(variable, _):
-                    own.add(variable)
-                case kc.Assign(kc.Variable() as target, _):
-                    found.setdefault(target)
-                case kc.For(kc.Variable() as variable):
-                    own.add(variable)
+                case kc.Declare(kc.Variable(name), _) | kc.For(kc.Variable(name)):
+                    own.add(name)
+                case kc.Assign(kc.Variable(name) as target, _):
+                    found.setdefault(name, target)
             waiting += blocks_of(statement)
-    return [variable for variable in found if variable not in own]
+    return [variable for name, variable in found.items() if name not in own]
 
 
 def has_barrier(block: kc.Block) -> bool:

@@ -1,0 +1,251 @@
+"""Reads expressions, memories, types and sizes of printed kernel code.
+
+    (i + 1i64)        xs[i] as f32x4        select(a, b, c)        acc@(r, 2)
+
+An expression is told by its first token and the sign behind it. A name that was not
+declared is an i64.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from minifut.ir.node import replace
+from minifut.ir.parsed_forms import name_of
+from minifut.ir.scalars import Operator, parse_operator
+from minifut.ir.sizes import Size, ceil_div, maximum, minimum
+from minifut.ir.types import BOOL, SCALARS, ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.printer import Declared
+from minifut.kernel_ir.tokens import SCALAR, Tokens
+from minifut.kernel_ir.types import natural_type
+from minifut.names import Name
+
+_NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
+_TYPE = re.compile(rf"({SCALAR})(?:x(\d+))?")
+SPACES = frozenset({"global", "local", "private"})
+_SPECIAL = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
+_SIZES: dict[str, Callable[..., Size]] = {
+    "ceil_div": ceil_div,
+    "floor_div": lambda a, b: a // b,
+    "min": minimum,
+    "max": maximum,
+}
+
+
+def read_type(text: str) -> kc.VectorType | None:
+    """`f32x4`; None for another word."""
+    found = _TYPE.fullmatch(text)
+    return found and kc.VectorType(SCALARS[found[1]], int(found[2] or 1))
+
+
+class ExpressionReader(Tokens):
+    """Reads what stands in statements; `declared` is what was declared before."""
+
+    def __init__(self, text: str) -> None:
+        self.declared = Declared()
+        super().__init__(text)
+
+    def list(self, read: Callable[[], Any]) -> tuple[Any, ...]:
+        """In parentheses, with commas."""
+        self.expect("(")
+        found: list[Any] = []
+        while not self.take(")"):
+            if found:
+                self.expect(",")
+            found.append(read())
+        return tuple(found)
+
+    # --- names and types ---
+
+    def string(self) -> str:
+        """A text in quotes, or a word that needs none."""
+        if self.kind == "string":
+            return str(json.loads(self.advance()))
+        return self.of_kind("word", "a word or a text in quotes")
+
+    def name(self) -> Name:
+        return name_of(self.of_kind("word", "a name"))
+
+    def scalar(self) -> ScalarType:
+        return self.vector_type().scalar
+
+    def vector_type(self) -> kc.VectorType:
+        type_ = read_type(self.token)
+        if type_ is None:
+            raise self.fault("a type")
+        self.advance()
+        return type_
+
+    def memory(self) -> kc.Memory:
+        """A memory that is declared, or one in full."""
+        name = self.name()
+        if self.take(":"):
+            return self.memory_of(name)
+        memory = self.declared.of(name)
+        if not isinstance(memory, kc.Memory):
+            raise self.fault(f"a memory instead of {name}")
+        return memory
+
+    def memory_of(self, name: Name) -> kc.Memory:
+        if self.token not in SPACES:
+            raise self.fault("global, local or private")
+        space = self.advance()
+        return kc.Memory(name, self.scalar(), space)
+
+    def number(self) -> int:
+        sign = -1 if self.take("-") else 1
+        return sign * int(self.of_kind("int", "a number"))
+
+    # --- sizes ------------------------------------------------------------------------
+
+    def size(self) -> Size:
+        """A sum of products."""
+        total = -self.product() if self.take("-") else self.product()
+        while self.token in ("+", "-") and self.kind == "sign":
+            sign = self.advance()
+            term = self.product()
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def product(self) -> Size:
+        found = self.factor()
+        while self.take("*"):
+            found = found * self.factor()
+        return found
+
+    def factor(self) -> Size:
+        if self.kind == "int":
+            return Size.constant(int(self.advance()))
+        if self.take("("):
+            inner = self.size()
+            self.expect(")")
+            return inner
+        if self.token in _SIZES and self.follows("("):
+            make = _SIZES[self.advance()]
+            return make(*self.list(self.size))
+        return Size.of(self.name())
+
+    # --- expressions ------------------------------------------------------------------
+
+    def exp(self) -> kc.Expression:
+        """An expression, by its first token and the sign behind it."""
+        made = self.primary()
+        if self.take("as"):
+            return _typed(made, self.vector_type())
+        return made
+
+    def primary(self) -> kc.Expression:
+        if self.kind == "number" or self.token in ("true", "false"):
+            return self.literal()
+        if self.take("("):
+            return self.binary()
+        if self.kind == "sign" and self.token == "!":
+            return self.operands(kc.Call, "function", self.advance())
+        word = self.of_kind("word", "an expression")
+        if self.token == "(" or word == "vector":
+            return self.call_like(word)
+        name = name_of(word)
+        if self.token == "[":
+            memory = self.declared.of(name)
+            if not isinstance(memory, kc.Memory):
+                raise self.fault(f"no index, since {name} is no memory,")
+            return self.element(memory)
+        indices: tuple[Name | Size, ...] | None = None
+        if self.take("@"):
+            indices = self.list(self.copy_index)
+        if self.take(":"):
+            if self.token in SPACES:
+                return self.element(self.memory_of(name))
+            type_: Any = self.vector_type()
+        else:
+            type_ = self.declared.of(name)
+            if isinstance(type_, kc.Memory):
+                raise self.fault(f"'[', since {name} is a memory,")
+        if indices is not None:
+            return kc.Register(name, indices, type_)
+        return kc.Variable(name, type_)
+
+    def copy_index(self) -> Name | Size:
+        """What numbers a copy of a register."""
+        if self.kind == "int":
+            return self.size()
+        if self.token == "size" and self.follows("("):
+            return self.size_in_parentheses()
+        return self.name()
+
+    def size_in_parentheses(self) -> Size:
+        """`size(n + 1)`."""
+        self.expect("size")
+        (size,) = self.list(self.size)
+        assert isinstance(size, Size)
+        return size
+
+    def binary(self) -> kc.Expression:
+        left = self.exp()
+        symbol = self.of_kind("sign", "an operator")
+        right = self.exp()
+        self.expect(")")
+        return _natural(kc.Binary(symbol, left, right, left.type))
+
+    def element(self, memory: kc.Memory) -> kc.Expression:
+        self.expect("[")
+        index = self.exp()
+        self.expect("]")
+        return kc.Load(memory, index, kc.VectorType(memory.element))
+
+    def call_like(self, word: str) -> kc.Expression:
+        """What begins with a word and parentheses."""
+        if word == "size":
+            return kc.SizeValue(self.list(self.size)[0])
+        if word == "select":
+            condition, then, otherwise = self.list(self.exp)
+            return kc.Select(condition, then, otherwise, then.type)
+        if word == "lane":
+            self.expect("(")
+            vector = self.exp()
+            self.expect(",")
+            lane = self.number()
+            self.expect(")")
+            return kc.Component(vector, lane, kc.VectorType(vector.type.scalar))
+        if word == "vector":
+            type_ = self.vector_type()
+            return kc.Vector(self.list(self.exp), type_)
+        if (converted := read_type(word)) is not None:
+            (operand,) = self.list(self.exp)
+            return kc.Cast(operand, converted)
+        operator = parse_operator(word)
+        if operator is not None:
+            return self.operands(kc.Operation, "operator", operator)
+        return self.operands(kc.Call, "function", word)
+
+    def operands(self, cls: type[Any], field: str, of: str | Operator) -> kc.Expression:
+        operands = self.list(self.exp)
+        return _natural(cls(**{field: of}, operands=operands, type=kc.LONG))
+
+    def literal(self) -> kc.Literal:
+        if self.token in ("true", "false"):
+            return kc.Literal(self.advance() == "true", kc.VectorType(BOOL))
+        found = _NUMBER.fullmatch(self.of_kind("number", "a number"))
+        assert found is not None
+        sign, digits, scalar, lanes, special = found.groups()
+        type_ = kc.VectorType(SCALARS[scalar], int(lanes or 1))
+        value: int | float | bool
+        if special is not None:
+            value = _SPECIAL[special]
+        else:
+            value = float(digits) if type_.scalar.is_float else int(digits)
+        return kc.Literal(-value if sign else value, type_)
+
+
+def _natural(exp: Any) -> kc.Expression:
+    return _typed(exp, natural_type(exp) or exp.type)
+
+
+def _typed(exp: Any, type_: kc.VectorType) -> kc.Expression:
+    made: kc.Expression = replace(exp, type=type_)
+    return made

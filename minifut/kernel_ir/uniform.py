@@ -1,0 +1,117 @@
+"""Which barriers stand where only some work-items of a group may come by.
+
+    if (get_local_id(0) < n) { barrier(); }         divergent
+    if (n < 8) { barrier(); }                       uniform: n is the same for all
+
+A variable diverges if its value depends on what tells work-items apart, on private
+memory, or on where it is assigned. What is read of other memory at a uniform place is
+uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.names import Name
+
+OWN = frozenset({"get_local_id", "get_global_id"})
+"""functions that tell work-items apart"""
+Dependence = tuple[Name, tuple[kc.Expression, ...]]
+
+
+def divergent_barrier(kernel: kc.Kernel | kc.DeviceFunction) -> kc.Statement | None:
+    """A barrier in divergent control flow; None if there is none."""
+    alone = isinstance(kernel, kc.Kernel) and kernel.group_size == (1,)
+    if alone or not any(isinstance(n, kc.Barrier) for n in walk(kernel.body)):
+        return None
+    search = _Search()
+    search.statements(kernel.body.statements, ())
+    search.close()
+    for barrier, control in search.barriers:
+        if any(search.diverges(condition) for condition in control):
+            return barrier
+    return None
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.divergent: set[Name] = set()
+        self.dependences: list[Dependence] = []
+        self.barriers: list[tuple[kc.Statement, tuple[kc.Expression, ...]]] = []
+
+    def close(self) -> None:
+        """Follow dependences until no more variables diverge."""
+        before = -1
+        while before != len(self.divergent):
+            before = len(self.divergent)
+            for name, sources in self.dependences:
+                if name not in self.divergent and any(map(self.diverges, sources)):
+                    self.divergent.add(name)
+
+    def diverges(self, exp: kc.Expression) -> bool:
+        for node in walk(exp):
+            match node:
+                case kc.Call(function) if function in OWN:
+                    return True
+                case kc.Variable(name) | kc.Register(name) if name in self.divergent:
+                    return True
+                case kc.SizeValue(size) if not size.names().isdisjoint(self.divergent):
+                    return True
+                case kc.Load(memory) if memory.space == "private":
+                    return True
+        return False
+
+    def statements(
+        self, statements: Iterable[kc.Statement], control: tuple[kc.Expression, ...]
+    ) -> None:
+        for statement in statements:
+            self.statement(statement, control)
+
+    def statement(
+        self, statement: kc.Statement, control: tuple[kc.Expression, ...]
+    ) -> None:
+        """Note what variables depend on, and what decides whether barriers are met."""
+        match statement:
+            case kc.Declare(variable, init):
+                if init is not None:
+                    self.depend(variable, init, control)
+            case kc.Assign(kc.Variable() | kc.Register() as target, exp):
+                self.depend(target, exp, control)
+            case kc.AtomicUpdate(_, _, _, _, kc.Variable(name)):
+                self.divergent.add(name)
+            case kc.TakeGroup(kc.Variable(name)):
+                self.divergent.add(name)
+            case kc.CallFunction(_, arguments, results):
+                values = [a for a in arguments if isinstance(a, kc.Expression)]
+                for result in results:
+                    self.dependences.append((result.name, (*values, *control)))
+            case kc.Barrier() | kc.LeaveTogether():
+                self.barriers.append((statement, control))
+            case kc.For(variable, start, bound, step, body):
+                self.dependences.append((variable.name, (start, step, *control)))
+                self.statements(body.statements, (*control, start, bound, step))
+            case kc.While(condition, body):
+                self.statements(body.statements, (*control, condition))
+            case kc.Branch(condition, then, otherwise):
+                inner = (*control, condition)
+                self.statements(then.statements, inner)
+                if otherwise is not None:
+                    self.statements(otherwise.statements, inner)
+            case kc.Chosen(_, then, otherwise):
+                self.statements(then.statements, control)
+                self.statements(otherwise.statements, control)
+            case kc.Block(inside):
+                self.statements(inside, control)
+            case kc.Reassociate(body) | kc.Unrolled(_, _, body):
+                self.statements(body.statements, control)
+
+    def depend(
+        self,
+        variable: kc.Variable | kc.Register,
+        exp: kc.Expression,
+        control: tuple[kc.Expression, ...],
+    ) -> None:
+        name = variable.name if isinstance(variable, kc.Variable) else variable.family
+        self.dependences.append((name, (exp, *control)))

@@ -1,0 +1,56 @@
+"""Kernel code to test with: programs of this repository and examples of rules."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from minifut import compiler, kernel_code
+from minifut.ir.core import Program
+from minifut.kernel_code.lower_program import lower_program
+from minifut.kernel_code.rule import CodeRule
+from minifut.kernel_ir.program import KernelProgram
+from minifut.opencl.lowering_examples import (
+    lowering_examples,
+    program_of_example,
+    schedule_of,
+)
+from minifut.rewrite.rule import REGISTRY
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(
+    [*ROOT.glob("tests/programs/*.fut"), *ROOT.glob("examples/*.fut")],
+    key=lambda path: path.stem,
+)
+
+for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
+    importlib.import_module(module.name)
+
+LOWERING_RULES = sorted(
+    name for name, r in REGISTRY.items() if isinstance(r, CodeRule) and r.lowers
+)
+
+
+@cache
+def kernels_of(path: Path) -> Program:
+    """A program in the Kernels dialect."""
+    checked = compiler.check(compiler.read_source(path))
+    return compiler.to_kernels(compiler.to_core(checked))
+
+
+def lowered(path: Path, schedule: str) -> KernelProgram:
+    """A program as kernel code."""
+    program = kernels_of(path)
+    with compiler.deep_recursion():
+        return lower_program(compiler.to_schedule(program, schedule), schedule)
+
+
+def lowered_examples(name: str) -> Iterator[KernelProgram]:
+    """The examples of a rule for lowering as kernel code."""
+    rule = REGISTRY[name]
+    assert isinstance(rule, CodeRule)
+    for example, _ in lowering_examples(rule.documentation):
+        yield lower_program(program_of_example(example), schedule_of(rule))

@@ -1,0 +1,93 @@
+"""The verifier of kernel code accepts what lowering makes, and finds faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from minifut.errors import InternalError
+from minifut.kernel_ir.reader import read_kernels
+from minifut.kernel_ir.verify import verify_kernel, verify_program
+from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_programs_are_well_formed(path: Path, schedule: str) -> None:
+    verify_program(lowered(path, schedule))
+
+
+@pytest.mark.parametrize("name", LOWERING_RULES)
+def test_examples_of_rules_are_well_formed(name: str) -> None:
+    for program in lowered_examples(name):
+        verify_program(program)
+
+
+PARAMETERS = "buffer xs: global f32, buffer ys: global f32 written, scalar n: i64"
+
+
+def kernel(body: str, group: int = 16) -> str:
+    return f"kernel k ({PARAMETERS}) groups ({group}) {{ {body} }}"
+
+
+FAULTS = [
+    ("store ys[m] = 1.0f32", "m is not visible"),
+    ("{ let m: i64 = 1i64 } store ys[m] = 1.0f32", "m is not visible"),
+    ("let m: i64 store ys[m] = 1.0f32", "m has no value here"),
+    ("let m: i64 if (n < 3i64) { m = n } store ys[m] = 1.0f32", "m has no value"),
+    ("let m: i64 = n m: i32 = 1i32", "m is i64 and not i32"),
+    ("let x: f32 = 1i64", "a value of i64 for one of f32"),
+    ("let x: f32x4 = 1.0f32", "a value of f32 for one of f32x4"),
+    ("let x: f32x4 = xs[n] as f32x8", "a value of f32x8 for one of f32x4"),
+    ("let x: f32 = add_f32(xs[n], n)", "i64 for f32 of add_f32"),
+    ("let v: f32x4 = xs[n] as f32x4 let x: f32 = lane(v, 4)", "there is no lane 4"),
+    ("let v: f32x4 = vector f32x4(1.0f32, 2.0f32)", "as many values as lanes"),
+    ("let b: i64 = (n + xs[n])", "i64 + f32"),
+    ("store ys[xs[n]] = 1.0f32", "f32 is no index"),
+    ("store ys[n] = n", "i64 does not go to elements of f32"),
+    ("store zs: global f32[n] = 1.0f32", "zs is not visible as global"),
+    ("array a: private f32 count 4 prefetch a[n]", "a is private memory"),
+    ("array a: local f32 count 4 part b: global f32 = a[n]", "a is local memory"),
+    ("if (n < 3i64) { fail 1 () goto meet }", "there is no label meet"),
+    ("label meet barrier local label far", "no barrier follows the label far"),
+    ("if (get_local_id(0i32) < n) { barrier local }", "may not meet"),
+    (
+        "let m: i64 = get_local_id(0i32) for i: i64 = 0i64 to m by 1i64 "
+        "{ barrier local }",
+        "may not meet",
+    ),
+    (
+        "let m: i64 = 0i64 while (m < n) { barrier local "
+        "if (get_local_id(0i32) == m) { m = n } m = (m + 1i64) }",
+        "may not meet",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), FAULTS)
+def test_a_fault_is_found(body: str, message: str) -> None:
+    (found,) = read_kernels(kernel(body))
+    with pytest.raises(InternalError) as caught:
+        verify_kernel(found)
+    assert message in str(caught.value)
+
+
+SOUND = [
+    "if (n < 3i64) { barrier local }",
+    "let m: i64 if (n < 3i64) { m = n } else { m = 2i64 } store ys[m] = 1.0f32",
+    "let m: i64 if (n < 3i64) { m = n } else { return } store ys[m] = 1.0f32",
+    "unroll r below 4i64 { let a@(r): f32 = 0.0f32 } store ys[n] = a@(3)",
+    "if (get_local_id(0i32) < n) { fail 1 () goto meet } label meet barrier local",
+]
+
+
+@pytest.mark.parametrize("body", SOUND)
+def test_what_is_sound_passes(body: str) -> None:
+    (found,) = read_kernels(kernel(body))
+    verify_kernel(found)
+
+
+def test_single_work_items_meet_nobody() -> None:
+    (found,) = read_kernels(kernel("if (get_local_id(0i32) < n) { barrier local }", 1))
+    verify_kernel(found)
