@@ -1,10 +1,10 @@
-"""What histograms have in common under both schedules.
+"""What the lowerings of histograms for both targets share.
 
     seghist grid (i < n, j < m) {dest [n][k], op} { bin, value }
         dest[i, bin] = dest[i, bin] op value      if 0 <= bin < k
 
-The body returns the bins of all operators, then their values. The result lies in the
-memory of the destination where that may be written, else in a copy.
+The body returns the bins of all operators, then their values. The result is in the
+memory of the destination where that may be updated in place, else in a copy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Bins:
 
     @property
     def bytes(self) -> Size:
-        """What the cells of a segment take in all arrays."""
+        """The bytes of the cells of a segment in all arrays."""
         return self.cells * sum(a.memory.element.bytes for a in self.arrays)
 
     @property
@@ -75,8 +75,8 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """What is lowered: `bins` lie in the memory of the results, `segments` of `length`
-    elements, for each of which all bins together have `cells`; sizes of the host."""
+    """A histogram with the memory of its results, `bins`: `segments` of `length`
+    elements, all bins of a segment have `cells`; sizes in host variables."""
 
     operation: SegHist
     bins: list[Bins]
@@ -112,9 +112,9 @@ def bind_all(
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What the body returned for an operator at one point: indices of the bin, whether
-    they are in bounds, and the values."""
+class BinUpdate:
+    """What the body returns for an operator at one point: the indices of the bin,
+    whether they are in bounds, and the values."""
 
     bins: Bins
     at: tuple[kc.Expression, ...]
@@ -128,14 +128,14 @@ Range: TypeAlias = tuple[kc.Expression, kc.Expression]
 """the first bin, in the outermost dimension, and the one after the last, not less"""
 
 
-def points(
+def bin_updates(
     k: KernelBuilder,
     operation: SegHist,
     bins: Sequence[Bins],
     ranges: Sequence[Range] | None = None,
-) -> list[Point]:
+) -> list[BinUpdate]:
     """Lower the body; what it returns, operator by operator. Bins outside of their
-    `ranges` (by default all that there are) count as out of bounds."""
+    `ranges` (by default all bins) count as out of bounds."""
     k.statements_of(operation.body.statements)
     returned = []
     for result in operation.body.result:
@@ -154,31 +154,31 @@ def points(
             assert isinstance(index, kc.Expression)
             place = k.named(kc.Cast(index, kc.LONG), "bin")
             at.append(place)
-            # One comparison: what lies below is a huge number without its sign.
+            # One comparison: unsigned, a negative difference is huge.
             above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
             tests.append(above < size)
         inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
         bin_at += len(each.shape)
         values = tuple(returned[value_at : value_at + len(each.arrays)])
         value_at += len(each.arrays)
-        found.append(Point(each, tuple(at), inside, values))
+        found.append(BinUpdate(each, tuple(at), inside, values))
     return found
 
 
-def absorb(
+def update_bin(
     k: KernelBuilder,
     operator: SegHistOp,
     places: Sequence[Array],
     values: Sequence[Value],
 ) -> None:
-    """`places = places op values`, without regard to others: the places are the scalars
-    or rows of one bin."""
+    """`places = places op values`, not atomically: the places are the scalars or rows
+    of one bin."""
     if all(isinstance(value, kc.Expression) for value in values):
         old = [k.declare("old", k.read(place, ())) for place in places]
         new = k.apply(operator.operator, (*old, *values))
-        held = [k.declare("new", value) for value in new]
-        for place, value in zip(places, held, strict=True):
+        stored = [k.declare("new", value) for value in new]
+        for place, value in zip(places, stored, strict=True):
             k.write(place, (), value)
         return
-    whole = SegBinOp(operator.operator, operator.neutral, operator.vector)
-    combine_into(k, whole, list(places), list(values))
+    combining = SegBinOp(operator.operator, operator.neutral, operator.vector)
+    combine_into(k, combining, list(places), list(values))

@@ -1,11 +1,11 @@
-"""Where an array lies: a memory, an offset and a stride for each dimension.
+"""Index functions of arrays: a memory, an offset and a stride for each dimension.
 
     xs            : offset 0, strides (m, 1)          row-major [n][m]
     xs[i, 2:]     : offset i * m + 2, strides (1)
     transpose xs  : offset 0, strides (1, m)
 
-All in elements, as sizes, so that slices, rearrangements and many reshapes are only
-another view of the same memory. What is no view is copied by whoever needs it.
+All are in elements, as symbolic sizes, so that slices, rearrangements and many reshapes
+are other views of the same memory. A reshape that is no view is copied by its user.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Array:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie densely in row-major order (from the offset)."""
+        """Whether the elements are dense in row-major order (from the offset)."""
         expected = row_major_strides(self.shape)
         return all(
             stride == dense or size == ONE
@@ -50,8 +50,8 @@ class Array:
         return self.offset == ZERO and self.is_row_major
 
     def lies_in(self, order: tuple[int, ...]) -> bool:
-        """Whether the elements lie densely from offset 0, dimension `order[0]` slowest
-        and `order[-1]` fastest."""
+        """Whether the elements are dense from offset 0, with dimension `order[0]`
+        outermost and `order[-1]` innermost in memory."""
         return self.rearrange(order).is_whole
 
     def position(self, indices: tuple[Size, ...]) -> Size:
@@ -62,7 +62,7 @@ class Array:
         return position
 
     def row(self, indices: tuple[Size, ...]) -> Array:
-        """The view left when the outermost dimensions are fixed."""
+        """The view with the outermost dimensions fixed."""
         used = len(indices)
         return Array(
             self.memory,
@@ -72,7 +72,7 @@ class Array:
         )
 
     def slice(self, entries: tuple[Size | tuple[Size, Size, Size], ...]) -> Array:
-        """Fix a dimension by an index, or keep (start, length, stride) of it."""
+        """Fix each dimension by an index, or keep (start, length, stride) of it."""
         offset, shape, strides = self.offset, [], []
         for entry, size, stride in zip(entries, self.shape, self.strides, strict=False):
             del size
@@ -121,8 +121,8 @@ class Array:
         return Array(self.memory, shape, self.offset, self.strides[:kept] + strides)
 
     def innermost_run(self) -> Size | None:
-        """The distance of neighbours if all elements, in row-major order, lie at equal
-        distances; else None."""
+        """The stride if all elements, in row-major order, are equally far apart; else
+        None."""
         step: Size | None = None
         expected: Size | None = None
         for size, stride in zip(
@@ -138,7 +138,7 @@ class Array:
         return step if step is not None else ONE
 
     def with_shape(self, shape: tuple[Size, ...]) -> Array:
-        """The same view with its sizes told in other, equal words."""
+        """The same view with its sizes expressed by other, equal terms."""
         return Array(self.memory, shape, self.offset, self.strides)
 
 
@@ -155,8 +155,8 @@ def row_major_strides(shape: tuple[Size, ...]) -> tuple[Size, ...]:
 def whole(
     memory: Memory, shape: tuple[Size, ...], order: tuple[int, ...] | None = None
 ) -> Array:
-    """A dense array that starts where its memory does, row-major or with dimension
-    `order[0]` slowest and `order[-1]` fastest."""
+    """A dense array at offset 0 of its memory, row-major or with dimension `order[0]`
+    outermost and `order[-1]` innermost."""
     if order is None:
         return Array(memory, shape, ZERO, row_major_strides(shape))
     inverse = tuple(order.index(d) for d in range(len(order)))

@@ -1,4 +1,4 @@
-"""Positions in row-major order, and indices.
+"""Flat positions in row-major order, and indices.
 
 rest = at / m; j = at - rest * m          at = i * m + j
 """

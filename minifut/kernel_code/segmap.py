@@ -3,7 +3,8 @@
     segmap grid (i < n, j < m) {.. return {returns x}}     out[i, j] = x
                         {writes a [n] with [k] = x}        if (0 <= k < n) a[k] = x
 
-Arrays that a point makes are made where they must lie in the result, if they can.
+Arrays that a point makes are built in the memory of the result where possible
+(destination passing).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from minifut.kernel_ir import nodes as kc
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
 
-MIXED = (
+SERIALISING = (
     core.Assert,
     core.Apply,
     core.Loop,
@@ -68,12 +69,12 @@ def lower(
 
 
 def is_simple(operation: kernels.SegMap) -> bool:
-    """Whether points may be mixed: they only compute scalars and write each to a place
-    of its own, and cannot fail."""
+    """Whether points may be vectorised: they only compute scalars, each writes elements
+    of its own, and none can fail."""
     return all(
         isinstance(r, kernels.Returns) for r in operation.body.result
     ) and not any(
-        isinstance(node, MIXED)
+        isinstance(node, SERIALISING)
         or (
             isinstance(node, core.Stm)
             and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
@@ -113,7 +114,7 @@ def run_points(
     outputs: list[Array],
     at: tuple[kc.Expression, ...],
 ) -> None:
-    """The body at one point, and its results."""
+    """The body at one point, and the stores of its results."""
     indices = tuple(k.as_size(index) for index in at)
     rows: list[tuple[core.Atom, Array]] = []
     for result, output in zip(body.result, outputs, strict=True):
@@ -131,7 +132,7 @@ def finish_point(
     outputs: list[Array],
     indices: tuple[Size, ...],
 ) -> None:
-    """The statements of a point, then its results where they belong."""
+    """The statements of a point, then the stores of its results."""
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
         match result:

@@ -1,8 +1,10 @@
-"""Vectors interleaved: `INTERLEAVE_LOW_16X32(a, b)` is a0, b0, a1, b1, .. a7, b7; and
-moved up by some lanes: `MOVE_UP_2_16X32(a, b)` is a14, a15, b0, b1, .. b13.
+"""Shuffles of two vectors as macros, named by lanes and bits of a lane.
 
-Clang's own shuffle becomes one or two instructions; the `shuffle2` of OpenCL, which is
-for masks known only at run time too, often a call. Named by lanes and bits of a lane.
+    INTERLEAVE_LOW_16X32(a, b)     a0, b0, a1, b1, .. a7, b7
+    MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
+
+Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
+need not be constant, often to a call.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ _MASKS = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
 
 
 def interleave(part: str, lanes: int, bits: int) -> str:
-    """The name of the macro; `part` is "LOW" or "HIGH", the half that is taken."""
+    """The name of the macro; `part` is "LOW" or "HIGH", the interleaved half."""
     return f"INTERLEAVE_{part}_{lanes}X{bits}"
 
 
 def move_up(distance: int, lanes: int, bits: int) -> str:
-    """The name of the macro that moves lanes up by a distance."""
+    """The name of the macro that shifts lanes up by a distance."""
     return f"MOVE_UP_{distance}_{lanes}X{bits}"
 
 

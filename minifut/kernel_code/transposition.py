@@ -1,10 +1,10 @@
-"""Copies between arrays that lie in memory in different directions.
+"""Copies between arrays that have unit stride in different dimensions.
 
-    to[.., i, .., j] = from[.., i, .., j]      from dense along i, to dense along j
+    to[.., i, .., j] = from[.., i, .., j]      from has unit stride in i, to in j
 
-Done element by element, one side would touch a line of the cache for each element. So
-squares of the plane (i, j) are turned in fast memory: in registers on a CPU, in local
-memory on a GPU; see the module of the schedule. Source: slides "Locality of reference",
+Element by element, one side would touch a cache line for each element. So squares of
+the plane (i, j) are transposed in fast memory: in registers on a CPU, in local memory
+on a GPU; see the module of the schedule. Source: slides "Locality of reference",
 transposition.
 """
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
     from minifut.kernel_code.threads.builder import KernelBuilder
 
-SMALLEST = 8
-"""sides known to be shorter are not worth a square"""
+SMALLEST_SIDE = 8
+"""elements; planes with a side known to be shorter are copied by the element"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +40,33 @@ class Plane:
     def sides(self) -> tuple[Size, Size]:
         return self.source.shape[-2], self.source.shape[-1]
 
-    def cut(self, side: Size) -> tuple[Size, ...]:
-        """How many squares of this side there are along each dimension."""
+    def squares(self, side: Size) -> tuple[Size, ...]:
+        """The number of squares of this side along each dimension."""
         return (*self.outer, *(ceil_div(whole, side) for whole in self.sides))
 
 
-def given(k: KernelBuilder, plane: Plane) -> Plane:
-    """The plane in parameters of its own, so that a module holds one kernel for all
-    transpositions of a rank."""
+def as_parameters(k: KernelBuilder, plane: Plane) -> Plane:
+    """The plane with sizes, strides and offsets as parameters of the kernel, so that a
+    module has one kernel for all transpositions of a rank."""
     shape = tuple(k.given_size(size, "extent") for size in plane.source.shape)
 
-    def told(array: Array) -> Array:
+    def parametrised(array: Array) -> Array:
         strides = tuple(k.given_size(stride, "step") for stride in array.strides)
         offset = k.given_size(array.offset, "offset")
         return Array(array.memory, shape, offset, strides)
 
-    return Plane(told(plane.target), told(plane.source))
+    return Plane(parametrised(plane.target), parametrised(plane.source))
 
 
 def plane_of(target: Array, source: Array) -> Plane | None:
-    """The plane in which a copy turns; None if it does not."""
-    along = _dense_dimension(source)
-    across = _dense_dimension(target)
+    """The plane that a copy transposes; None if it is no transposition."""
+    along = _unit_stride_dimension(source)
+    across = _unit_stride_dimension(target)
     if along is None or across is None or along == across:
         return None
     for dimension in (along, across):
         known = source.shape[dimension].as_constant
-        if known is not None and known < SMALLEST:
+        if known is not None and known < SMALLEST_SIDE:
             return None
     others = [d for d in range(source.rank) if d not in (along, across)]
     order = (*others, along, across)
@@ -75,8 +75,8 @@ def plane_of(target: Array, source: Array) -> Plane | None:
     )
 
 
-def _dense_dimension(array: Array) -> int | None:
-    """The dimension, not of size one, whose neighbours lie side by side."""
+def _unit_stride_dimension(array: Array) -> int | None:
+    """The only dimension, not of size one, with unit stride."""
     found = [
         d
         for d, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
@@ -85,7 +85,7 @@ def _dense_dimension(array: Array) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def copy_turned(host: HostBuilder, plane: Plane) -> None:
+def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     """Launch the kernel of the schedule."""
     module = import_module(f"minifut.kernel_code.{host.schedule}.transposition")
-    module.copy_turned(host, plane)
+    module.copy_transposed(host, plane)

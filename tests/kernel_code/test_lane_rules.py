@@ -136,7 +136,7 @@ def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) 
         "vectorise_scan [asVector]",
     }
     assert "no vectorise_map [asVector]: div_i64 is done lane by lane" in lines
-    assert sum("of a body without loops" in line for line in lines) == 1
+    assert sum("vectorises a body without loops" in line for line in lines) == 1
     assert sum("lanes in reduce " in line for line in lines) == 2, "told once each"
 
 

@@ -95,6 +95,6 @@ def test_histograms_tell_of_copies_and_passes(tmp_path: Path) -> None:
     text = "def main (k: i64) (is: []i64) = hist (+) 0i64 k is is"
     told = explained(text, tmp_path)
     assert "privatise_bins  ->  copies for chunks of 4096 elements or more" in told
-    assert "take_bins_in_passes  (histogram_passes = 1)" in told
+    assert "partition_bins_into_passes  (histogram_passes = 1)" in told
     told = explained(text.replace(" k is", " 9 is"), tmp_path)
-    assert "no take_bins_in_passes: all of the 72 bytes of bins fit" in told
+    assert "no partition_bins_into_passes: all of the 72 bytes of bins fit" in told

@@ -29,7 +29,7 @@ from minifut.kernel_code.cpu.register_tiles import (
     has_register_nest,
     lower_register_segmap,
 )
-from minifut.kernel_code.histograms import Bins, absorb, points
+from minifut.kernel_code.histograms import Bins, bin_updates, update_bin
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State, returned
 from minifut.kernel_code.threads import code as thread_code
@@ -108,7 +108,7 @@ def lower_segscan(k: KernelBuilder, stm: Stm, exp: kernels.SegScan) -> None:
 
 
 def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
-    """Point after point into the bins."""
+    """BinUpdate after point into the bins."""
     bins: list[Bins] = []
     targets = iter(stm.pattern)
     for operator in exp.operators:
@@ -118,11 +118,11 @@ def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
 
     def visit(at: tuple[Size, ...]) -> None:
         bind_indices(k, exp.space, at)
-        for point in points(k, exp, bins):
+        for point in bin_updates(k, exp, bins):
             with k.branch(point.inside):
                 where = (*at[:-1], *[k.as_size(index, "bin") for index in point.at])
                 places = [array.row(where) for array in point.bins.arrays]
-                absorb(k, point.bins.operator, places, point.values)
+                update_bin(k, point.bins.operator, places, point.values)
 
     each_point(k, exp, visit)
     bind_results(k, stm.pattern, [array for each in bins for array in each.arrays])

@@ -1,7 +1,7 @@
 """Nests of parallel loops under the CPU schedule.
 
     for all i < n, j < m: body        work-groups of one work-item, each a contiguous
-                                      stretch of the n * m points, in row-major order:
+                                      chunk of the n * m points, in row-major order:
 
     at = chunk * get_global_id(0); stop = min(at + chunk, n * m)
     row = at / m; j0 = at % m
@@ -11,9 +11,9 @@
         at += end - j0; j0 = 0; row++
     }
 
-So any shape keeps all cores busy and the inner loop long. The host chooses the chunk
-when it runs: some stretches per core, for balance, but none so short that starting it
-costs more than doing it.
+So the load is balanced and the inner loop long for any shape. The host chooses the
+chunk size when it runs: several chunks per core for load balance, each large enough to
+amortise the start of a work-group.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 CHUNKS_PER_CORE = 8
 EXPENSIVE_CHUNKS_PER_CORE = 32
-"""where points may be very different amounts of work"""
-LEFT = "of a body without loops the compiler of the device makes vectors itself"
-LONGEST, SHORTEST = 16384, 512
-"""points of a stretch, where a point is little work"""
+"""where the costs of points may differ much"""
+LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops itself"
+LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
+"""points, where a point is cheap"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
@@ -55,27 +55,28 @@ def launch_nest(
     parallel: bool,
     fresh: bool = False,
 ) -> None:
-    """Launch a kernel that runs `visit` at each point. `heavy`: a point is much work;
-    `parallel`: points may be mixed (no memory of the thread, no failures, no clashes);
-    `fresh`: what is written is not read.
+    """Launch a kernel that runs `visit` at each point. `heavy`: points are expensive;
+    `parallel`: they are independent (no memory of the thread, no failures, no write
+    conflicts); `fresh`: what is written is not read.
     """
     total = product(shape)
     if total.as_constant == 0:
         return
-    if total.as_constant is not None and total.as_constant <= SHORTEST and not heavy:
+    known = total.as_constant
+    if known is not None and known <= SMALLEST_CHUNK and not heavy:
         total_size, chunk = total, total
     else:
         total_size = host.let_size(total, "points")
         cores = host.cores()
         if heavy:
-            # Lanes are worth filling, but not with a core idle.
+            # Fill the lanes, but not at the cost of an idle core.
             filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
             least = maximum(ONE, filled)
             share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
         else:
-            least = Size.constant(SHORTEST)
+            least = Size.constant(SMALLEST_CHUNK)
             share = ceil_div(total_size, cores * CHUNKS_PER_CORE)
-        share = maximum(least, minimum(share, Size.constant(LONGEST)))
+        share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)
     threads = ceil_div(total_size, chunk)
@@ -137,9 +138,8 @@ def points(
     parallel: bool,
     heavy: bool,
 ) -> None:
-    """The points of a stretch; several at once where the body has loops, which the
-    device's compiler would not vectorise around (where it has calls, see
-    `cpu.vectorise_calls`)."""
+    """The points of a chunk; in explicit vectors where the body has loops, around which
+    the device's compiler does not vectorise (for calls see `cpu.vectorise_calls`)."""
     with k.nested() as body:
         visit()
     one = kc.Literal(1, kc.LONG)
@@ -149,5 +149,5 @@ def points(
         k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
         return
     if not calls_functions(block):
-        vectorise_map.leave(k, LEFT)
+        vectorise_map.leave(k, LEFT_TO_DEVICE)
     k.emit(loop)

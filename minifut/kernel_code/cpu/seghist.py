@@ -2,15 +2,14 @@
 
     few bins, many elements    each chunk of a segment has private copies of the bins,
                                which are combined afterwards
-    else                       a segment is one work-item's job, straight into results
+    else                       one work-item for each segment updates the results
 
-Which of the two it is, the host decides by the sizes when it runs (`privatise_bins`).
-Where the bins are so few that elements close together often hit the same one, a chunk
-has several copies, each for a part of its elements, and the parts take turns
-(`take_turns`): else each update would wait for the store before.
+The host decides by the sizes when it runs (`privatise_bins`). Where the bins are so few
+that neighbouring elements often hit the same one, the copies of a chunk are replicated
+(`replicate_subhistograms`): else each update would wait for the store before.
 
-Bins that do not fit the caches may be taken in several passes over the elements, each
-for a range of bins that does (`take_bins_in_passes`); how many is a parameter.
+Bins that do not fit the caches may be updated in several passes over the elements, each
+for a range of bins that fits (`partition_bins_into_passes`); how many is a parameter.
 
 Source: slides "Locality of reference", histograms; Henriksen et al., "Compiling
 generalized histograms for GPU" (SC 2020).
@@ -27,15 +26,15 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegBinOp, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
-from minifut.kernel_code.cpu.histogram_turns import (
-    TURNS,
-    Chunk,
-    copy_of,
-    go_in_turns,
-    take_turns,
-    update,
-)
 from minifut.kernel_code.cpu.partition import MultiIndex, smaller
+from minifut.kernel_code.cpu.subhistograms import (
+    SUBHISTOGRAMS,
+    HistogramChunk,
+    replicate_subhistograms,
+    subhistogram_at,
+    update,
+    update_replicas,
+)
 from minifut.kernel_code.histograms import (
     Bins,
     Histogram,
@@ -54,9 +53,9 @@ if TYPE_CHECKING:
 
 CHUNKS_PER_CORE = 4
 SMALLEST_CHUNK = 4096
-"""elements that are worth a work-item"""
+"""elements that amortise a work-item"""
 ELEMENTS_PER_CELL = 4
-"""elements for each cell of a private copy that make it worth while"""
+"""elements for each cell of a private copy that amortise it"""
 FIRST_LEVEL_CACHE = 32768
 """bytes"""
 GROUPS_PER_CORE = 16
@@ -65,7 +64,7 @@ PASSES = Parameter(
     "num_passes",
     (("cpu", 1), ("gpu", 1)),
     (1, 1024),
-    "how many ranges of bins a histogram takes one after the other",
+    "the passes of a histogram over its elements, each for a range of bins",
 )
 
 
@@ -78,7 +77,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     cells = host.let_size(sum_of(each.cells for each in bins), "cells")
     histogram = Histogram(operation, bins, segments, length, cells)
     if not privatise_bins.fires(histogram, host):
-        _directly(host, histogram, ONE)
+        _update_results(host, histogram, ONE)
     bind_all(host, pattern, bins)
 
 
@@ -92,8 +91,8 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     ),
 )
 def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
-    """Give each chunk of a segment copies of the bins, which are combined afterwards,
-    where there are elements enough: the host finds out.
+    """Give each chunk of a segment private copies of the bins, which are combined
+    afterwards, where the host finds elements enough.
 
     before:
         given (n: i64, to: [5]i32, is: [n]i64)
@@ -118,7 +117,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
         }
         ..
         __kernel void main_hist_combine(
-    declines: 100 elements are work for one group only
+    declines: 100 elements do not amortise private copies
         given (to: [5]i32, is: [100]i64)
         let h: [5]i32 = seghist grid (i < 100)
             bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
@@ -133,28 +132,33 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     length, cells = histogram.length, histogram.cells
     known = length.as_constant
     if known is not None and known < 2 * SMALLEST_CHUNK:
-        return Declined(f"{known} elements are work for one group only")
+        return Declined(f"{known} elements do not amortise private copies")
     share = ceil_div(host.cores() * CHUNKS_PER_CORE, maximum(ONE, segments))
     smallest = maximum(Size.constant(SMALLEST_CHUNK), cells * ELEMENTS_PER_CELL)
     chunks = host.let_size(maximum(ONE, minimum(share, length // smallest)), "chunks")
-    several = host.let_size(minimum(ONE, chunks - 1), "several")
-    _directly(host, histogram, ONE - several)
-    turns = take_turns(histogram, host)
-    turns = turns if isinstance(turns, Size) else ONE
+    is_split = host.let_size(minimum(ONE, chunks - 1), "is_split")
+    _update_results(host, histogram, ONE - is_split)
+    replicas = replicate_subhistograms(histogram, host)
+    replicas = replicas if isinstance(replicas, Size) else ONE
     copies = [
-        _copies(host, each, host.let_size(several * chunks * turns, "copies"))
+        _allocate_copies(
+            host, each, host.let_size(is_split * chunks * replicas, "copies")
+        )
         for each in bins
     ]
-    _in_copies(host, operation, copies, (segments * several, length, chunks, turns))
+    sizes = (segments * is_split, length, chunks, replicas)
+    _update_copies(host, operation, copies, sizes)
     for each, copied in zip(bins, copies, strict=True):
-        _combine(host, each, copied, several)
+        _combine(host, each, copied, is_split)
     return True
 
 
 @lowering_rule(paper=LOCALITY, tell=lambda *_: Told((), (PASSES,)))
-def take_bins_in_passes(bins: list[Bins], k: KernelBuilder) -> kc.Expression | Declined:
-    """Go through the elements of a chunk once for each of several ranges of bins, which
-    fit the caches.
+def partition_bins_into_passes(
+    bins: list[Bins], k: KernelBuilder
+) -> kc.Expression | Declined:
+    """Make several passes over the elements of a chunk, each for a range of bins that
+    fits the caches.
 
     before:
         given (n: i64, k: i64, to: [k]i32, is: [n]i64)
@@ -195,8 +199,8 @@ def sum_of(sizes: Iterable[Size]) -> Size:
     return reduce(lambda a, b: a + b, sizes, ZERO)
 
 
-def _copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
-    """Arrays of the same shape with a dimension for the copies in front."""
+def _allocate_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
+    """Arrays of the same shape with an outermost dimension for the copies."""
     arrays = tuple(
         host.allocate(a.memory.element, (count, *a.shape), a.memory.name.base)
         for a in bins.arrays
@@ -204,8 +208,8 @@ def _copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
     return replace(bins, arrays=arrays)
 
 
-def _directly(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
-    """Segment after segment into the results; nothing if `wanted` is 0."""
+def _update_results(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
+    """Segment after segment into the results; an empty launch if `wanted` is 0."""
     operation, segments = histogram.operation, histogram.segments
     k = host.kernel("hist")
     most = host.cores() * GROUPS_PER_CORE
@@ -230,18 +234,21 @@ def _directly(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
     host.launch(k, groups, 1)
 
 
-def _in_copies(
+def _update_copies(
     host: HostBuilder,
     operation: SegHist,
     copies: list[Bins],
     sizes: tuple[Size, Size, Size, Size],
 ) -> None:
-    """Chunk after chunk of the segments, each into copies of its own."""
-    segments, length, chunks, turns = sizes
+    """Chunk after chunk of the segments, each into its private copies."""
+    segments, length, chunks, replicas = sizes
     k = host.kernel("hist_copies")
     unit = k.declare("unit", k.identity("get_global_id"))
     k.thread = (unit, segments * chunks)
-    number, count = k.declare("chunk", unit % k.size_value(chunks)), k.size_value(turns)
+    number, count = (
+        k.declare("chunk", unit % k.size_value(chunks)),
+        k.size_value(replicas),
+    )
     outer = host.sizes(operation.space.sizes[:-1])
     segment = MultiIndex(k, outer, k.declare("segment", unit // k.size_value(chunks)))
     for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
@@ -259,15 +266,16 @@ def _in_copies(
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))
     innermost = operation.space.indices[-1]
-    counted = range(TURNS if turns != ONE else 1)
-    rows = [k.as_size(number * count + turn, "copy") for turn in counted]
-    own = [[copy_of(k, each, (row, *at)) for each in copies] for row in rows]
+    counted = range(SUBHISTOGRAMS if replicas != ONE else 1)
+    rows = [k.as_size(number * count + replica, "copy") for replica in counted]
+    own = [[subhistogram_at(k, each, (row, *at)) for each in copies] for row in rows]
     with _passes(k, copies) as ranges:
         rest = k.declare("rest", first)
-        if turns != ONE:
-            several = kc.Select(count > 1, last - first, kc.as_expression(0), kc.LONG)
-            chunk = Chunk(operation, own, ranges, first, k.declare("many", several))
-            k.assign(rest, go_in_turns(chunk, k))
+        if replicas != ONE:
+            elements = kc.Select(count > 1, last - first, kc.as_expression(0), kc.LONG)
+            many = k.declare("many", elements)
+            chunk = HistogramChunk(operation, own, ranges, first, many)
+            k.assign(rest, update_replicas(chunk, k))
         with k.loop("i", last, rest) as i:
             k.bind(innermost, i)
             update(k, operation, own[0], ranges=ranges)
@@ -277,8 +285,8 @@ def _in_copies(
 @contextmanager
 def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
     """A loop over ranges of bins; gives the range of each operator's bins, or None if
-    all are taken at once."""
-    passes = take_bins_in_passes(bins, k)
+    there is one pass for all."""
+    passes = partition_bins_into_passes(bins, k)
     if isinstance(passes, Declined):
         yield None
         return
@@ -292,7 +300,7 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
         yield ranges
 
 
-def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None:
+def _combine(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) -> None:
     """Combine all copies of each bin, in order, into the result."""
     count = copies.arrays[0].shape[0]
     ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
@@ -312,8 +320,8 @@ def _combine(host: HostBuilder, bins: Bins, copies: Bins, several: Size) -> None
                 k.named(k.read(r, ()), "value") if r.rank == 0 else r for r in rows
             ]
             combine_into(k, whole, places, values)
-        for array, held in zip(bins.arrays, places, strict=True):
-            if isinstance(held, kc.Variable):
-                k.write(array.row(where), (), held)
+        for array, combined in zip(bins.arrays, places, strict=True):
+            if isinstance(combined, kc.Variable):
+                k.write(array.row(where), (), combined)
 
-    host.each("hist_combine", (several, *shape), visit)
+    host.each("hist_combine", (is_split, *shape), visit)

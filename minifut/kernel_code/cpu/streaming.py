@@ -1,4 +1,4 @@
-"""Results too large for the caches are written around them.
+"""Non-temporal stores for results too large for the caches.
 
     for (i = at; i < stop; i++) out[i] = f(i)
   →
@@ -8,11 +8,11 @@
     }
     for (i = rest; i < stop; i++) out[i] = f(i)
 
-A plain store first reads the line that it is about to overwrite; for a map over large
-arrays that is a third or a quarter of all traffic. Whether the arrays are large is
-asked when the kernel runs. Conditions: each point writes its own element, at the very
-index of the loop, of fresh memory; memory starts and stretches begin at multiples of a
-block. Bodies with calls of functions are left to be lifted: their traffic is little.
+A plain store first reads the cache line that it overwrites (write allocate); for a map
+over large arrays that is a third or a quarter of the memory traffic. Whether the arrays
+are large is tested when the kernel runs. Conditions: each point writes its own element,
+at the index of the loop, of fresh memory; memory and chunks are aligned to blocks.
+Bodies that call functions are vectorised instead: they are not bound by memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = 16
 LARGE = 1 << 22
 """points of a map whose results no longer fit the last-level cache"""
 LONGEST_BODY = 40
-"""statements of a body worth having twice"""
+"""statements of a body that may be duplicated"""
 STREAMABLE = (F32, F64, I32, I64, U32, U64)
 
 
@@ -41,7 +41,8 @@ def stream_blocks(
     stop: kc.Expression,
     visit: Callable[[KernelBuilder, tuple[kc.Expression, ...]], None],
 ) -> kc.Expression:
-    """Emit the loop over whole blocks, if the body allows it; where to go on from."""
+    """Emit the loop over whole blocks, if the body allows it; gives the start of the
+    remainder loop."""
     block, lane = k.variable("block", kc.LONG), k.variable("l", kc.LONG)
     with k.nested() as body:
         point = k.declare("i", block + lane)
@@ -72,13 +73,13 @@ def stream_blocks(
 
 
 def vector(memory: kc.Memory) -> kc.VectorType:
-    """A block of elements of a memory."""
+    """The type of a block of elements of a memory."""
     return kc.VectorType(memory.element, BLOCK)
 
 
 def own_stores(body: list[kc.Statement], point: kc.Variable) -> list[kc.Store] | None:
-    """The stores of a body if each writes the element of the point, to memory of its
-    own, and nothing else is written; None if not."""
+    """The stores of a body if each writes the element of the point, each to a different
+    memory, and there are no others; None if not."""
     stores = [s for s in body if isinstance(s, kc.Store)]
     inside = [n for s in body for n in walk(s) if isinstance(n, kc.Store)]
     if not stores or len(inside) != len(stores) or len(body) > LONGEST_BODY:

@@ -1,15 +1,15 @@
-"""Transposition under the CPU schedule: squares of 16 x 16 turned in registers.
+"""Transposition under the CPU schedule: squares of 16 x 16 transposed in registers.
 
     16 rows r0 .. r15 of the source, as vectors
     4 times:  (r0, r8, r1, r9, ..) → interleaved, low halves and high halves
     16 rows of the target
 
-A group takes a block of 256 x 256, which touches few pages. Each row of a square is a
-line of the cache: a result too large for the caches is written around them, if its rows
-are aligned; else the lines that the next squares write are asked for (a plane of odd
-sides beyond the caches takes 0.6 of the time). The last squares of a block overlap
-those before; blocks with less than a square go element by element. Elements of 8 bytes
-are turned in squares of 8 x 8.
+A group transposes a block of 256 x 256, which touches few pages. Each row of a square
+is a cache line: a result too large for the caches is stored with non-temporal stores if
+its rows are aligned; else the lines that the next squares write are prefetched (a plane
+of odd sides beyond the caches takes 0.6 of the time). The last squares of a block
+overlap those before; blocks smaller than a square are copied by the element. Elements
+of 8 bytes are transposed in squares of 8 x 8.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.shuffles import interleave
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
-from minifut.kernel_code.transposition import Plane, given
+from minifut.kernel_code.transposition import Plane, as_parameters
 from minifut.kernel_ir import nodes as kc
 
 BLOCK = 256
 
 
-def copy_turned(host: HostBuilder, plane: Plane) -> None:
+def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     """One work-group of one work-item for each block of the plane."""
-    count = host.let_size(product(plane.cut(Size.constant(BLOCK))), "blocks")
+    count = host.let_size(product(plane.squares(Size.constant(BLOCK))), "blocks")
     k = host.kernel("transpose")
-    plane = given(k, plane)
+    plane = as_parameters(k, plane)
     rows, columns = plane.sides
     number = k.declare("block", k.identity("get_global_id"))
-    *outer, down, across = unravel(k, number, plane.cut(Size.constant(BLOCK)))
+    *outer, down, across = unravel(k, number, plane.squares(Size.constant(BLOCK)))
     width = 8 if plane.source.memory.element.bytes == 8 else 16
     ends: list[tuple[kc.Expression, kc.Expression]] = []
     for index, side in ((down, rows), (across, columns)):
@@ -52,7 +52,7 @@ def copy_turned(host: HostBuilder, plane: Plane) -> None:
         with k.loop("i", i1, i0, width) as i, k.loop("j", j1, j0, width) as j:
             row = k.named(smaller(i, i1 - width), "row")
             column = k.named(smaller(j, j1 - width), "column")
-            turn_square(k, plane, outer, row, column, width, streaming)
+            transpose_square(k, plane, outer, row, column, width, streaming)
 
     with k.branch(all_of([last - first >= width for first, last in ends])):
         if plane.target.memory.element in STREAMABLE:
@@ -79,7 +79,7 @@ def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
     return wanted
 
 
-def turn_square(
+def transpose_square(
     k: KernelBuilder,
     plane: Plane,
     outer: Sequence[kc.Expression],
@@ -88,7 +88,7 @@ def turn_square(
     width: int,
     streaming: bool,
 ) -> None:
-    """Turn the square that starts at (i, j)."""
+    """Transpose the square that starts at (i, j)."""
     element = plane.source.memory.element
     type_ = kc.VectorType(U8 if element == BOOL else element, width)
     k.use(plane.source.memory)
@@ -121,7 +121,7 @@ def _rows(k: KernelBuilder, type_: kc.VectorType) -> Tile:
 def _interleaved(k: KernelBuilder, rows: Tile) -> Tile:
     """Row r with row r + half: the low halves become row 2r, the high ones 2r + 1."""
     width, scalar = rows.type.lanes, rows.type.scalar
-    # A half is a float while in a register.
+    # f16 values are f32 in registers.
     bits = max(32, scalar.bits) if scalar.is_float else scalar.bits
     mixed = _rows(k, rows.type)
     half = Size.constant(width // 2)

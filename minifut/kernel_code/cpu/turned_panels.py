@@ -12,7 +12,7 @@ from __future__ import annotations
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.kernel_code.copy_regions import Stretch, clamped
 from minifut.kernel_code.cpu.tile_layouts import PanelArray
-from minifut.kernel_code.cpu.transposition import turn_square
+from minifut.kernel_code.cpu.transposition import transpose_square
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.transposition import Plane
@@ -61,7 +61,7 @@ def fill_turned(
         plane = Plane(target, part)
         across_squares = k.loop("j", whole, step=width)
         with across_squares as j, k.loop("i", whole_depth, step=width) as i:
-            turn_square(k, plane, (), i, j, width, False)
+            transpose_square(k, plane, (), i, j, width, False)
 
         def element(i: kc.Variable, j: kc.Variable) -> None:
             across_at = clamped(k, across, first + Size.of(j.name) * across.step)

@@ -1,4 +1,4 @@
-"""How many points at once: code for each width, of which the build chooses one."""
+"""Vector widths: code for each, of which the build of a kernel keeps one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LANES = Parameter(
     "lanes",
     (("cpu", 16), ("gpu", 1)),
     (1, 16),
-    "points of 32 bits that a core does at once in explicit vectors: 16, 8 or 1",
+    "lanes of explicit vectors, for elements of 32 bits: 16, 8 or 1",
 )
 
 
 def site_of(k: KernelBuilder) -> LoopSite:
-    """A loop where the parameter decides how many points are done at once."""
+    """A loop whose vector width is chosen by the parameter."""
     return LoopSite(k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,))

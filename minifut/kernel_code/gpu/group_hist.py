@@ -15,7 +15,7 @@ from minifut.ir.types import ArrayType
 from minifut.kernel_code.atomic_cells import cells_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
 from minifut.kernel_code.gpu.seghist import Target, each_cell
-from minifut.kernel_code.histograms import Bins, absorb, points
+from minifut.kernel_code.histograms import Bins, bin_updates, update_bin
 
 
 def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
@@ -49,7 +49,7 @@ def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
         for name, index in zip(space.indices, at, strict=True):
             k.bind_index(name, index)
         outer = tuple(k.as_size(index) for index in at[:-1])
-        for target, point in zip(targets, points(k, exp, bins), strict=True):
+        for target, point in zip(targets, bin_updates(k, exp, bins), strict=True):
             with each_cell(k, point) as (where, values):
                 target.cells.update(k, target.places(k, outer, where), values)
     for target in targets:
@@ -84,8 +84,8 @@ def _one_by_one(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
         outer = tuple(k.as_size(index) for index in at)
         with k.loop("at", k.size_value(sizes[-1])) as last:
             k.bind(space.indices[-1], last)
-            for each, point in zip(bins, points(k, exp, bins), strict=True):
+            for each, point in zip(bins, bin_updates(k, exp, bins), strict=True):
                 where = tuple(k.as_size(index) for index in point.at)
                 with k.branch(point.inside):
                     places = [row.row(where) for row in each.rows(outer)]
-                    absorb(k, each.operator, places, point.values)
+                    update_bin(k, each.operator, places, point.values)

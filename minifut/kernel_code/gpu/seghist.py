@@ -28,7 +28,13 @@ from minifut.kernel_code.cpu import seghist as seghist_cpu
 from minifut.kernel_code.gpu.group_limits import local_room
 from minifut.kernel_code.gpu.nest import launch_nest
 from minifut.kernel_code.gpu.spread import bind_segment, meeting
-from minifut.kernel_code.histograms import Bins, Point, all_bins, bind_all, points
+from minifut.kernel_code.histograms import (
+    Bins,
+    BinUpdate,
+    all_bins,
+    bin_updates,
+    bind_all,
+)
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
@@ -198,7 +204,7 @@ def _in_global_memory(
         for name, index in zip(space.indices, at[1:], strict=True):
             k.bind_index(name, index)
         outer = tuple(k.as_size(index) for index in at[1:-1])
-        found = points(k, operation, [target.bins for target in targets])
+        found = bin_updates(k, operation, [target.bins for target in targets])
         for target, point in zip(targets, found, strict=True):
             with each_cell(k, point) as (where, values):
                 target.cells.update(k, target.places(k, outer, where), values)
@@ -209,7 +215,7 @@ def _in_global_memory(
 
 @contextmanager
 def each_cell(
-    k: KernelBuilder, point: Point
+    k: KernelBuilder, point: BinUpdate
 ) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
     """The cells of the bin of a point that is in bounds, with the values for each."""
     where = [k.as_size(index, "bin") for index in point.at]
@@ -315,7 +321,7 @@ def _gather(
         end = k.declare("end", stop)
         with meeting(k), k.loop("at", end, start + lane, k.width) as at:
             k.bind(operation.space.indices[-1], at)
-            found = points(k, operation, [target.bins for target in targets])
+            found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
                 with each_cell(k, point) as (where, values):
                     local.update(lane, where, values)

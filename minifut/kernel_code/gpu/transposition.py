@@ -14,7 +14,7 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import product
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.transposition import Plane, given
+from minifut.kernel_code.transposition import Plane, as_parameters
 from minifut.kernel_ir import nodes as kc
 
 SIDE = Parameter(
@@ -24,17 +24,17 @@ ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1
 """of a square that a group takes at a time"""
 
 
-def copy_turned(host: HostBuilder, plane: Plane) -> None:
+def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     """One work-group for each square of the plane."""
     side, rows = host.parameter(SIDE), host.parameter(ROWS)
-    count = host.let_size(product(plane.cut(side)), "squares")
+    count = host.let_size(product(plane.squares(side)), "squares")
     k = host.kernel("transpose")
-    plane = given(k, plane)
+    plane = as_parameters(k, plane)
     height, width = plane.sides
     element = plane.source.memory.element
     tile = k.local_memory(element, side * (side + 1), "tile")
     number = k.declare("square", k.identity("get_group_id"))
-    *outer, row, column = unravel(k, number, plane.cut(side))
+    *outer, row, column = unravel(k, number, plane.squares(side))
     thread = k.declare("thread", k.identity("get_local_id"))
     length, step = k.size_value(side), k.size_value(rows)
     lane = k.declare("lane", thread % length)

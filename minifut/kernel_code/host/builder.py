@@ -26,7 +26,7 @@ from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.rule import Derivation, forgotten_on
 from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
-from minifut.kernel_code.transposition import copy_turned, plane_of
+from minifut.kernel_code.transposition import copy_transposed, plane_of
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -233,7 +233,7 @@ class HostBuilder:
             return
         plane = plane_of(target, source)
         if plane is not None:
-            copy_turned(self, plane)
+            copy_transposed(self, plane)
             return
         self.each(
             "copy", target.shape, lambda k, at: k.write(target, at, k.read(source, at))

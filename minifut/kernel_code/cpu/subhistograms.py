@@ -1,20 +1,22 @@
-"""Parts of a chunk take turns in a histogram, each with a copy of the bins of its own.
+"""Sub-histogram replication: parts of a chunk are interleaved, each with a replica of
+the bins.
 
     for (i < part)                          for (strip = 0; strip < part; strip += 16)
-        for (turn < 4)                          PREFETCH(is + .. + strip + 256)    (4)
-            if (is[..] inside)        →         inside = all of 64 tests
-                copy[turn][is[..]] += 1         if (inside) for (i ..) for (turn < 4)
-                                                    copy[turn][is[..]] += 1
+        for (r < 4)                             PREFETCH(is + .. + strip + 256)    (4)
+            if (is[..] inside)        →         inside = all of 64 bounds checks
+                replica[r][is[..]] += 1         if (inside) for (i ..) for (r < 4)
+                                                    replica[r][is[..]] += 1
 
-Elements close together often hit the same bin; with a copy for each part, no update
-waits for the store of the one before (`take_turns`). Then a core can do one update in
-each of its cycles, and tests are what it has no time for: so strips of elements are
-tested in vectors before, which almost always find them all inside (`test_strips`). The
-stores also keep it from looking far ahead, so what comes is asked for in time.
+Neighbouring elements often hit the same bin; with a replica for each part, no update
+waits for the store-to-load forwarding of the one before (`replicate_subhistograms`).
+Then a core can do one update per cycle, and bounds checks are the bottleneck: so they
+are vectorised over strips of elements, of which almost all are in bounds
+(`check_bounds_in_strips`). Pending stores also limit how far the core runs ahead, so
+the keys are prefetched.
 
-Measured on PoCL with 2^24 keys for 256 bins: 0.90 of the time with tests in strips and
-prefetches (0.99 without the latter), 0.78 with a name for each copy besides; a buffer
-for bins that were computed in vectors took 1.2 to 1.8 times as long.
+Measured on PoCL with 2^24 keys for 256 bins: 0.90 of the time with checks in strips and
+prefetches (0.99 without the latter), 0.78 with a pointer for each replica besides; a
+buffer for bins that were computed in vectors took 1.2 to 1.8 times as long.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.kernel_code.cpu.prefetch import stream_prefetches
 from minifut.kernel_code.histograms import (
     Bins,
+    BinUpdate,
     Histogram,
-    Point,
     Range,
-    absorb,
-    points,
+    bin_updates,
+    update_bin,
 )
 from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.operators import is_light
@@ -44,22 +46,22 @@ from minifut.rewrite.rule import Declined
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
 
-TURNS = 4
-"""copies of a chunk, whose parts take turns"""
-CELLS_IN_TURN = 2048
-"""so many cells at most are copied for each turn"""
+SUBHISTOGRAMS = 4
+"""replicas of the bins of a chunk"""
+REPLICATED_CELLS = 2048
+"""the most cells of a replica"""
 STRIP = 16
-"""elements of each part that are tested together"""
+"""elements of each part whose bounds are checked together"""
 
 
 @lowering_rule(
     tell=lambda *_: Told(
-        (f"{TURNS} copies for each chunk, up to {CELLS_IN_TURN} cells",)
+        (f"{SUBHISTOGRAMS} replicas for each chunk, up to {REPLICATED_CELLS} cells",)
     )
 )
-def take_turns(histogram: Histogram, host: HostBuilder) -> Size | Declined:
-    """Let parts of a chunk take turns, each with a copy of its own: elements close
-    together do not wait for each other.
+def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | Declined:
+    """Interleave parts of a chunk, each with a replica of the bins: updates of
+    neighbouring elements are independent.
 
     before:
         given (n: i64, to: [5]i32, is: [n]i64)
@@ -95,47 +97,51 @@ def take_turns(histogram: Histogram, host: HostBuilder) -> Size | Declined:
     if not is_light(histogram.operation.body):
         return Declined("the body has loops, checks or arrays")
     known = histogram.cells.as_constant
-    if known is not None and known > CELLS_IN_TURN:
-        return Declined(f"{known} cells are too many to be copied for each turn")
+    if known is not None and known > REPLICATED_CELLS:
+        return Declined(f"{known} cells are too many to be replicated")
     cells = maximum(ONE, histogram.cells)
-    few = minimum(ONE, Size.constant(CELLS_IN_TURN) // cells)
-    return host.let_size(ONE + few * (TURNS - 1), "turns")
+    few = minimum(ONE, Size.constant(REPLICATED_CELLS) // cells)
+    return host.let_size(ONE + few * (SUBHISTOGRAMS - 1), "replicas")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Elements that a work-item goes through: those from `first` on, `many` of them,
-    into a copy of all bins for each turn."""
+class HistogramChunk:
+    """`count` elements from `first` on, which a work-item adds to replicas of bins."""
 
     operation: SegHist
-    copies: list[list[Bins]]
+    replicas: list[list[Bins]]
     ranges: list[Range] | None
     first: kc.Expression
-    many: kc.Expression
+    count: kc.Expression
 
-    def part(self, turn: int, length: kc.Expression, at: kc.Operand) -> kc.Expression:
-        """The element at a place in the part of a turn."""
-        return self.first + length * turn + at
+    def element(
+        self, replica: int, length: kc.Expression, at: kc.Operand
+    ) -> kc.Expression:
+        """The element at an index of the part that updates a replica."""
+        return self.first + length * replica + at
 
 
-def go_in_turns(chunk: Chunk, k: KernelBuilder) -> kc.Expression:
-    """Emit the loop in which parts take turns; gives where to go on from."""
-    rest = test_strips(chunk, k)
+def update_replicas(chunk: HistogramChunk, k: KernelBuilder) -> kc.Expression:
+    """Emit the loop over interleaved parts; gives the start of the remainder loop."""
+    rest = check_bounds_in_strips(chunk, k)
     if isinstance(rest, kc.Expression):
         return rest
-    length = k.declare("part", chunk.many // TURNS)
+    length = k.declare("part", chunk.count // SUBHISTOGRAMS)
     with k.loop("i", length) as i:
         found = _points(k, chunk, length, i)
         with k.branch(_all_inside(found)):
-            _absorb_all(k, found)
+            _update_all(k, found)
         with k.otherwise():
-            _absorb_inside(k, found)
-    return chunk.first + length * TURNS
+            _update_inside(k, found)
+    return chunk.first + length * SUBHISTOGRAMS
 
 
 @lowering_rule(tell=lambda *_: Told((f"{STRIP} elements of each part at once",)))
-def test_strips(chunk: Chunk, k: KernelBuilder) -> kc.Expression | Declined:
-    """Test whether strips of elements hit bins that there are, before any update.
+def check_bounds_in_strips(
+    chunk: HistogramChunk, k: KernelBuilder
+) -> kc.Expression | Declined:
+    """Check the bounds of the bins of a strip of elements, vectorised, before its
+    updates.
 
     before:
         given (n: i64, to: [5]i32, is: [n]i64)
@@ -157,7 +163,7 @@ def test_strips(chunk: Chunk, k: KernelBuilder) -> kc.Expression | Declined:
             for (long i_5 = strip; i_5 < (strip + 16L); i_5++) {
         ..
             if (inside == 1) {
-    declines: the body calls functions, which are better called once
+    declines: the body calls functions, which would be called twice
         given (n: i64, to: [5]i32, xs: [n]f64)
         let h: [5]i32 = seghist grid (i < n)
             bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
@@ -171,68 +177,68 @@ def test_strips(chunk: Chunk, k: KernelBuilder) -> kc.Expression | Declined:
         }
     """
     if calls_functions(chunk.operation.body):
-        return Declined("the body calls functions, which are better called once")
-    length = k.declare("part", chunk.many // (TURNS * STRIP) * STRIP)
+        return Declined("the body calls functions, which would be called twice")
+    length = k.declare("part", chunk.count // (SUBHISTOGRAMS * STRIP) * STRIP)
     with k.loop("strip", length, step=STRIP) as strip:
-        for turn in range(TURNS):
-            _prefetch(k, chunk, chunk.part(turn, length, strip))
+        for replica in range(SUBHISTOGRAMS):
+            _prefetch(k, chunk, chunk.element(replica, length, strip))
         inside = k.declare("inside", kc.Literal(1, kc.INT))
         with k.loop("i", strip + STRIP, strip, parallel=True) as i:
             tests = _all_inside(_points(k, chunk, length, i))
             both = kc.Binary("&", inside, kc.Cast(tests, kc.INT), kc.INT)
             k.assign(inside, both)
-        whole = inside.equals(1)
-        with k.branch(whole), k.loop("i", strip + STRIP, strip) as i:
-            _absorb_all(k, _points(k, chunk, length, i))
+        with k.branch(inside.equals(1)), k.loop("i", strip + STRIP, strip) as i:
+            _update_all(k, _points(k, chunk, length, i))
         with k.otherwise(), k.loop("i", strip + STRIP, strip) as i:
-            _absorb_inside(k, _points(k, chunk, length, i))
-    return chunk.first + length * TURNS
+            _update_inside(k, _points(k, chunk, length, i))
+    return chunk.first + length * SUBHISTOGRAMS
 
 
 def _points(
-    k: KernelBuilder, chunk: Chunk, length: kc.Expression, i: kc.Expression
-) -> list[Point]:
-    """Those of all parts at one place."""
+    k: KernelBuilder, chunk: HistogramChunk, length: kc.Expression, i: kc.Expression
+) -> list[BinUpdate]:
+    """The updates of all parts at one index."""
     found = []
-    for turn, bins in enumerate(chunk.copies):
-        k.bind_index(chunk.operation.space.indices[-1], chunk.part(turn, length, i))
-        found += points(k, chunk.operation, bins, chunk.ranges)
+    for replica, bins in enumerate(chunk.replicas):
+        element = chunk.element(replica, length, i)
+        k.bind_index(chunk.operation.space.indices[-1], element)
+        found += bin_updates(k, chunk.operation, bins, chunk.ranges)
     return found
 
 
-def _prefetch(k: KernelBuilder, chunk: Chunk, at: kc.Expression) -> None:
-    """Prefetch what the body reads one element after the other."""
+def _prefetch(k: KernelBuilder, chunk: HistogramChunk, at: kc.Expression) -> None:
+    """Prefetch the unit-stride loads of the body."""
     with k.nested() as body:
         index = k.bind_index(chunk.operation.space.indices[-1], at)
-        points(k, chunk.operation, chunk.copies[0], chunk.ranges)
+        bin_updates(k, chunk.operation, chunk.replicas[0], chunk.ranges)
     assert isinstance(index, kc.Variable)
     first, *rest = body
     k.statements += [first, *stream_prefetches(rest, index)]
 
 
-def _all_inside(found: list[Point]) -> kc.Expression:
-    """One jump to foresee instead of many."""
+def _all_inside(found: list[BinUpdate]) -> kc.Expression:
+    """One branch to predict instead of many."""
     tests = [point.inside for point in found]
     return reduce(lambda a, b: kc.Binary("&", a, b, kc.TRUTH), tests)
 
 
-def _absorb_all(k: KernelBuilder, found: list[Point]) -> None:
+def _update_all(k: KernelBuilder, found: list[BinUpdate]) -> None:
     for point in found:
-        _absorb_point(k, point, ())
+        _update_point(k, point, ())
 
 
-def _absorb_inside(
-    k: KernelBuilder, found: list[Point], at: tuple[Size, ...] = ()
+def _update_inside(
+    k: KernelBuilder, found: list[BinUpdate], at: tuple[Size, ...] = ()
 ) -> None:
     for point in found:
         with k.branch(point.inside):
-            _absorb_point(k, point, at)
+            _update_point(k, point, at)
 
 
-def _absorb_point(k: KernelBuilder, point: Point, at: tuple[Size, ...]) -> None:
+def _update_point(k: KernelBuilder, point: BinUpdate, at: tuple[Size, ...]) -> None:
     where = (*at, *[k.as_size(index, "bin") for index in point.at])
     places = [array.row(where) for array in point.bins.arrays]
-    absorb(k, point.bins.operator, places, point.values)
+    update_bin(k, point.bins.operator, places, point.values)
 
 
 def update(
@@ -242,13 +248,13 @@ def update(
     at: tuple[Size, ...] = (),
     ranges: list[Range] | None = None,
 ) -> None:
-    """One element: `at` chooses the segment of the arrays, `ranges` the bins that are
-    taken (by default all)."""
-    _absorb_inside(k, points(k, operation, bins, ranges), at)
+    """Add one element: `at` is the segment of the arrays, `ranges` the bins that are
+    updated (by default all)."""
+    _update_inside(k, bin_updates(k, operation, bins, ranges), at)
 
 
-def copy_of(k: KernelBuilder, bins: Bins, at: tuple[Size, ...]) -> Bins:
-    """The bins of one copy and segment, by a name of their own."""
+def subhistogram_at(k: KernelBuilder, bins: Bins, at: tuple[Size, ...]) -> Bins:
+    """The bins of one replica and segment, with a pointer of their own."""
     arrays = []
     for array in bins.rows(at):
         part = k.part(array.memory, array.offset)
