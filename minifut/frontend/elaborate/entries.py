@@ -32,6 +32,8 @@ from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minifut.frontend.elaborate.work import Work
 
 HIGHEST_RANK = 32
@@ -67,11 +69,13 @@ def entry_point(
     function_name = work.names.fresh(declaration.name)
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
-    mark = work.names.fresh("mark").tag
+    outside_names = {parameter.name for parameter in parameters}
     with work.nested() as build:
         result = _run(declaration, parameter_types, arguments, frame, work)
         work.location = declaration.location
-        results, atoms = result_parameters(work, result, mark)
+        results, atoms = result_parameters(
+            work, result, lambda size: outside_names >= size.names()
+        )
         body = build.finish(*atoms)
     for leaf in (*parameters, *results):
         if len(shape_of(leaf.type)) > HIGHEST_RANK:
@@ -200,17 +204,20 @@ def _checked(
 
 
 def result_parameters(
-    work: Work, value: Value, mark: int
+    work: Work, value: Value, is_known: Callable[[Size], bool]
 ) -> tuple[tuple[Param, ...], list[core.Atom]]:
-    """The function's results: sizes that are not known outside, then all leaves."""
+    """The function's results: sizes that are not known outside, then all leaves.
+
+    Callers of an entry point know its parameters only, not the program's constants.
+    """
     unknown: dict[Size, Name] = {}
     named = []
     for size in values.array_sizes(value):
-        if work.is_inner(size, mark):
+        if is_known(size):
+            named.append(size)
+        else:
             name = unknown.setdefault(size, work.names.fresh("size"))
             named.append(Size.of(name))
-        else:
-            named.append(size)
     shape = values.resized(value, named)
     results = [Param(name, I64) for name in unknown.values()]
     results += [

@@ -200,7 +200,9 @@ def _make(
         if recursive:
             atoms = _as_announced(work, shared, result)
         else:
-            shared.results, atoms = result_parameters(work, result, mark)
+            shared.results, atoms = result_parameters(
+                work, result, lambda size: not work.is_inner(size, mark)
+            )
             shared.result = result
         body = inner.finish(*atoms)
     shared.function = Function(shared.name, tuple(parameters), shared.results, body)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minifut.errors import CompileError, ProgramError
+from minifut.ir.types import shape_of
 from tests.frontend.elaborate.running import core_of, result, results, shown
 
 
@@ -188,3 +189,11 @@ def test_branches_of_any_size(entry: str, first: list[int], expected: object) ->
     arguments = [np.array(first, np.int32), np.array([3], np.int32)]
     given = arguments[: 1 if entry == "literal" else 2]
     assert result(JOINS, *given, entry=entry) == expected
+
+
+def test_an_entry_point_returns_the_sizes_of_constants() -> None:
+    core = core_of("def c = filter (> 0) [1, 2]\nentry main (x: i32) = (x, copy c)")
+    (function,) = [f for f in core.functions if f.name.base == "main"]
+    told = {p.name for p in (*function.parameters, *function.results)}
+    for leaf in function.results:
+        assert all(size.names() <= told for size in shape_of(leaf.type))
