@@ -166,10 +166,10 @@ def show_rules() -> None:
     import importlib
     import pkgutil
 
-    from minifut import kernel_code, passes
+    from minifut import kernel_code, kernel_passes, passes
     from minifut.rewrite.rule import REGISTRY
 
-    for room in (passes, kernel_code):
+    for room in (passes, kernel_passes, kernel_code):
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)
     width = max((len(name) for name in REGISTRY), default=0)

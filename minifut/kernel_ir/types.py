@@ -9,11 +9,13 @@ Printed kernel code names a type only where it is another one.
 
 from __future__ import annotations
 
-from minifut.ir.types import BOOL, I32, ScalarType
+from minifut.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType
 from minifut.kernel_ir import nodes as kc
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 LOGIC = frozenset({"&&", "||"})
+STREAMABLE = (F32, F64, I32, I64, U32, U64)
+"""elements that are stored around the caches in whole vectors"""
 
 
 def natural_type(exp: kc.Expression) -> kc.VectorType | None:

@@ -24,8 +24,8 @@ from minifut.ir.scalars import all_operators
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 
 _WORDS = """

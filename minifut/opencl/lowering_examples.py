@@ -27,7 +27,7 @@ from minifut.ir.core import Body, Program
 from minifut.ir.dialect import KERNELS
 from minifut.ir.verify import verify
 from minifut.kernel_code.lower_program import lower_program
-from minifut.kernel_code.rule import CodeRule
+from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.rewrite.examples import Example, blocks_of, examples_of, program_of
 from minifut.rewrite.trace import Step, Trace

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
-from minifut.kernel_code.shuffles import SHUFFLES
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.barriers import assigned, has_barrier
 from minifut.opencl.c_expressions import ExpressionPrinter

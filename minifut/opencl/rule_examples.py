@@ -32,21 +32,21 @@ from minifut.ir.core import Constant, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.expressions import Lanes
-from minifut.kernel_code.lanes.operators import Fold, PointCode
-from minifut.kernel_code.lanes.rule import LoopSite, NotLifted, Outcome
-from minifut.kernel_code.lanes.statements import Lifter, lift
-from minifut.kernel_code.lanes.varying import assigned, find_varying
-from minifut.kernel_code.lanes.vectors import Vectors, stored_type
-from minifut.kernel_code.rule import CodeRule, Derivation
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.rule import CodeRule
+from minifut.kernel_passes.vectorise.expressions import Lanes
+from minifut.kernel_passes.vectorise.operators import Fold, PointCode
+from minifut.kernel_passes.vectorise.rule import LoopSite, NotLifted, Outcome
+from minifut.kernel_passes.vectorise.statements import Lifter, lift
+from minifut.kernel_passes.vectorise.varying import assigned, find_varying
+from minifut.kernel_passes.vectorise.vectors import Vectors, stored_type
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter
 from minifut.opencl.read_c import Reader
 from minifut.rewrite.examples import blocks_of
 from minifut.rewrite.rule import Declined
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Derivation, Trace
 
 WIDTH = 4
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)

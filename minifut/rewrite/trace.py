@@ -65,3 +65,12 @@ class Trace:
     def fired(self) -> list[str]:
         """The names of the rules that fired, in order."""
         return [step.rule.name for step in self.steps if step.fired]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Where the steps that make a kernel are noted: a trace, and the statement of the
+    core that is being lowered."""
+
+    trace: Trace
+    statement: Stm

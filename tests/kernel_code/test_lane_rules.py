@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from minifut import kernel_code
+from minifut import kernel_passes
 from minifut.cli.dev import command
-from minifut.kernel_code.rule import CodeRule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.opencl.print_c import PRELUDE
 from minifut.opencl.rule_examples import complaint, examples_of, kernels
 from minifut.rewrite.rule import REGISTRY
 
-for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
+for module in pkgutil.walk_packages(kernel_passes.__path__, "minifut.kernel_passes."):
     importlib.import_module(module.name)
 
 RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, CodeRule) and not r.lowers}

@@ -13,7 +13,7 @@ import pytest
 
 from minifut import kernel_code
 from minifut.ir.interpret import run
-from minifut.kernel_code.rule import CodeRule
+from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.lowering_examples import (
     complaint,
     lowering_examples,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from minifut.ir.scalars import operator
 from minifut.ir.traverse import walk
 from minifut.ir.types import I32
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.speculation import speculate
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.if_convert import speculate
 from minifut.names import Name, NameSource
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from minifut import compiler, kernel_code
 from minifut.ir.core import Program
 from minifut.kernel_code.lower_program import lower_program
-from minifut.kernel_code.rule import CodeRule
 from minifut.kernel_ir.program import KernelProgram
+from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.lowering_examples import (
     lowering_examples,
     program_of_example,

@@ -30,15 +30,15 @@ from minifut.kernel_code.cpu.reduction import (
     store_neutral,
 )
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
-from minifut.kernel_code.cpu.widths import site_of
-from minifut.kernel_code.lanes.loops import DEALT, divide_fold, interleave_fold
-from minifut.kernel_code.lanes.operators import Fold
-from minifut.kernel_code.lanes.rule import Outcome
 from minifut.kernel_code.operators import Place, State
-from minifut.kernel_code.rule import CodeRule, Site, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.threads.register_tiles import Tile, each_register, new_tile
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import CodeRule, Site, Told, lowering_rule
+from minifut.kernel_passes.vectorise.loops import DEALT, divide_fold, interleave_fold
+from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.rule import Outcome
+from minifut.kernel_passes.vectorise.widths import site_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

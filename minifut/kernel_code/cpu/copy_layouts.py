@@ -34,7 +34,7 @@ from minifut.kernel_code.cpu.direct_reads import PartArray, read_in_place
 from minifut.kernel_code.cpu.tile_layouts import PanelArray, layout_of
 from minifut.kernel_code.cpu.turned_panels import fill_turned
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.rule import LOCALITY, Refused, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Refused, Told, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

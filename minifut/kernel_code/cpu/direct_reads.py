@@ -23,7 +23,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_code.copy_regions import Part, Stretch
 from minifut.kernel_code.cpu.tile_layouts import layout_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

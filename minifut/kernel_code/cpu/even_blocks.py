@@ -22,8 +22,8 @@ from minifut.ir.core import Atom
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, product
 from minifut.ir.traverse import substitute
 from minifut.ir.types import I64
-from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

@@ -37,11 +37,11 @@ from minifut.kernel_code.group_registers import find_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.rule import forgotten_on
 from minifut.kernel_code.threads.arena import forget_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import Tile
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import forgotten_on
 from minifut.names import Name
 
 WORKERS_PER_CORE = 16

@@ -36,13 +36,13 @@ from minifut.kernel_code.cpu.tile_memory import (
     store_held,
 )
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes import NotLifted
-from minifut.kernel_code.rule import unnoted
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import NotInKernel
 from minifut.kernel_code.threads.register_tiles import Tile
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import unnoted
+from minifut.kernel_passes.vectorise import NotLifted
 from minifut.names import Name
 
 if TYPE_CHECKING:

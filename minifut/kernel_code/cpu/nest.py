@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code.cpu.streaming import stream_blocks
-from minifut.kernel_code.cpu.widths import WIDTHS, site_of
-from minifut.kernel_code.lanes.calls import calls_functions
-from minifut.kernel_code.lanes.loops import vectorise_map
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.kernel_passes.vectorise.widths import WIDTHS, site_of
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder

@@ -18,7 +18,6 @@ from minifut.ir.types import Type, element_of
 from minifut.kernel_code.cpu.partition import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.operators import (
     State,
     commutes,
@@ -30,6 +29,7 @@ from minifut.kernel_code.operators import (
 )
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.calls import calls_functions
 
 EXPENSIVE = "the body or the operator has loops, checks or arrays"
 

@@ -23,13 +23,13 @@ from minifut.ir.sizes import Size, ceil_div, minimum
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes import NotLifted
-from minifut.kernel_code.lanes.loops import vectorise_nest
-from minifut.kernel_code.lanes.rule import LoopSite
-from minifut.kernel_code.lanes.vectors import Vectors
 from minifut.kernel_code.threads.builder import NotInKernel
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise import NotLifted
+from minifut.kernel_passes.vectorise.loops import vectorise_nest
+from minifut.kernel_passes.vectorise.rule import LoopSite
+from minifut.kernel_passes.vectorise.vectors import Vectors
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

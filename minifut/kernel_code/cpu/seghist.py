@@ -43,9 +43,9 @@ from minifut.kernel_code.histograms import (
     bind_all,
 )
 from minifut.kernel_code.operators import Place, combine_into, fill
-from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

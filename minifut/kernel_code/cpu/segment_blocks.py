@@ -33,9 +33,9 @@ from minifut.kernel_code.cpu.reduction import (
 )
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.rule import LOCALITY, HasDerivation, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import LOCALITY, HasDerivation, Told, lowering_rule
 from minifut.rewrite.rule import Declined
 
 FEWEST_SEGMENTS = 8

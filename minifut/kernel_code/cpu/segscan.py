@@ -54,9 +54,9 @@ from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import State
-from minifut.kernel_code.rule import Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import Told, lowering_rule
 from minifut.rewrite.rule import Declined
 
 IN_CACHE = 32768

@@ -21,17 +21,16 @@ from collections.abc import Callable
 
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import F32, F64, I32, I64, U32, U64
-from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.types import STREAMABLE
+from minifut.kernel_passes.vectorise.calls import calls_functions
 
 BLOCK = 16
 LARGE = 1 << 22
 """points of a map whose results no longer fit the last-level cache"""
 LONGEST_BODY = 40
 """statements of a body that may be duplicated"""
-STREAMABLE = (F32, F64, I32, I64, U32, U64)
 
 
 def stream_blocks(

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
-from minifut.kernel_code.cpu.prefetch import stream_prefetches
 from minifut.kernel_code.histograms import (
     Bins,
     BinUpdate,
@@ -36,11 +35,12 @@ from minifut.kernel_code.histograms import (
     bin_updates,
     update_bin,
 )
-from minifut.kernel_code.lanes.calls import calls_functions
 from minifut.kernel_code.operators import is_light
-from minifut.kernel_code.rule import Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.prefetch import stream_prefetches
+from minifut.kernel_passes.rule import Told, lowering_rule
+from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

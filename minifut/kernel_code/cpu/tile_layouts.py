@@ -24,7 +24,7 @@ from minifut.ir.traverse import own_names, walk
 from minifut.ir.types import shape_of
 from minifut.kernel_code.copy_regions import Part
 from minifut.kernel_code.index_functions import Array, row_major_strides
-from minifut.kernel_code.rule import Refused
+from minifut.kernel_passes.rule import Refused
 from minifut.names import Name
 
 PADDING = 16

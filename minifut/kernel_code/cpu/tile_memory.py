@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import ONE, Size, minimum
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes.vectors import Vectors, stored_type
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.vectors import Vectors, stored_type
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -20,14 +20,15 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
 from minifut.kernel_code.cpu.collective_copy import all_of
 from minifut.kernel_code.cpu.partition import smaller
-from minifut.kernel_code.cpu.streaming import LARGE, STREAMABLE
+from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.shuffles import interleave
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_code.threads.register_tiles import Tile, each_register
 from minifut.kernel_code.transposition import Plane, as_parameters
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import interleave
+from minifut.kernel_ir.types import STREAMABLE
 
 BLOCK = 256
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from minifut.ir.types import ScalarType
 from minifut.kernel_code.cpu.reduction import Reduction
-from minifut.kernel_code.lanes import NotLifted
-from minifut.kernel_code.lanes.operators import PointCode
 from minifut.kernel_code.operators import State, replace_all
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise import NotLifted
+from minifut.kernel_passes.vectorise.operators import PointCode
 
 
 def point_code(

@@ -19,13 +19,13 @@ from minifut.ir.sizes import Size
 from minifut.kernel_code.cpu.reduction import Reduction
 from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
-from minifut.kernel_code.cpu.widths import site_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lanes.loops import vectorise_scan
-from minifut.kernel_code.lanes.operators import Fold
 from minifut.kernel_code.operators import State
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.loops import vectorise_scan
+from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.widths import site_of
 
 
 def vector_scan(

@@ -38,9 +38,9 @@ from minifut.kernel_code.histograms import (
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.rule import LOCALITY, Told, lowering_rule
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

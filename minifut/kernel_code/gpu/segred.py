@@ -42,8 +42,8 @@ from minifut.kernel_code.gpu.spread import (
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import OF_ARRAYS, commutes, works_on_scalars
-from minifut.kernel_code.rule import Site, lowering_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import Site, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:

@@ -23,12 +23,13 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code.gpu.group_limits import check_group
 from minifut.kernel_code.index_functions import Array, whole
-from minifut.kernel_code.rule import Derivation, forgotten_on
 from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_transposed, plane_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import forgotten_on
 from minifut.names import Name
+from minifut.rewrite.trace import Derivation
 
 if TYPE_CHECKING:
     from minifut.kernel_code.lower_program import ProgramBuilder
@@ -265,8 +266,10 @@ class HostBuilder:
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
         if self.schedule == "cpu":
-            import_module("minifut.kernel_code.cpu.vectorise_calls").vectorise_calls(k)
-            import_module("minifut.kernel_code.cpu.prefetch").prefetch_streams(k)
+            import_module(
+                "minifut.kernel_passes.vectorise.point_loops"
+            ).vectorise_calls(k)
+            import_module("minifut.kernel_passes.prefetch").prefetch_streams(k)
         if isinstance(group, Size):
             k.keep_constants(group)
             check_group(self, k, group)

@@ -18,11 +18,11 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
-from minifut.kernel_code.builder import CodeBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.threads.arena import FIRST, Arena, take
 from minifut.kernel_code.threads.register_tiles import Tile, store
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -120,13 +120,11 @@ class KernelBuilder(CodeBuilder):
     def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:
         """The value of a parameter that no statement of the program asks for, known
         when the kernel is built."""
-        for known in self.constants.values():
-            if known.parameter == parameter:
-                return kc.Variable(known.name, kc.LONG)
-        name = self.host.names.fresh(parameter.name.rpartition(".")[2])
+        made = super().build_constant(parameter)
+        assert isinstance(made, kc.Variable)
         self.host.program.parameter(parameter)
-        self.host.build_constants[name] = parameter
-        return self.scalar_parameter(name, I64)
+        self.host.build_constants[made.name] = parameter
+        return made
 
     def is_build_constant(self, size: Size) -> bool:
         """Whether the size is known when the kernel is built."""

@@ -14,10 +14,10 @@ from typing import Any
 
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.rule import MASKS, Outcome
-from minifut.kernel_code.rule import CodeSite, code_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.rule import CodeSite, code_rule
+from minifut.kernel_passes.vectorise.rule import MASKS, Outcome
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

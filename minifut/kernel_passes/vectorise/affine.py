@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 
 from minifut.ir.sizes import Extreme, Size
 from minifut.ir.types import I64
-from minifut.kernel_code.lanes.varying import varies
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
 Affine = tuple[kc.Expression, kc.Operand]

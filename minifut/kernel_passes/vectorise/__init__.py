@@ -22,7 +22,7 @@ Source: Steuwer, Remmelg and Dubach, "Matrix multiplication beyond auto-tuning" 
 asVector); Karrenberg and Hack, "Whole-function vectorization" (masks).
 """
 
-from minifut.kernel_code.lanes.rule import NotLifted
-from minifut.kernel_code.lanes.statements import lift
+from minifut.kernel_passes.vectorise.rule import NotLifted
+from minifut.kernel_passes.vectorise.statements import lift
 
 __all__ = ["NotLifted", "lift"]

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.kernel_code.lanes.affine import affine, steady_ends
-from minifut.kernel_code.lanes.rule import LIFT, MASKS, NotLifted, Outcome
-from minifut.kernel_code.lanes.vectors import stored_type
-from minifut.kernel_code.rule import Site, Told, code_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import Site, Told, code_rule
+from minifut.kernel_passes.vectorise.affine import affine, steady_ends
+from minifut.kernel_passes.vectorise.rule import LIFT, MASKS, NotLifted, Outcome
+from minifut.kernel_passes.vectorise.vectors import stored_type
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lanes.expressions import Lanes
-    from minifut.kernel_code.lanes.statements import Lifter
+    from minifut.kernel_passes.vectorise.expressions import Lanes
+    from minifut.kernel_passes.vectorise.statements import Lifter
 
 
 def _whose(access: kc.Load | kc.Store, site: Site) -> Told:

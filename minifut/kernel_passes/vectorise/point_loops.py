@@ -11,20 +11,20 @@ other expensive bodies are vectorised when `cpu.nest` emits them.
 
 from __future__ import annotations
 
-from minifut.kernel_code.cpu.widths import WIDTHS, site_of
-from minifut.kernel_code.lanes.calls import calls_functions
-from minifut.kernel_code.lanes.loops import vectorise_map
-from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.kernel_passes.vectorise.widths import WIDTHS, site_of
 
 
-def vectorise_calls(k: KernelBuilder) -> None:
+def vectorise_calls(k: CodeBuilder) -> None:
     """Vectorise the loops of a finished kernel whose bodies call functions."""
     if any(map(calls_functions, k.statements)):
         k.change_loops(lambda loop: _vectorised(k, loop))
 
 
-def _vectorised(k: KernelBuilder, loop: kc.For) -> kc.Statement | None:
+def _vectorised(k: CodeBuilder, loop: kc.For) -> kc.Statement | None:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
     if not (loop.points and fills_vectors and calls_functions(loop.body)):
         return None

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
 from minifut.ir.types import BOOL, I64, ScalarType
@@ -23,7 +24,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.rule import Derivation
+    from minifut.rewrite.trace import Derivation
 
 
 class CodeBuilder:
@@ -88,6 +89,16 @@ class CodeBuilder:
         """The work-items of a group, where a launch gives them: a constant when the
         kernel is built."""
         return kc.Variable(self.group_name, kc.LONG)
+
+    def build_constant(self, parameter: Tunable) -> kc.Expression:
+        """The value of a parameter that no statement of the program asks for, known
+        when the kernel is built."""
+        for known in self.constants.values():
+            if known.parameter == parameter:
+                return kc.Variable(known.name, kc.LONG)
+        name = self.names.fresh(parameter.name.rpartition(".")[2])
+        self.constants[name] = kc.BuildConstant(name, parameter)
+        return kc.Variable(name, kc.LONG)
 
     # --- sizes and indices ---------------------------------------------------------
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from minifut.ir.types import BOOL
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.affine import Affine
-from minifut.kernel_code.lanes.expressions import Lanes
-from minifut.kernel_code.lanes.statements import lift
-from minifut.kernel_code.shuffles import move_up
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_ir.shuffles import move_up
+from minifut.kernel_passes.vectorise.affine import Affine
+from minifut.kernel_passes.vectorise.expressions import Lanes
+from minifut.kernel_passes.vectorise.statements import lift
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,17 +7,22 @@ from collections.abc import Iterable, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.lanes.accesses import STORES
-from minifut.kernel_code.lanes.affine import Affine, affine
-from minifut.kernel_code.lanes.expressions import Lanes
-from minifut.kernel_code.lanes.masks import mask_branch, mask_counted_loop, mask_loop
-from minifut.kernel_code.lanes.rule import NotLifted
-from minifut.kernel_code.lanes.varying import assigned, find_varying
-from minifut.kernel_code.rule import CodeRule, Derivation, first_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.rule import CodeRule, first_of
+from minifut.kernel_passes.vectorise.accesses import STORES
+from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.expressions import Lanes
+from minifut.kernel_passes.vectorise.masks import (
+    mask_branch,
+    mask_counted_loop,
+    mask_loop,
+)
+from minifut.kernel_passes.vectorise.rule import NotLifted
+from minifut.kernel_passes.vectorise.varying import assigned, find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
+from minifut.rewrite.trace import Derivation
 
 
 def lift(

@@ -22,9 +22,9 @@ from dataclasses import replace
 
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
-from minifut.kernel_code.builder import CodeBuilder
-from minifut.kernel_code.rule import CodeSite, Told, code_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.rule import CodeSite, Told, code_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

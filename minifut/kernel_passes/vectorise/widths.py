@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from minifut.ir.kernels import Parameter
-from minifut.kernel_code.lanes.rule import LoopSite
-from minifut.kernel_code.threads.builder import KernelBuilder
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.rule import LoopSite
 
 WIDTHS = (16, 8)
 LANES = Parameter(
@@ -16,6 +16,6 @@ LANES = Parameter(
 )
 
 
-def site_of(k: KernelBuilder) -> LoopSite:
+def site_of(k: CodeBuilder) -> LoopSite:
     """A loop whose vector width is chosen by the parameter."""
     return LoopSite(k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,))

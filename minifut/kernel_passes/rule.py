@@ -26,29 +26,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from minifut.ir.core import Stm
 from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.rule import Declined, NamedRule, register
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Derivation
 
 if TYPE_CHECKING:
     from minifut.ir.kernels import Parameter
-    from minifut.kernel_code.builder import CodeBuilder
+    from minifut.kernel_ir.builder import CodeBuilder
 
 LOCALITY = "Locality of reference (slides)"
 
 
 class Refused(Exception):
     """The rule that is tried refuses; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """Where the steps that make a kernel are noted: a trace, and the statement of the
-    core that is being lowered."""
-
-    trace: Trace
-    statement: Stm
 
 
 class HasDerivation(Protocol):

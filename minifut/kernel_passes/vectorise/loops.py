@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from minifut.ir.traverse import map_children
-from minifut.kernel_code.cpu.streaming import STREAMABLE
-from minifut.kernel_code.lanes.operators import Fold, LiftedCode
-from minifut.kernel_code.lanes.rule import LIFT, LoopSite, Outcome, lane_rule
-from minifut.kernel_code.lanes.speculation import speculate
-from minifut.kernel_code.lanes.statements import lift
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.types import STREAMABLE
+from minifut.kernel_passes.if_convert import speculate
+from minifut.kernel_passes.vectorise.operators import Fold, LiftedCode
+from minifut.kernel_passes.vectorise.rule import LIFT, LoopSite, Outcome, lane_rule
+from minifut.kernel_passes.vectorise.statements import lift
 from minifut.rewrite.rule import Declined
 
 ONE = kc.Literal(1, kc.LONG)

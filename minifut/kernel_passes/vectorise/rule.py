@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
-from minifut.kernel_code.lanes.varying import changed_types
-from minifut.kernel_code.rule import (
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import (
     CodeRule,
     CodeSite,
     Refused,
@@ -21,7 +21,7 @@ from minifut.kernel_code.rule import (
     code_rule,
     unnoted,
 )
-from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
-from minifut.kernel_code.lanes.rule import MASKS, NotLifted, Outcome
-from minifut.kernel_code.lanes.varying import changed_types
-from minifut.kernel_code.rule import code_rule
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import code_rule
+from minifut.kernel_passes.vectorise.rule import MASKS, NotLifted, Outcome
+from minifut.kernel_passes.vectorise.varying import changed_types
 
 if TYPE_CHECKING:
-    from minifut.kernel_code.lanes.statements import Lifter
+    from minifut.kernel_passes.vectorise.statements import Lifter
 
 SHORT = 12
 """statements of a block that are cheaper than a test and a jump"""

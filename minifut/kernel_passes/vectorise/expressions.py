@@ -13,16 +13,17 @@ from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
-from minifut.kernel_code.lanes.accesses import LOADS
-from minifut.kernel_code.lanes.affine import Affine, affine, is_zero, size_in_lane
-from minifut.kernel_code.lanes.division import by_floats
-from minifut.kernel_code.lanes.rule import NotLifted
-from minifut.kernel_code.lanes.varying import varies
-from minifut.kernel_code.lanes.vectors import Vectors
-from minifut.kernel_code.rule import Derivation, first_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.rule import first_of
+from minifut.kernel_passes.vectorise.accesses import LOADS
+from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
+from minifut.kernel_passes.vectorise.division import by_floats
+from minifut.kernel_passes.vectorise.rule import NotLifted
+from minifut.kernel_passes.vectorise.varying import varies
+from minifut.kernel_passes.vectorise.vectors import Vectors
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
+from minifut.rewrite.trace import Derivation
 
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from minifut.ir.scalars import Operator
 from minifut.ir.types import F32, F64, I32, I64, ScalarType
-from minifut.kernel_code.lanes.vectors import Vectors
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.vectors import Vectors
 
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")

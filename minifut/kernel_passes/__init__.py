@@ -1,0 +1,7 @@
+"""Passes over kernel code, and the rules that they consist of.
+
+vectorise     loops over points, several at once in explicit vectors
+if_convert    short branches as selections
+prefetch      what loops with indirect accesses read
+rule          rules of kernel code: named, noted in the derivation
+"""
