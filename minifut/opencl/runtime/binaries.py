@@ -51,7 +51,7 @@ _kept: list[tuple[Any, str, int]] = []
 
 def key_of(device: Device, options: str, text: str) -> str:
     """The name under which the binary of this program is kept."""
-    driver = (device.platform, device.version, device.name)
+    driver = (device.platform, device.version, device.name, device.target)
     key = "\n".join((*driver, os.environ.get(SPECIALISE, ""), options, text))
     return hashlib.sha256(key.encode()).hexdigest()
 

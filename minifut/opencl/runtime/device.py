@@ -17,6 +17,7 @@ from typing import Any
 
 from minifut.errors import UsageError
 from minifut.opencl.runtime.driver_cache import use_private_folder
+from minifut.opencl.runtime.driver_target import aligned_target
 
 INSTALL_HINT = (
     "install one with `pip install pocl-binary-distribution` (any x86-64 Linux), "
@@ -43,6 +44,8 @@ class Device:
     group_size: int
     is_pocl: bool
     is_simulator: bool
+    target: str = ""
+    """what PoCL compiles kernels for, where that is not its own choice"""
 
     @property
     def shares_memory(self) -> bool:
@@ -90,6 +93,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     is_pocl = platform_name == "Portable Computing Language"
     is_cpu = bool(handle.type & cl.device_type.CPU)
     simulator = "oclgrind" in platform_name.lower()
+    version = platform.version.strip()
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
     return Device(
         number=number,
@@ -97,7 +101,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         kind="cpu" if is_cpu or simulator else "gpu",
         name=re.sub(r"^(pthread|basic|cpu)-", "", name) if is_pocl else name,
         platform="PoCL" if is_pocl else platform_name,
-        version=f"{platform.version.strip()}, driver {handle.driver_version.strip()}",
+        version=f"{version}, driver {handle.driver_version.strip()}",
         cores=handle.max_compute_units,
         memory=handle.global_mem_size,
         largest_buffer=handle.max_mem_alloc_size,
@@ -105,6 +109,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         group_size=min(limits),
         is_pocl=is_pocl,
         is_simulator=simulator,
+        target=aligned_target(handle, version) if is_pocl and is_cpu else "",
     )
 
 
