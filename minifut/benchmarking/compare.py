@@ -47,9 +47,9 @@ from minifut.testing.time_limit import TimeLimit, time_limit
 from minifut.tuning.parameters import NEVER
 
 if TYPE_CHECKING:
-    from minifut.opencl.runtime.watch import Seen
+    from minifut.opencl.runtime.watch import Observation
     from minifut.program import Timed
-    from minifut.tuning.choices import Settings
+    from minifut.tuning.decisions import Settings
     from minifut.tuning.parameters import Tuning
 
 Way = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
@@ -69,7 +69,7 @@ REPEATS = 4
 
 
 @dataclass(slots=True, eq=False)
-class Entrant:
+class ComparedVersion:
     """A version on a data set. `wrong` says how its results differ."""
 
     name: str
@@ -91,8 +91,8 @@ class Comparison:
     """What is known about a data set, complete or not."""
 
     data: DataSet
-    entrants: list[Entrant] = field(default_factory=list)
-    chosen: Entrant | None = None
+    entrants: list[ComparedVersion] = field(default_factory=list)
+    chosen: ComparedVersion | None = None
     """the one that the current parameters take"""
     judged_by: str = ""
     nbytes: int = 0
@@ -101,7 +101,7 @@ class Comparison:
     failure: str | None = None
 
     @property
-    def best(self) -> Entrant | None:
+    def best(self) -> ComparedVersion | None:
         """The fastest one that is right."""
         fit = [e for e in self.entrants if e.agrees and e.candidate.seconds]
         times = comparable_seconds([entrant.candidate for entrant in fit])
@@ -109,7 +109,7 @@ class Comparison:
         fastest = min(order, key=lambda at: times[at].value, default=None)
         return None if fastest is None else fit[fastest]
 
-    def relative(self, entrant: Entrant) -> Ratio | None:
+    def relative(self, entrant: ComparedVersion) -> Ratio | None:
         """Its time over that of the best one; None if it has none."""
         best = self.best
         if best is None or not entrant.candidate.turns:
@@ -144,7 +144,7 @@ def compare(
             expected = _expected(comparison, loaded, plan)
             with tuning.watch() as seen:
                 race = _Race(comparison, call, tuning, before, plan, expected, seen)
-                race.find_ways(versions)
+                race.find_paths(versions)
                 wanted = dict(others or {})
                 if comparison.chosen is None:
                     wanted[CURRENT] = {}
@@ -213,9 +213,9 @@ class _Race:
     before: dict[str, int]
     plan: Plan
     expected: Sequence[Any] | None
-    seen: Seen
+    seen: Observation
 
-    def find_ways(self, versions: Versions) -> None:
+    def find_paths(self, versions: Versions) -> None:
         """Find out which versions differ on the data, and whether their results are
         right. These runs also compile the kernels."""
         entrants = self.comparison.entrants
@@ -223,7 +223,7 @@ class _Race:
             self.call()
         current = self.way(self.before)
         self.comparison.nbytes = self.call.nbytes
-        known: dict[Way, Entrant] = {}
+        known: dict[Way, ComparedVersion] = {}
         for version in versions.versions:
             entrant = self.enter(version)
             if entrant.agrees and entrant.way in known:
@@ -243,11 +243,11 @@ class _Race:
         used = ((name, settings[name]) for name in self.seen.uses if name in settings)
         return tuple(self.seen.launches), frozenset(used)
 
-    def name(self, version: Version, versions: Versions, seen: Seen) -> str:
+    def name(self, version: Version, versions: Versions, seen: Observation) -> str:
         """The version's name as far as it was seen to matter in the run before: a tile
         that does not fit is none."""
         compared = {name for name, _ in seen.comparisons}
-        kinds = {p.name: p.kind for p in parameters_of(versions.choices)}
+        kinds = {p.name: p.kind for p in parameters_of(versions.decisions)}
         settings = {
             name: value
             for name, value in version.settings.items()
@@ -257,7 +257,7 @@ class _Race:
             settings |= {name: self.tuning[name] for name in names}
             if f"{nest}.{TILED}" in settings and seen.uses.isdisjoint(names):
                 settings[f"{nest}.{TILED}"] = NEVER
-        return label(versions.choices, settings)
+        return label(versions.decisions, settings)
 
     def enter_written(self, files: Sequence[KernelFile]) -> None:
         """Let the kernels of files take part."""
@@ -290,13 +290,13 @@ class _Race:
         call = rival.timed(self.comparison.data)
         self.comparison.entrants.append(self.enter(Version(name, {}, ""), call))
 
-    def enter(self, version: Version, call: Timed | None = None) -> Entrant:
+    def enter(self, version: Version, call: Timed | None = None) -> ComparedVersion:
         """Run the version once, and judge it; the first one that ran is what others
         are judged by if nothing else is. A `call` takes the program's place."""
         call = call or self.call
         settings = {**self.before, **version.settings}
         run = forced(call, self.tuning, settings)
-        entrant = Entrant(version.name, version, Candidate(run))
+        entrant = ComparedVersion(version.name, version, Candidate(run))
         self.seen.clear()
         try:
             with time_limit(self.plan.limit):

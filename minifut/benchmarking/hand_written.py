@@ -29,7 +29,7 @@ from minifut.benchmarking.kernel_file import (
 )
 from minifut.errors import UsageError
 from minifut.ir.sizes import Size
-from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ class _Places:
         raise self.file.error(launch, problem)
 
 
-def _named(values: Sequence[Value]) -> Iterator[tuple[str, Leaf]]:
+def _named(values: Sequence[Value]) -> Iterator[tuple[str, EntryLeaf]]:
     return (found for value in values for found in _leaves_of(value, value.name))
 
 
-def _leaves_of(value: Value, path: str) -> Iterator[tuple[str, Leaf]]:
+def _leaves_of(value: Value, path: str) -> Iterator[tuple[str, EntryLeaf]]:
     """The leaves with their names; those of opaque values have none that count."""
     if value.kind in ("tuple", "record"):
         for part in value.parts:

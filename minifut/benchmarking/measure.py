@@ -38,7 +38,7 @@ from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
 MOST_AROUND = 3.0
 """times `Plan.seconds`: so long the least number of runs may take by the clock"""
 
-TELLING, LONG = 3, 1.0
+RACE_RUNS, LONG = 3, 1.0
 """runs, or seconds of them, after which a candidate may be called slow"""
 
 FAR = 3.0
@@ -267,7 +267,7 @@ def _is_slow(candidate: Candidate, most: float) -> bool:
     """Whether it is beyond that, as far as one can tell from a few runs."""
     if candidate.best <= most:
         return False
-    enough = 2 if candidate.best > FAR * most else TELLING
+    enough = 2 if candidate.best > FAR * most else RACE_RUNS
     return len(candidate.seconds) >= enough or candidate.total >= LONG
 
 

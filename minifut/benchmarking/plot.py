@@ -15,7 +15,7 @@ from minifut.benchmarking.version_report import readable_seconds
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
-    from minifut.benchmarking.compare import Comparison, Entrant
+    from minifut.benchmarking.compare import ComparedVersion, Comparison
     from minifut.benchmarking.versions import Version
 
 MOST_BARS = 48
@@ -121,7 +121,9 @@ def _place(x: int, position: int, count: int) -> float:
     return x + 0.8 * ((position + 0.5) / count - 0.5)
 
 
-def _entrant(comparison: Comparison, name: str, named: list[Version]) -> Entrant | None:
+def _entrant(
+    comparison: Comparison, name: str, named: list[Version]
+) -> ComparedVersion | None:
     """The version on the data set, also where it goes the way of another."""
     fit = [entrant for entrant in comparison.entrants if entrant.agrees]
     for entrant in fit:

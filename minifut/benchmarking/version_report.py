@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minifut.benchmarking.compare import CURRENT, Comparison, Entrant
+from minifut.benchmarking.compare import CURRENT, ComparedVersion, Comparison
 from minifut.benchmarking.ratios import ratio
 from minifut.benchmarking.report import microseconds
 
@@ -42,7 +42,7 @@ def version_table(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _row(comparison: Comparison, entrant: Entrant) -> tuple[str, ...]:
+def _row(comparison: Comparison, entrant: ComparedVersion) -> tuple[str, ...]:
     name = entrant.name
     marks = []
     if entrant is comparison.chosen:
@@ -113,7 +113,7 @@ def versions_json(comparisons: Iterable[Comparison]) -> dict[str, Any]:
     return found
 
 
-def _entrant(comparison: Comparison, entrant: Entrant) -> dict[str, Any]:
+def _entrant(comparison: Comparison, entrant: ComparedVersion) -> dict[str, Any]:
     described: dict[str, Any] = {
         "runtimes": microseconds(entrant.candidate.seconds),
         "params": dict(entrant.version.settings),

@@ -1,9 +1,9 @@
 """The versions of an entry point: which settings force each, and what to call it.
 
-A way through the tree of choices is called by the threshold that it takes, with the
+A way through the tree of decisions is called by the threshold that it takes, with the
 last word of the parameter's name: `outer`, `intra-group`; or `full` if it takes none of
-those that flattening makes. Other choices are added where they are taken. Where choices
-follow each other and are not all made alike, each is named with its nest:
+those that flattening makes. Other decisions are added where they are taken. Where
+decisions follow each other and are not all made alike, each is named with its nest:
 
     {main.map.outer: 0}                                  outer
     {main.map.outer: NEVER, main.map.map.outer: 0}       map.outer
@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 from minifut.ir.core import Program
 from minifut.ir.kernels import GetParameter, Parameter
 from minifut.ir.traverse import walk
-from minifut.tuning.choices import (
+from minifut.tuning.decisions import (
     TAKEN,
-    Branch,
-    Choice,
+    Alternative,
+    DecisionPoint,
     Settings,
-    choices_of,
+    decisions_of,
     number_of_paths,
     paths,
 )
@@ -57,12 +57,12 @@ REGISTER = "register_"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A way through the choices of an entry point."""
+    """A way through the decisions of an entry point."""
 
     name: str
     settings: Settings
     guards: str
-    """what the choices that were taken are for"""
+    """what the decisions that were taken are for"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Versions:
     """The versions of an entry point; `total` counts those that are left out, too.
     `registers` are the parameters of register tiles, by nest."""
 
-    choices: tuple[Choice, ...]
+    decisions: tuple[DecisionPoint, ...]
     versions: tuple[Version, ...]
     total: int
     registers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -78,47 +78,47 @@ class Versions:
 
 def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
     """The versions of an entry point of a program of kernels."""
-    choices = choices_of(program, entry)
+    decisions = decisions_of(program, entry)
     registers = _registers(program)
-    ways = _with_block_tiles(_unique(_ways(choices), choices), registers)
+    ways = _with_block_tiles(_unique(_paths(decisions), decisions), registers)
     settings = sorted(itertools.islice(ways, most), key=_refinements)
-    names = distinct(label(choices, each) for each in settings)
+    names = distinct(label(decisions, each) for each in settings)
     found = tuple(
-        Version(name, each, _guards(choices, each))
+        Version(name, each, _guards(decisions, each))
         for name, each in zip(names, settings, strict=True)
     )
-    total = len(found) if len(found) < most else number_of_paths(choices)
-    return Versions(choices, found, max(total, len(found)), registers)
+    total = len(found) if len(found) < most else number_of_paths(decisions)
+    return Versions(decisions, found, max(total, len(found)), registers)
 
 
-def reached(choices: tuple[Choice, ...], wanted: Settings) -> dict[str, int]:
+def reached(decisions: tuple[DecisionPoint, ...], wanted: Settings) -> dict[str, int]:
     """The settings that matter on the way which they force; parameters that nothing is
     wanted of have their last value."""
     found: dict[str, int] = {}
-    left = list(choices)
+    left = list(decisions)
     while left:
-        choice = left.pop(0)
-        name = choice.parameter.name
-        last = choice.branches[-1].value
+        decision = left.pop(0)
+        name = decision.parameter.name
+        last = decision.branches[-1].value
         value = found.setdefault(name, wanted.get(name, last))
-        for branch in choice.branches:
+        for branch in decision.branches:
             if branch.value == value:
-                left[:0] = _inside(choice, branch)
+                left[:0] = _inside(decision, branch)
     return found
 
 
-def label(choices: tuple[Choice, ...], settings: Settings) -> str:
+def label(decisions: tuple[DecisionPoint, ...], settings: Settings) -> str:
     """What to call the version that these settings force. Thresholds without a setting
     do not count, nor does what lies behind them. Register tiles of one element are
     none, those without a setting are not spoken of."""
-    choices = tuple(c for c in choices if c.parameter.name in settings)
-    labels = [_label_of_tree(choice, settings) for choice in choices]
+    decisions = tuple(c for c in decisions if c.parameter.name in settings)
+    labels = [_label_of_tree(decision, settings) for decision in decisions]
     if not labels:
         return "only"
     common, times = Counter(labels).most_common(1)[0]
     if times == len(labels):
         return common
-    roots = _roots(choices)
+    roots = _roots(decisions)
     named = [f"{r}.{each}" for r, each in zip(roots, labels, strict=True)]
     if len(labels) > 2 and times > 1:
         others = [n for n, each in zip(named, labels, strict=True) if each != common]
@@ -127,18 +127,18 @@ def label(choices: tuple[Choice, ...], settings: Settings) -> str:
 
 
 def is_taken(parameter: Parameter, value: int) -> bool:
-    """Whether the value of a choice stands for doing what it is named after."""
+    """Whether the value of a decision stands for doing what it is named after."""
     if parameter.kind == "threshold":
         return value == TAKEN
     return parameter.bounds is not None and value != parameter.bounds[0]
 
 
-def parameters_of(choices: tuple[Choice, ...]) -> Iterator[Parameter]:
+def parameters_of(decisions: tuple[DecisionPoint, ...]) -> Iterator[Parameter]:
     """Every parameter in the tree, once for each place."""
-    for choice in choices:
-        yield choice.parameter
-        for branch in choice.branches:
-            yield from parameters_of(branch.choices)
+    for decision in decisions:
+        yield decision.parameter
+        for branch in decision.branches:
+            yield from parameters_of(branch.decisions)
 
 
 # --- which ways ---------------------------------------------------------------------
@@ -177,58 +177,58 @@ def _refinements(way: Settings) -> tuple[int, bool]:
     return len(taken), not any(_word(name).startswith(REGISTER) for name in way)
 
 
-def _inside(choice: Choice, branch: Branch) -> tuple[Choice, ...]:
-    """The choices of a branch that matter. Where a nest is tiled, the versions that are
-    there in case that its tiles do not fit do not."""
-    parameter = choice.parameter
+def _inside(decision: DecisionPoint, branch: Alternative) -> tuple[DecisionPoint, ...]:
+    """The decisions of a branch that matter. Where a nest is tiled, the versions that
+    are there in case that its tiles do not fit do not."""
+    parameter = decision.parameter
     if _word(parameter.name) != TILED or branch.value != TAKEN:
-        return branch.choices
-    return tuple(c for c in branch.choices if _nest(c.parameter) == _nest(parameter))
+        return branch.decisions
+    return tuple(c for c in branch.decisions if _nest(c.parameter) == _nest(parameter))
 
 
 def _unique(
-    ways: Iterable[Settings], choices: tuple[Choice, ...]
+    ways: Iterable[Settings], decisions: tuple[DecisionPoint, ...]
 ) -> Iterator[Settings]:
     seen = set()
     for way in ways:
-        settings = reached(choices, way)
+        settings = reached(decisions, way)
         key = frozenset(settings.items())
         if key not in seen:
             seen.add(key)
             yield settings
 
 
-def _ways(choices: tuple[Choice, ...]) -> Iterator[Settings]:
+def _paths(decisions: tuple[DecisionPoint, ...]) -> Iterator[Settings]:
     """All settings, the most telling ones first, some of them twice."""
-    alike = [_alike(choices, depth) for depth in range(_depth(choices) + 1)]
+    alike = [_equivalent(decisions, depth) for depth in range(_depth(decisions) + 1)]
     yield from alike
     for way in alike:
-        for choice in choices:
-            for inside in paths((choice,)):
+        for decision in decisions:
+            for inside in paths((decision,)):
                 yield {**way, **inside}
-    yield from paths(choices)
+    yield from paths(decisions)
 
 
-def _alike(choices: tuple[Choice, ...], depth: int) -> dict[str, int]:
-    """Take the choices so deep in the tree, and none that stand higher."""
+def _equivalent(decisions: tuple[DecisionPoint, ...], depth: int) -> dict[str, int]:
+    """Take the decisions so deep in the tree, and none that stand higher."""
     found: dict[str, int] = {}
-    for choice in choices:
-        branch = choice.branches[0 if depth <= 0 else -1]
-        found[choice.parameter.name] = branch.value
-        found |= _alike(branch.choices, depth - 1)
+    for decision in decisions:
+        branch = decision.branches[0 if depth <= 0 else -1]
+        found[decision.parameter.name] = branch.value
+        found |= _equivalent(branch.decisions, depth - 1)
     return found
 
 
-def _depth(choices: tuple[Choice, ...]) -> int:
-    inside = (_depth(b.choices) + 1 for c in choices for b in c.branches)
+def _depth(decisions: tuple[DecisionPoint, ...]) -> int:
+    inside = (_depth(b.decisions) + 1 for c in decisions for b in c.branches)
     return max(inside, default=0)
 
 
 # --- names --------------------------------------------------------------------------
 
 
-def _label_of_tree(choice: Choice, settings: Settings) -> str:
-    way = list(_on_the_way((choice,), settings))
+def _label_of_tree(decision: DecisionPoint, settings: Settings) -> str:
+    way = list(_on_the_way((decision,), settings))
     root = next((_nest(p) for p in way if _word(p.name) in FLATTENING), ())
     flattening, refined = "", []
     for each in way:
@@ -260,20 +260,22 @@ def _tiles(tiled: Parameter, settings: Settings) -> str:
     return "block tiled" if max(sizes) == 1 else "block + register tiled"
 
 
-def _on_the_way(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Parameter]:
-    for choice in choices:
-        value = settings.get(choice.parameter.name)
+def _on_the_way(
+    decisions: tuple[DecisionPoint, ...], settings: Settings
+) -> Iterator[Parameter]:
+    for decision in decisions:
+        value = settings.get(decision.parameter.name)
         if value is not None:
-            yield choice.parameter
-        for branch in choice.branches:
+            yield decision.parameter
+        for branch in decision.branches:
             if branch.value == value:
-                yield from _on_the_way(_inside(choice, branch), settings)
+                yield from _on_the_way(_inside(decision, branch), settings)
 
 
-def _guards(choices: tuple[Choice, ...], settings: Settings) -> str:
+def _guards(decisions: tuple[DecisionPoint, ...], settings: Settings) -> str:
     texts = [
         parameter.guards
-        for parameter in _on_the_way(choices, settings)
+        for parameter in _on_the_way(decisions, settings)
         if parameter.guards and is_taken(parameter, settings[parameter.name])
     ]
     return "; ".join(dict.fromkeys(texts))
@@ -284,9 +286,9 @@ def _nest(parameter: Parameter) -> tuple[str, ...]:
     return tuple(parameter.name.split(".")[:-1])
 
 
-def _roots(choices: tuple[Choice, ...]) -> list[str]:
-    """The nests of choices in a row, without what they have in common."""
-    nests = [_nest(choice.parameter) for choice in choices]
+def _roots(decisions: tuple[DecisionPoint, ...]) -> list[str]:
+    """The nests of decisions in a row, without what they have in common."""
+    nests = [_nest(decision.parameter) for decision in decisions]
     common = _in_common(nests)
     return [".".join(nest[common:] or nest[-1:]) for nest in nests]
 

@@ -5,7 +5,7 @@
     threads           `KernelBuilder`: a CodeBuilder that lowers the code of threads
     host              `HostBuilder`: functions of the program on the host
     segmap, cpu, gpu  one segmented operation a file, a folder for each schedule
-    lanes             kernel code lifted to vectors
+    lanes             kernel code vectorised
     lower_program     the whole; one schedule ("cpu" or "gpu") at a time
 
 A segmented operation is lowered by a function
@@ -39,5 +39,5 @@ which `host.builder.SEGMENTED` names per class and schedule. It
 `NotInKernel` says that code cannot run in a kernel; `host.builder` then falls back to a
 loop on the host. Barriers: set `k.fail_label` before code that may fail and emit
 `Label(k.fail_label)` directly before the next barrier, so that failing threads meet
-the others there; see `gpu.spread` for how they leave together.
+the others there; see `gpu.work_distribution` for how they leave together.
 """

@@ -19,12 +19,12 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
+from minifut.kernel_code.host.buffer_reuse import BufferReuse
 from minifut.kernel_code.host.builder import HostBuilder, HostValue
 from minifut.kernel_code.host.code import receive, transfer, value_of
 from minifut.kernel_code.host.free_memory import free_memory
-from minifut.kernel_code.host.residence import Residence
 from minifut.kernel_code.index_functions import Array, whole
-from minifut.kernel_code.threads.device_functions import Made
+from minifut.kernel_code.threads.device_functions import LoweredFunction
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
@@ -53,7 +53,7 @@ class ProgramBuilder:
             found = in_place_updates(function, called)
             self.in_place.updates |= found.updates
             self.in_place.copied |= found.copied
-        self.residence = Residence(self.in_place)
+        self.buffer_reuse = BufferReuse(self.in_place)
         self.layouts = Layouts()
         for function in program.functions:
             lie = find_layouts(function, self.in_place)
@@ -62,7 +62,7 @@ class ProgramBuilder:
         self._failures: dict[kc.Failure, int] = {}
         self._places: dict[str, int] = {}
         self.on_host: list[str] = []
-        self.device_functions: dict[object, Made | None] = {}
+        self.device_functions: dict[object, LoweredFunction | None] = {}
         self._kernel_names: dict[str, int] = {}
 
     @property

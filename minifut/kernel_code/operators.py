@@ -1,11 +1,10 @@
-"""What can be said of the operators of reductions and scans, and where their running
-values live.
+"""Properties of the operators of reductions and scans, and their accumulators.
 
-    commutes(op)        may lanes take elements in turn? (a + b, min, pairs of those)
+    commutes(op)        may the order of elements change? (a + b, min, pairs of those)
     sums_floats(op)     does it gain from reassociation?
-    is_light(body)      scalar code without checks or inner loops, worth copies of it
+    is_cheap(body)      scalar code without checks or inner loops, worth duplicating
 
-A `State` holds the running values of all operators of one operation: variables for
+`Accumulators` are the running values of all operators of one operation: variables for
 scalars, arrays for vectorised operators and operators on arrays.
 """
 
@@ -25,11 +24,12 @@ from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
 COMMUTATIVE = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})
-LIGHT_STATEMENTS = 48
-"""beyond this, copies of a body cost more compile time than they gain"""
+CHEAP_STATEMENTS = 48
+"""number of statements above which copies of a body cost more compile time than they
+gain"""
 
 
-# --- facts ----------------------------------------------------------------------------
+# --- properties -----------------------------------------------------------------------
 
 
 def component_operators(function: Lambda) -> list[core.ScalarOp] | None:
@@ -59,8 +59,8 @@ def commutes(operator: SegBinOp) -> bool:
 
 
 def sums_floats(operator: SegBinOp) -> bool:
-    """Whether a component is a sum or product of floats, which only reassociation
-    lets run several at a time."""
+    """Whether a component is a sum or product of floats, which needs reassociation to
+    be executed in parallel."""
     components = component_operators(operator.operator) or []
     return any(
         exp.operator.name in ("add", "mul") and exp.operator.result.is_float
@@ -69,7 +69,7 @@ def sums_floats(operator: SegBinOp) -> bool:
 
 
 OF_ARRAYS = "the operator combines arrays"
-"""why what works on scalars only refuses"""
+"""the reason why rules for scalar operators decline"""
 
 
 def works_on_scalars(operator: SegBinOp) -> bool:
@@ -79,13 +79,13 @@ def works_on_scalars(operator: SegBinOp) -> bool:
     )
 
 
-def is_light(body: KernelBody) -> bool:
+def is_cheap(body: KernelBody) -> bool:
     """Scalar code without checks, loops or arrays of its own."""
-    return _light(body.statements, LIGHT_STATEMENTS) is not None
+    return _cheap(body.statements, CHEAP_STATEMENTS) is not None
 
 
-def _light(statements: tuple[Stm, ...], budget: int) -> int | None:
-    """What is left of the budget; None if the code is not light."""
+def _cheap(statements: tuple[Stm, ...], budget: int) -> int | None:
+    """The rest of the budget; None if the code is not cheap."""
     left: int | None = budget - len(statements)
     for statement in statements:
         if left is None or left < 0:
@@ -97,18 +97,18 @@ def _light(statements: tuple[Stm, ...], budget: int) -> int | None:
             case core.ScalarOp() | core.Index() | core.Copy() | core.SizeExp():
                 pass
             case core.If(_, then, otherwise):
-                left = _light(then.statements, left)
+                left = _cheap(then.statements, left)
                 if left is not None:
-                    left = _light(otherwise.statements, left)
+                    left = _cheap(otherwise.statements, left)
             case _:
                 return None
     return left if left is not None and left >= 0 else None
 
 
-def light_operator(operator: SegBinOp) -> bool:
-    """Whether the operator itself is light and works on scalars."""
+def is_cheap_operator(operator: SegBinOp) -> bool:
+    """Whether the operator itself is cheap and works on scalars."""
     statements = operator.operator.body.statements
-    return works_on_scalars(operator) and _light(statements, 32) is not None
+    return works_on_scalars(operator) and _cheap(statements, 32) is not None
 
 
 def value_types(operators: tuple[SegBinOp, ...]) -> list[Type]:
@@ -120,7 +120,7 @@ def value_types(operators: tuple[SegBinOp, ...]) -> list[Type]:
     ]
 
 
-# --- running values -------------------------------------------------------------------
+# --- accumulators ---------------------------------------------------------------------
 
 
 def returned(k: KernelBuilder, body: KernelBody) -> list[Value]:
@@ -141,9 +141,9 @@ def neutral_at(k: KernelBuilder, atom: core.Atom, at: tuple[Size, ...]) -> Any:
 Place: TypeAlias = kc.Variable | kc.Register | Array
 
 
-class State:
-    """The running values of all operators in one thread; in places that are given, or
-    in new ones."""
+class Accumulators:
+    """The running values of all operators in one thread; in the given variables and
+    arrays, or in new ones."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class State:
                     k.assign(place, k.scalar(atom))
 
     def load(self, sources: list[Array], at: tuple[Any, ...]) -> None:
-        """All get the values that lie in memory at an index."""
+        """Load all from memory at an index."""
         for place, source in zip(self.all_places, sources, strict=True):
             if isinstance(place, Array):
                 self.k.copy(place, source.row(_sizes(self.k, at)))
@@ -192,7 +192,7 @@ class State:
                 self.k.assign(place, self.k.read(source, at))
 
     def save(self, targets: list[Array], at: tuple[Any, ...]) -> None:
-        """All values go to memory at an index."""
+        """Store all to memory at an index."""
         for place, target in zip(self.all_places, targets, strict=True):
             self.k.write(target, at, place)
 
@@ -249,7 +249,7 @@ def combine_into(
 
 
 def replace_all(k: KernelBuilder, places: list[Place], results: list[Value]) -> None:
-    """All places get their new values at once, though these may be places."""
+    """Parallel assignment: the new values may refer to the places themselves."""
     names = {_variable(p) for p in places if not isinstance(p, Array)}
     memories = {p.memory for p in places if isinstance(p, Array)}
     taken: list[tuple[Any, Any]] = []
@@ -257,15 +257,15 @@ def replace_all(k: KernelBuilder, places: list[Place], results: list[Value]) -> 
         if isinstance(place, Array):
             assert isinstance(result, Array)
             if result.memory in memories and result != place:
-                aside = k.new_array(result.memory.element, place.shape, "aside")
-                k.copy(aside, result)
-                result = aside
+                temporary = k.new_array(result.memory.element, place.shape, "temporary")
+                k.copy(temporary, result)
+                result = temporary
         elif isinstance(result, kc.Variable | kc.Register) and (
             _variable(result) in names
         ):
             if _variable(result) == _variable(place):
                 continue
-            result = k.declare("aside", result)
+            result = k.declare("temporary", result)
         taken.append((place, result))
     for place, result in taken:
         if isinstance(place, Array):

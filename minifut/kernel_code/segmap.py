@@ -18,7 +18,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.threads.arena import forget_after
+from minifut.kernel_code.threads.arena import release_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_ir import nodes as kc
 
@@ -60,7 +60,7 @@ def lower(
         pattern[0].name.base if pattern else "check",
         host.sizes(space.sizes),
         visit,
-        heavy=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
+        expensive=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
         parallel=simple,
         fresh=all(isinstance(result, kernels.Returns) for result in body.result),
     )
@@ -120,10 +120,10 @@ def run_points(
     for result, output in zip(body.result, outputs, strict=True):
         if isinstance(result, kernels.Returns) and output.rank > len(at):
             rows.append((result.value, output.row(indices)))
-    k.aim(body, tuple(rows))
+    k.pass_destinations(body, tuple(rows))
     with k.nested() as point:
         finish_point(k, body, outputs, indices)
-    forget_after(k, point)
+    release_after(k, point)
 
 
 def finish_point(

@@ -282,7 +282,7 @@ class CodeBuilder:
         self.use(memory, written=True)
         part = kc.Memory(self.names.fresh(memory.name.base), memory.element)
         self.declared.add(part.name)
-        self.emit(kc.DeclarePart(part, memory, self.size_value(start)))
+        self.emit(kc.DeclarePointer(part, memory, self.size_value(start)))
         return part
 
     def private_memory(self, element: ScalarType, count: int, base: str) -> kc.Memory:
@@ -331,7 +331,7 @@ class CodeBuilder:
         """Call a function; gives its results."""
         for inner in (*function.callees, function):
             self.called.setdefault(inner)
-        self.can_fail |= function.may_leave
+        self.can_fail |= function.may_exit
         results = tuple(
             self.declare(base, type_=type_)
             for base, type_ in zip(bases, function.results, strict=True)

@@ -27,7 +27,7 @@ class ReadElement:
 
 
 @node
-class Cores:
+class ComputeUnits:
     """The number of compute units of the device."""
 
     form = "cores"
@@ -61,7 +61,7 @@ HostExp: TypeAlias = (
     | ReadElement
     | GetParameter
     | AtLeast
-    | Cores
+    | ComputeUnits
     | GroupSize
     | Covering
 )
@@ -144,11 +144,11 @@ class CheckGroup:
 
 
 @node
-class CheckAsked:
+class CheckRequestedTiles:
     """An error if tuning parameters (with their variables) ask for more bytes of local
     memory than the device has. Defaults do not ask: another version runs then."""
 
-    form = "check_asked {local_bytes} for {parameters}"
+    form = "check_requested_tiles {local_bytes} for {parameters}"
 
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
@@ -258,7 +258,7 @@ HostStatement: TypeAlias = (
     | Drop
     | Launch
     | CheckGroup
-    | CheckAsked
+    | CheckRequestedTiles
     | CopyMemory
     | WriteElement
     | HostComment

@@ -38,7 +38,7 @@ from minifut.names import Name
 
 SCOPES = (kc.Kernel, kc.DeviceFunction, kc.For)
 """nodes that declare variables for their bodies"""
-OPEN = (kc.Unrolled, kc.Chosen)
+OPEN = (kc.Unrolled, kc.StaticIf)
 """nodes whose blocks are no scopes: what they declare is there behind them"""
 LONGEST = 80
 """characters of a list in one line"""

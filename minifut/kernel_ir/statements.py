@@ -85,7 +85,7 @@ class DeclareArray:
 
 
 @node
-class DeclarePart:
+class DeclarePointer:
     """A name for global memory from an element of another on: code that goes there
     often has the place in a register instead of adding it up."""
 
@@ -160,7 +160,7 @@ class Unrolled:
 
 
 @node
-class Chosen:
+class StaticIf:
     """A branch that is decided when the kernel is built; see `Unrolled`."""
 
     form = "static_if {condition} {then} else {otherwise}"
@@ -207,7 +207,7 @@ class Barrier:
 
 
 @node
-class LeaveTogether:
+class UniformExit:
     """A barrier behind code that may have failed; the whole group ends if it has."""
 
     form = "uniform_exit"
@@ -230,7 +230,7 @@ class AtomicUpdate:
 
 
 @node
-class ComeLast:
+class DetectLastGroup:
     """`last = all other groups of this launch came here before`: only one group is the
     last. What others published by atomics before is then there for it."""
 
@@ -241,7 +241,7 @@ class ComeLast:
 
 
 @node
-class TakeGroup:
+class FetchWork:
     """`group = the next number that no work-item of this launch has taken`. Each of the
     `workers` begins with its own number, and takes until there are no more `groups`."""
 
@@ -305,7 +305,7 @@ class CallFunction:
 
 
 @node
-class Give:
+class ReturnValues:
     """The end of a function: what it gives."""
 
     form = "result {values}"
@@ -319,25 +319,25 @@ Statement: TypeAlias = (
     | Assign
     | Store
     | DeclareArray
-    | DeclarePart
+    | DeclarePointer
     | Evaluate
     | Prefetch
     | For
     | While
     | Unrolled
-    | Chosen
+    | StaticIf
     | Break
     | Branch
     | Reassociate
     | Barrier
-    | LeaveTogether
+    | UniformExit
     | AtomicUpdate
-    | ComeLast
-    | TakeGroup
+    | DetectLastGroup
+    | FetchWork
     | Fail
     | Label
     | CallFunction
-    | Give
+    | ReturnValues
     | Return
     | Comment
 )
@@ -376,15 +376,15 @@ class ScalarParameter:
 @node
 class BuildConstant:
     """A tuning parameter whose value is known when the kernel is built: the text has a
-    macro for it, so that tiles have constant sizes. `name` is its variable. `chosen`:
-    the parameter is a bound, and each launch chooses a value for which there is a build
-    of the kernel."""
+    macro for it, so that tiles have constant sizes. `name` is its variable.
+    `per_launch`: the parameter is a bound, and each launch chooses a value for which
+    there is a build of the kernel."""
 
-    form = "constant {name} = {parameter}{chosen?}"
+    form = "constant {name} = {parameter}{per_launch?}"
 
     name: Name
     parameter: Tunable
-    chosen: bool = False
+    per_launch: bool = False
 
 
 Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
@@ -394,19 +394,18 @@ Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
 class DeviceFunction:
     """A function that kernels call. Memories among the parameters are pointers into
     the address space that they tell. `results` are scalars: one is returned, several
-    are written through pointers. `may_leave`: it may end the work-item, because
+    are written through pointers. `may_exit`: it may end the work-item, because
     something failed or an arena is full; then it returns whether it did."""
 
     form = (
-        "function {name} {parameters} gives {results}{may_leave?} calls "
-        "{callees} {body}"
+        "function {name} {parameters} gives {results}{may_exit?} calls {callees} {body}"
     )
 
     name: str
     parameters: tuple[MemoryParameter | ScalarParameter, ...]
     results: tuple[VectorType, ...]
     body: Block
-    may_leave: bool
+    may_exit: bool
     callees: tuple[DeviceFunction, ...]
 
 

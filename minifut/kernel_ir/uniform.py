@@ -81,13 +81,13 @@ class _Search:
                 self.depend(target, exp, control)
             case kc.AtomicUpdate(_, _, _, _, kc.Variable(name)):
                 self.divergent.add(name)
-            case kc.TakeGroup(kc.Variable(name)):
+            case kc.FetchWork(kc.Variable(name)):
                 self.divergent.add(name)
             case kc.CallFunction(_, arguments, results):
                 values = [a for a in arguments if isinstance(a, kc.Expression)]
                 for result in results:
                     self.dependences.append((result.name, (*values, *control)))
-            case kc.Barrier() | kc.LeaveTogether():
+            case kc.Barrier() | kc.UniformExit():
                 self.barriers.append((statement, control))
             case kc.For(variable, start, bound, step, body):
                 self.dependences.append((variable.name, (start, step, *control)))
@@ -99,7 +99,7 @@ class _Search:
                 self.statements(then.statements, inner)
                 if otherwise is not None:
                     self.statements(otherwise.statements, inner)
-            case kc.Chosen(_, then, otherwise):
+            case kc.StaticIf(_, then, otherwise):
                 self.statements(then.statements, control)
                 self.statements(otherwise.statements, control)
             case kc.Block(inside):

@@ -123,7 +123,7 @@ class _Checker:
             self.place.append(statement)
             if isinstance(statement, kc.Label):
                 follows = statements[number + 1 :]
-                meeting = kc.Barrier | kc.LeaveTogether
+                meeting = kc.Barrier | kc.UniformExit
                 meet = any(isinstance(follower, meeting) for follower in follows)
                 require(meet, f"no barrier follows the label {statement.name}")
             self.statement(statement)
@@ -158,7 +158,7 @@ class _Checker:
                 require(memory.space != "global", "an array of global memory")
                 self.size(count)
                 self.declare(memory.name, memory, given=True)
-            case kc.DeclarePart(part, whole, start):
+            case kc.DeclarePointer(part, whole, start):
                 self.global_memory(whole)
                 self.integer(start)
                 self.declare(part.name, part, given=True)
@@ -190,7 +190,7 @@ class _Checker:
                 self.integer(count)
                 self.declare(index, kc.LONG, given=True)
                 self.statements(body.statements)
-            case kc.Branch(condition, then, otherwise) | kc.Chosen(
+            case kc.Branch(condition, then, otherwise) | kc.StaticIf(
                 condition, then, otherwise
             ):
                 self.truth(condition)
@@ -204,11 +204,11 @@ class _Checker:
                 self.ends = True
             case kc.CallFunction():
                 self.call(statement)
-            case kc.Give(values):
+            case kc.ReturnValues(values):
                 require(len(values) == len(self.results), "as many values as results")
                 for value, type_ in zip(values, self.results, strict=True):
                     self.fits(value, type_)
-            case kc.ComeLast(target, groups) | kc.TakeGroup(target, groups):
+            case kc.DetectLastGroup(target, groups) | kc.FetchWork(target, groups):
                 self.integer(groups)
                 self.target(target)
 

@@ -1,10 +1,13 @@
-"""Short branches become choices: both sides are computed, then one is taken.
+"""If-conversion: short branches become selects of two speculated sides.
 
     if (c) { x = a + 1; } else { x = b; }   →   long t = a + 1; x = c ? t : b;
 
-In vectors a choice is one instruction, a branch a test of all lanes and a jump. Only
-what is cheap and cannot fault is done without need: no access to memory, no division,
-no loops. Of nested branches the innermost go first.
+In vector code a select is one instruction, a branch a test of all lanes and a jump.
+Only cheap code that cannot trap is speculated: no access to memory, no division, no
+loops. Nested branches are converted from the inside out.
+
+Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to
+data dependence" (POPL'83).
 """
 
 from __future__ import annotations
@@ -23,20 +26,22 @@ from minifut.rewrite.rule import Declined
 
 DIVISIONS = frozenset({"div", "mod", "quot", "rem", "pow"})
 LONGEST_SIDE = 24
-"""statements of a side that are cheaper than a test and a jump"""
+"""largest number of statements of a side that is cheaper than a test and a jump"""
 
 
-def speculate(k: CodeBuilder, statements: Sequence[kc.Statement]) -> list[kc.Statement]:
-    """The statements without the branches that are better choices."""
+def if_convert(
+    k: CodeBuilder, statements: Sequence[kc.Statement]
+) -> list[kc.Statement]:
+    """The statements after if-conversion."""
     done: list[kc.Statement] = []
     for statement in statements:
         if isinstance(statement, kc.Branch):
             other = statement.otherwise
-            then = kc.Block(tuple(speculate(k, statement.then.statements)))
+            then = kc.Block(tuple(if_convert(k, statement.then.statements)))
             if other is not None:
-                other = kc.Block(tuple(speculate(k, other.statements)))
+                other = kc.Block(tuple(if_convert(k, other.statements)))
             branch = kc.Branch(statement.condition, then, other)
-            outcome = speculate_branch(branch, CodeSite(k))
+            outcome = if_convert_branch(branch, CodeSite(k))
             done += outcome if isinstance(outcome, tuple) else (branch,)
         else:
             done.append(statement)
@@ -44,8 +49,8 @@ def speculate(k: CodeBuilder, statements: Sequence[kc.Statement]) -> list[kc.Sta
 
 
 @code_rule(paper=MASKS)
-def speculate_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
-    """Do both sides of a short branch, then choose.
+def if_convert_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
+    """Execute both sides of a short branch, then select.
 
     before:
         given (const int *xs, int *ys, int a)
@@ -78,7 +83,7 @@ def speculate_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
         if (x < a) {
             x = quot_i32(a, b);
         }
-    declines: a side does more than assign
+    declines: a side has other statements than assignments
         given (int a)
         int x = 1;
         if (x < a) {
@@ -91,7 +96,7 @@ def speculate_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
         return None
     then = branch.then.statements
     otherwise = branch.otherwise.statements if branch.otherwise is not None else ()
-    reason = _dear(then) or _dear(otherwise)
+    reason = _cost_reason(then) or _cost_reason(otherwise)
     if reason is not None:
         return Declined(reason)
     k = site.k
@@ -110,10 +115,10 @@ def speculate_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
     return tuple(made)
 
 
-def _dear(statements: Sequence[kc.Statement]) -> str | None:
-    """Why a side may not be done without need, if so."""
+def _cost_reason(statements: Sequence[kc.Statement]) -> str | None:
+    """Why a side may not be speculated, if so."""
     if len(statements) > LONGEST_SIDE:
-        return f"a side has {len(statements)} statements"
+        return f"a side has {len(statements)} statements, more than {LONGEST_SIDE}"
     for statement in statements:
         match statement:
             case kc.Declare(kc.Variable(), _) | kc.Assign(kc.Variable(), _):
@@ -121,12 +126,12 @@ def _dear(statements: Sequence[kc.Statement]) -> str | None:
             case kc.Store():
                 return "a side accesses memory"
             case _:
-                return "a side does more than assign"
+                return "a side has other statements than assignments"
         for node in walk(statement):
             if isinstance(node, kc.Load):
                 return "a side accesses memory"
             if isinstance(node, kc.Register):
-                return "a side looks at registers"
+                return "a side reads registers of a tile"
             if isinstance(node, kc.Operation) and node.operator.name in DIVISIONS:
                 return "a side divides"
             if isinstance(node, kc.Binary) and node.symbol in ("/", "%"):
@@ -137,8 +142,8 @@ def _dear(statements: Sequence[kc.Statement]) -> str | None:
 def _side(
     k: CodeBuilder, statements: Sequence[kc.Statement]
 ) -> tuple[list[kc.Statement], dict[Name, tuple[kc.Variable, kc.Variable]]]:
-    """A side that changes nothing outside, and what variables from outside would be
-    after it, each beside the variable itself."""
+    """A side without effect on outer variables, and for each of those that it assigns
+    the variable itself and the one with its value after the side."""
     inside: set[Name] = set()
     values: dict[Name, tuple[kc.Variable, kc.Variable]] = {}
 

@@ -24,7 +24,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.rule import CodeSite, Told, code_rule
+from minifut.kernel_passes.rule import CodeSite, Remark, code_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -49,10 +49,12 @@ def _with_prefetches(k: CodeBuilder, loop: kc.For) -> kc.Statement | None:
     return outcome[0] if isinstance(outcome, tuple) else None
 
 
-def _remark(loop: kc.For, site: CodeSite) -> Told:
+def _remark(loop: kc.For, site: CodeSite) -> Remark:
     prefetches = stream_prefetches(loop.body.statements, loop.variable)[:MOST_STREAMS]
     names = dict.fromkeys(each.memory.name.base for each in prefetches)
-    return Told((f"{', '.join(names)}, {PREFETCH_DISTANCE} bytes ahead of the loads",))
+    return Remark(
+        (f"{', '.join(names)}, {PREFETCH_DISTANCE} bytes ahead of the loads",)
+    )
 
 
 @code_rule(tell=_remark)

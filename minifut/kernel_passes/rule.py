@@ -1,19 +1,20 @@
-"""Rules of kernel code: named, in the registry of all rules, noted in the derivation.
+"""Rules of kernel code: named, in the registry of all rules, recorded in the
+derivation.
 
     @code_rule("asVector", LIFT)
     def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
         ...
 
 As a rule of the core gets a statement and its site, so does one of kernel code. They
-are asked where kernel code is made:
+are applied where kernel code is made:
 
-    statements and loads of a kernel    `lanes`: what stands for them, in vectors
+    statements and loads of a kernel    `lanes`: their vectorised form
     operations of the core              `lowering_rule`: what a builder (of the host, of
-                                        a kernel) emits for them, or a choice that it
-                                        goes by
+                                        a kernel) emits for them, or a decision that it
+                                        follows
 
-`Refused`, anywhere inside, is the rule's refusal. A docstring shows kernel code as it
-is printed, for four lanes, or for operations of the core printed IR and parts of the
+`Refused`, raised anywhere inside, declines the rule. A docstring shows kernel code as
+it is printed, for four lanes, or for operations of the core printed IR and parts of the
 kernels that it becomes; it is executed (`opencl.rule_examples`,
 `opencl.lowering_examples`).
 """
@@ -38,7 +39,7 @@ LOCALITY = "Locality of reference (slides)"
 
 
 class Refused(Exception):
-    """The rule that is tried refuses; the message says why."""
+    """The rule that is tried declines; the message is the reason."""
 
 
 class HasDerivation(Protocol):
@@ -66,8 +67,9 @@ class CodeSite:
 
 
 @contextmanager
-def unnoted(k: HasDerivation, wanted: bool = True) -> Iterator[None]:
-    """What is done here is noted nowhere: it was, or it is no step of its own."""
+def untraced(k: HasDerivation, wanted: bool = True) -> Iterator[None]:
+    """Steps made here are not recorded: they were before, or are no steps of their
+    own."""
     kept = k.derivation
     if wanted:
         k.derivation = None
@@ -78,9 +80,9 @@ def unnoted(k: HasDerivation, wanted: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def forgotten_on(k: HasDerivation, kind: type[Exception]) -> Iterator[None]:
-    """Steps made here are forgotten if such an exception ends it: it is tried in some
-    other way then."""
+def rollback_trace_on(k: HasDerivation, kind: type[Exception]) -> Iterator[None]:
+    """Steps made here are removed if such an exception occurs: another lowering is
+    tried then."""
     trace = None if k.derivation is None else k.derivation.trace
     position = 0 if trace is None else len(trace.steps)
     try:
@@ -92,23 +94,24 @@ def forgotten_on(k: HasDerivation, kind: type[Exception]) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a rule made, in words, and the parameters that govern it."""
+class Remark:
+    """What a rule made, for the reader of `dev --explain`, and the tuning parameters
+    that govern it."""
 
     made: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
 
 
-NOTHING = Told()
-Teller: TypeAlias = Callable[[Any, Any], Told]
+NOTHING = Remark()
+RemarkFunction: TypeAlias = Callable[[Any, Any], Remark]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeRule(NamedRule):
-    """A rule of kernel code. `tell` says, after it fired, what there is to say of the
-    statement and the site. `lowers`: operations of the core, in its examples too."""
+    """A rule of kernel code. `remark` describes what it made, after it fired. `lowers`:
+    it applies to operations of the core, in its examples too."""
 
-    tell: Teller | None = None
+    tell: RemarkFunction | None = None
     lowers: bool = False
 
     def __call__(self, statement: Any, site: Site) -> Any:
@@ -122,7 +125,7 @@ class CodeRule(NamedRule):
         inside = trace.steps[position:]
         del trace.steps[position:]
         if isinstance(outcome, Declined):
-            # what it tried on the way came to nothing
+            # steps inside a rule that declined were undone
             trace.refuse(self, derivation.statement, outcome.reason)
         elif outcome is not None:
             told = NOTHING if self.tell is None else self.tell(statement, site)
@@ -137,17 +140,18 @@ class CodeRule(NamedRule):
             return Declined(str(reason))
 
     def fires(self, statement: Any, site: Site) -> bool:
-        """Whether the rule did it: then all of it is emitted."""
+        """Whether the rule fires: then its code is emitted."""
         outcome = self(statement, site)
         return outcome is not None and not isinstance(outcome, Declined)
 
     def leave(self, k: Site, reason: str) -> None:
-        """Note why the rule is not even tried, which would cost time."""
+        """Record why the rule is not even tried, which would cost time."""
         if k.derivation is not None:
             k.derivation.trace.refuse(self, k.derivation.statement, reason)
 
     def or_comment(self, statement: Any, site: Any) -> tuple[kc.Statement, ...] | None:
-        """What the rule makes; None if it refuses, which the code then tells."""
+        """What the rule makes; None if it declines, with the reason as a comment in the
+        code."""
         outcome = self(statement, site)
         if isinstance(outcome, tuple):
             return outcome
@@ -157,7 +161,7 @@ class CodeRule(NamedRule):
 
 
 def first_of(rules: Iterable[CodeRule], statement: Any, site: Site) -> Any:
-    """What the first of the rules makes that does not refuse; else the last refusal."""
+    """The outcome of the first rule that does not decline; else the last refusal."""
     outcome: Any = None
     for rule in rules:
         outcome = rule(statement, site)
@@ -167,7 +171,10 @@ def first_of(rules: Iterable[CodeRule], statement: Any, site: Site) -> Any:
 
 
 def code_rule(
-    label: str = "", paper: str = "", tell: Teller | None = None, lowers: bool = False
+    label: str = "",
+    paper: str = "",
+    tell: RemarkFunction | None = None,
+    lowers: bool = False,
 ) -> Callable[[Callable[[Any, Any], Any]], CodeRule]:
     """Makes a function a rule of kernel code and enters it into the registry."""
 

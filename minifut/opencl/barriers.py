@@ -19,7 +19,7 @@ def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:
             return (then,) if otherwise is None else (then, otherwise)
         case kc.Unrolled(_, _, body):
             return (body,)
-        case kc.Chosen(_, then, otherwise):
+        case kc.StaticIf(_, then, otherwise):
             return (then, otherwise)
     return ()
 
@@ -44,7 +44,7 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items meet somewhere in the block."""
     for statement in block.statements:
-        if isinstance(statement, kc.Barrier | kc.LeaveTogether):
+        if isinstance(statement, kc.Barrier | kc.UniformExit):
             return True
         if any(has_barrier(inner) for inner in blocks_of(statement)):
             return True

@@ -16,12 +16,12 @@ from minifut.ir.core import Entry, EntryType, Param, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
-from minifut.kernel_code.host.shaping import shaping_parameters
+from minifut.kernel_code.host.launch_parameters import launch_parameters
 from minifut.kernel_code.lower_program import lower_program
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
-from minifut.opencl.alike import Alike
+from minifut.opencl.deduplication import KernelDeduplication
 from minifut.opencl.kernel_texts import Texts, parameter_types
 from minifut.opencl.print_c import PRELUDE, macros_of
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
@@ -134,22 +134,22 @@ class _Part:
         )
 
     def kernels(self) -> str:
-        """All kernels, alike ones once; and the host is told their numbers."""
-        alike = Alike()
+        """All distinct kernels; the printer of the host gets their numbers."""
+        deduplication = KernelDeduplication()
         new: list[tuple[int, kc.Kernel, str, str]] = []
-        shaping = shaping_parameters(self.lowered.functions)
+        used = launch_parameters(self.lowered.functions)
         shaped: dict[int, set[str]] = {}
         for kernel in self.lowered.kernels:
             head, last = self.texts.of_kernel(kernel)
             macros = tuple(
-                (m, c.parameter.name, c.chosen) for m, c in macros_of(kernel)
+                (m, c.parameter.name, c.per_launch) for m, c in macros_of(kernel)
             )
             called = tuple([function.name for function in kernel.functions])
             local = local_of(kernel)
             shape = (parameter_types(kernel), local, macros, head, called)
-            number, is_new = alike.number(kernel.name, last, shape)
+            number, is_new = deduplication.number(kernel.name, last, shape)
             self.printer.kernels[kernel.name] = number, kernel
-            shaped.setdefault(number, set()).update(shaping.get(kernel.name, ()))
+            shaped.setdefault(number, set()).update(used.get(kernel.name, ()))
             if is_new:
                 new.append((number, kernel, head, last))
         return "".join(
@@ -173,7 +173,7 @@ class _Part:
             for macro, constant in macros_of(kernel)
         ]
         chosen = [
-            f'"{macro}"' for macro, constant in macros_of(kernel) if constant.chosen
+            f'"{macro}"' for macro, constant in macros_of(kernel) if constant.per_launch
         ]
         more = f", {_tuple(macros)}" if macros else ""
         more += f", {_tuple(chosen)}" if chosen else ""
@@ -294,7 +294,7 @@ class _Part:
 
     def _leaf(self, leaf: Param, sizes: list[Name]) -> str:
         if isinstance(leaf.type, ScalarType):
-            return f'rt.Leaf("{leaf.type}")'
+            return f'rt.EntryLeaf("{leaf.type}")'
         dimensions = []
         for size in shape_of(leaf.type):
             name = size.as_name
@@ -304,7 +304,7 @@ class _Part:
                 dimensions.append(repr(self.size_label(name, sizes)))
             else:
                 dimensions.append("None")
-        return f'rt.Leaf("{element_of(leaf.type)}", {_tuple(dimensions)})'
+        return f'rt.EntryLeaf("{element_of(leaf.type)}", {_tuple(dimensions)})'
 
 
 def local_of(kernel: kc.Kernel) -> int | tuple[int, ...] | None:

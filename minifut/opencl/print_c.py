@@ -80,7 +80,7 @@ class KernelPrinter(ExpressionPrinter):
         self.depth += 1
         before: list[kc.Statement] = []
         for statement in block.statements:
-            if isinstance(statement, kc.Barrier | kc.LeaveTogether):
+            if isinstance(statement, kc.Barrier | kc.UniformExit):
                 for variable in assigned(before):
                     self.line(f"KEEP({self.primary(variable)})")
                 before = []
@@ -114,7 +114,7 @@ class KernelPrinter(ExpressionPrinter):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)
                 self.line(f"{space}{self.element(memory)} {name}[{number}];")
-            case kc.DeclarePart(part, whole, start):
+            case kc.DeclarePointer(part, whole, start):
                 place = f"{self.names.text(whole.name)} + {self.primary(start)}"
                 name = self.names.text(part.name)
                 self.line(f"__global {self.element(part)} *{name} = {place};")
@@ -122,27 +122,28 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"{self.exp(exp)};")
             case kc.AtomicUpdate():
                 self.atomic(statement)
-            case kc.ComeLast(last, groups):
-                text = f"minifut_come_last(failure, {self.exp(groups)})"
+            case kc.DetectLastGroup(last, groups):
+                text = f"minifut_is_last_group(failure, {self.exp(groups)})"
                 self.line(f"{self.primary(last)} = {text};")
-            case kc.TakeGroup(group, groups, workers):
+            case kc.FetchWork(group, groups, workers):
                 counts = f"{self.exp(groups)}, {self.exp(workers)}"
-                self.line(f"{self.primary(group)} = minifut_take(failure, {counts});")
+                fetched = f"minifut_fetch_work(failure, {counts})"
+                self.line(f"{self.primary(group)} = {fetched};")
             case kc.Barrier(spaces):
                 fences = [f"CLK_{s.upper()}_MEM_FENCE" for s in ("local", "global")
                           if spaces in (s, "both")]  # fmt: skip
                 self.line(f"barrier({' | '.join(fences)});")
-            case kc.LeaveTogether():
+            case kc.UniformExit():
                 self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
-                self.leave_together()
+                self.uniform_exit()
             case kc.Fail(number, values, label):
                 self.fail(number, values, label)
             case kc.Label(name):
                 self.line(f"{name}:;")
             case kc.CallFunction():
                 self.call(statement)
-            case kc.Give(values):
-                self.give(values)
+            case kc.ReturnValues(values):
+                self.return_values(values)
             case kc.Return():
                 self.line("return 1;" if self.in_function else "return;")
             case kc.Break():
@@ -174,19 +175,19 @@ class KernelPrinter(ExpressionPrinter):
             case kc.Reassociate(body):
                 self.line("{ REASSOCIATE")
                 self.block(body)
-            case kc.Unrolled() | kc.Chosen():
+            case kc.Unrolled() | kc.StaticIf():
                 self.when_built(statement)
                 return
         self.line("}")
 
-    def when_built(self, statement: kc.Unrolled | kc.Chosen) -> None:
+    def when_built(self, statement: kc.Unrolled | kc.StaticIf) -> None:
         match statement:
             case kc.Unrolled(index, count, body):
                 name = self.names.text(Name(index.base, index.tag))
                 self.line(f"$for {name} < {self.static(count)}")
                 self.names.call(index, f"${{{name}}}")
                 self.block(body)
-            case kc.Chosen(condition, then, otherwise):
+            case kc.StaticIf(condition, then, otherwise):
                 self.line(f"$if {self.static(condition)}")
                 self.block(then)
                 if otherwise.statements:
@@ -251,18 +252,18 @@ class KernelPrinter(ExpressionPrinter):
             self.line(f"{results[0]} = {function.name}({', '.join(arguments)});")
             return
         arguments += [f"&{result}" for result in results]
-        if not function.may_leave:
+        if not function.may_exit:
             self.line(f"{function.name}({', '.join(arguments)});")
             return
         text = f"{function.name}({', '.join(['failure', *arguments])})"
         noted = f"minifut_called(failure, {text}, {call.place})"
         if self.in_function:
-            self.line(f"{{ int {LEFT} = {noted}; if ({LEFT}) return {LEFT}; }}")
+            self.line(f"{{ int {EXITED} = {noted}; if ({EXITED}) return {EXITED}; }}")
         else:
             leave = "return" if call.label is None else f"goto {call.label}"
             self.line(f"if ({noted}) {leave};")
 
-    def give(self, values: tuple[kc.Expression, ...]) -> None:
+    def return_values(self, values: tuple[kc.Expression, ...]) -> None:
         """The end of a function."""
         if not self.given and values:
             self.line(f"return {self.exp(values[0])};")
@@ -308,7 +309,7 @@ class KernelPrinter(ExpressionPrinter):
         self.in_function = True
         parameters = [self.function_parameter(p) for p in function.parameters]
         kind = "int"
-        if function.may_leave:
+        if function.may_exit:
             parameters.insert(0, "__global int *failure")
         if returns_its_result(function):
             kind = self.type(function.results[0])
@@ -339,12 +340,12 @@ class KernelPrinter(ExpressionPrinter):
         self.depth = 1
         if kernel.can_fail and has_barrier(kernel.body):
             self.line("__local int failed_before;")
-            self.leave_together()
+            self.uniform_exit()
         else:
             self.line("if (failure[0]) return;")
         self.depth = 0
 
-    def leave_together(self) -> None:
+    def uniform_exit(self) -> None:
         """All of a group look at the failure cell at the same moment."""
         self.line("if (get_local_id(0) == 0) failed_before = failure[0];")
         self.line("barrier(CLK_LOCAL_MEM_FENCE);")
@@ -387,12 +388,12 @@ SIZE_HELPERS = {
 }
 
 
-LEFT = "minifut_left"
+EXITED = "minifut_exited"
 
 
 def returns_its_result(function: kc.DeviceFunction) -> bool:
     """Whether the one result is what the function of C returns."""
-    return len(function.results) == 1 and not function.may_leave
+    return len(function.results) == 1 and not function.may_exit
 
 
 def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:

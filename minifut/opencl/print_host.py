@@ -103,7 +103,7 @@ class HostPrinter:
                 byte = self.size(index * memory.element.bytes)
                 block, type_ = self.name(memory.name), memory.element
                 return f'run.read({block}, {byte}, "{type_}")'
-            case kc.Cores():
+            case kc.ComputeUnits():
                 return "run.device.cores"
             case kc.GroupSize(wanted, most):
                 return f"run.group_size({self.size(wanted)}, {self.size(most)})"
@@ -149,9 +149,9 @@ class HostPrinter:
             case kc.CheckGroup(group, local_bytes, parameters):
                 needs = f"{self.size(group)}, {self.size(local_bytes)}"
                 self.line(f"run.check_group({needs}, {self.values(parameters)})")
-            case kc.CheckAsked(local_bytes, parameters):
+            case kc.CheckRequestedTiles(local_bytes, parameters):
                 given = f"{self.size(local_bytes)}, {self.values(parameters)}"
-                self.line(f"run.check_asked({given})")
+                self.line(f"run.check_requested_tiles({given})")
             case kc.CopyMemory(target, to, source, start, count):
                 unit = target.element.bytes
                 where = f"{self.name(target.name)}, {self.size(to * unit)}"
@@ -218,7 +218,7 @@ class HostPrinter:
                     arguments.append(f"run.local({self.size(argument * unit)})")
                 case Size():
                     arguments.append(self.size(argument))
-        chosen = [self.name(c.name) for c in kernel.constants if c.chosen]
+        chosen = [self.name(c.name) for c in kernel.constants if c.per_launch]
         built = f".built({', '.join(chosen)})" if chosen else ""
         self.line(f"kernels[{number}]{built}{call}({', '.join(arguments)})")
 

@@ -35,12 +35,12 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.rule import CodeRule
-from minifut.kernel_passes.vectorise.expressions import Lanes
+from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.operators import Fold, PointCode
-from minifut.kernel_passes.vectorise.rule import LoopSite, NotLifted, Outcome
-from minifut.kernel_passes.vectorise.statements import Lifter, lift
+from minifut.kernel_passes.vectorise.rule import LoopSite, NotVectorisable, Outcome
+from minifut.kernel_passes.vectorise.statements import Vectoriser, vectorise
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying
-from minifut.kernel_passes.vectorise.vectors import Vectors, stored_type
+from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter
 from minifut.opencl.read_c import Reader
@@ -153,8 +153,8 @@ def outcome_of(rule: CodeRule, written: Written) -> Outcome:
         return outcome
     statements = (*written.above, written.statement)
     varying = find_varying(statements, [v.name for v in written.lanes])
-    lanes = Lanes(WIDTH, varying)
-    lifter = Lifter(written.builder, lanes, assigned(statements))
+    lanes = ExpressionVectoriser(WIDTH, varying)
+    lifter = Vectoriser(written.builder, lanes, assigned(statements))
     masked: Outcome = rule(written.statement, lifter)
     return masked
 
@@ -165,8 +165,8 @@ def _within(rule: CodeRule, nest: kc.For, k: CodeBuilder) -> Outcome:
     trace = Trace(refusals=True)
     k.derivation = Derivation(trace, statement)
     made: list[kc.Statement] = []
-    with suppress(NotLifted):
-        made = lift(k, nest.body.statements, nest.variable, (nest.start, 1), WIDTH)
+    with suppress(NotVectorisable):
+        made = vectorise(k, nest.body.statements, nest.variable, (nest.start, 1), WIDTH)
     k.derivation = None
     steps = [step for step in trace.steps if step.rule is rule]
     if any(step.fired for step in steps):
@@ -294,7 +294,7 @@ def _at_once(
     outcome: Sequence[kc.Statement],
 ) -> list[kc.Statement]:
     """What the rule made, on vectors."""
-    vectors = Vectors(WIDTH)
+    vectors = VectorOperations(WIDTH)
     begin: list[kc.Statement] = []
     end: list[kc.Statement] = []
     for variable in written.lanes:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from minifut.tuning.choices import Settings
-from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, Timing
+from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, MeasuredTime
+from minifut.tuning.decisions import Settings
 from minifut.tuning.parameters import Tunable
 from minifut.tuning.structure import StructureSearch
 from minifut.tuning.subject import Subject
@@ -42,8 +42,8 @@ class Row:
     """A data set before and after tuning; `same`: nothing changes for it."""
 
     name: str
-    before: Timing
-    after: Timing
+    before: MeasuredTime
+    after: MeasuredTime
     same: bool
     failure: str | None = None
 
@@ -88,7 +88,7 @@ class Autotuner:
         """Search, and keep what gains. An exception leaves the best in `values`."""
         self.values = dict(self.defaults)
         self.trials = Trials(self.runs, timeout=self.timeout)
-        self.trials.notify = lambda: self._tell("")
+        self.trials.notify = lambda: self._report("")
         fit = [s for s in self.subjects if self._is_fit(s)]
         if self.points:
             self._search_structure(fit)
@@ -120,7 +120,7 @@ class Autotuner:
         rows: list[Row] = []
         for subject in self.subjects:
             if subject.name in self.failures:
-                failed = Timing(math.inf)
+                failed = MeasuredTime(math.inf)
                 why = self.failures[subject.name]
                 rows.append(Row(subject.name, failed, failed, True, why))
             elif subject.name in self.known:
@@ -129,7 +129,7 @@ class Autotuner:
 
     def _is_fit(self, subject: Subject) -> bool:
         """Whether it can be run at all; the first run with the defaults."""
-        self._tell(f"first run of {subject.name}")
+        self._report(f"first run of {subject.name}")
         sample = self.trials.sample(subject, self.defaults)
         if sample.failure is not None:
             self.failures[subject.name] = sample.failure
@@ -143,7 +143,7 @@ class Autotuner:
             self.fixed,
             self.points,
             Random(1),
-            self._tell,
+            self._report,
         )
         search.run(subjects)
 
@@ -155,12 +155,12 @@ class Autotuner:
         reserve = 2 * FINAL_RUNS * len(subjects) if len(tasks) > 1 else 0
         step = 0
 
-        def tell(name: str, subject: Subject) -> None:
+        def report(name: str, subject: Subject) -> None:
             nonlocal step
-            self._tell(f"{name} on {subject.name}", step / self.pairs)
+            self._report(f"{name} on {subject.name}", step / self.pairs)
             step += 1
 
-        search = ThresholdSearch(self.trials, self.values, reserve, tell)
+        search = ThresholdSearch(self.trials, self.values, reserve, report)
         search.run(tasks)
         self.threshold_runs = self.trials.done - before
 
@@ -169,12 +169,12 @@ class Autotuner:
         before = self.trials.done
         for number, name in enumerate(sorted(self.changed)):
             part = 1 - (len(self.changed) - number) / max(1, len(self.changed)) / 100
-            self._tell(f"comparing without {name}", part)
+            self._report(f"comparing without {name}", part)
             if not self._gains(name, subjects):
                 self.values[name] = self.defaults[name]
                 self.rejected.append(name)
         for subject in subjects:
-            self._tell(f"comparing on {subject.name}", 0.99)
+            self._report(f"comparing on {subject.name}", 0.99)
             self.known[subject.name] = self._row(subject)
         self.threshold_runs += self.trials.done - before
 
@@ -217,10 +217,12 @@ class Autotuner:
         before, after = self._times(subject, several)
         return Row(subject.name, before, after, False)
 
-    def _times(self, subject: Subject, several: Sequence[Settings]) -> list[Timing]:
+    def _times(
+        self, subject: Subject, several: Sequence[Settings]
+    ) -> list[MeasuredTime]:
         return self.trials.times(subject, several, FINAL_RUNS)
 
-    def _tell(self, text: str, part: float = math.nan) -> None:
+    def _report(self, text: str, part: float = math.nan) -> None:
         if self.notify is not None:
             self.notify(text, part)
 

@@ -34,7 +34,7 @@ INFINITE_LOSS = math.log(1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class MeasuredTime:
     """Seconds (infinity if it failed) that compare with those of the same race, and the
     relative difference that may be chance."""
 
@@ -80,7 +80,7 @@ def cuts_of(amounts: Iterable[int], most: int) -> Cuts:
     return Cuts(tuple(sorted(kept)[-most:]))
 
 
-Compare = Callable[[Sequence[int]], Mapping[int, Timing]]
+Compare = Callable[[Sequence[int]], Mapping[int, MeasuredTime]]
 """the times of several cuts, which take turns"""
 
 
@@ -104,7 +104,7 @@ def search(cuts: Cuts, default: int, compare: Compare) -> dict[int, float]:
     return significant(ratios, noises)
 
 
-def relative(times: Mapping[int, Timing], home: int) -> dict[int, float]:
+def relative(times: Mapping[int, MeasuredTime], home: int) -> dict[int, float]:
     """How much slower than home each is, as a logarithm."""
     at_home = times[home].seconds
     if math.isinf(at_home):

@@ -1,8 +1,9 @@
 """Data sets of a loaded program as subjects of a search.
 
-Arguments stay on the device between runs, those of the latest data sets up to `ROOM`
-bytes: a search comes back to each data set many times. The first results of a data set
-are what those of other settings are judged by, if the data does not say what they are.
+Arguments stay on the device between runs, those of the latest data sets up to
+`CACHE_BYTES` bytes: a search comes back to each data set many times. The first results
+of a data set are what those of other settings are judged by, if the data does not say
+what they are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from minifut.errors import InternalError, MinifutError
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.tuning.autotune import Autotuner
-from minifut.tuning.choices import Choice, Settings, choices_of
+from minifut.tuning.decisions import DecisionPoint, Settings, decisions_of
 from minifut.tuning.points import is_size
 from minifut.tuning.subject import Sample
 from minifut.tuning.thresholds import tasks_of
@@ -26,17 +27,17 @@ from minifut.tuning.thresholds import tasks_of
 if TYPE_CHECKING:
     from minifut.program import Timed
 
-ROOM = 2 << 30
+CACHE_BYTES = 2 << 30
 MOST_JUDGED = 1 << 28
 """bytes; larger results are not kept to judge others by"""
 
 
 @dataclass(slots=True)
-class Shelf:
+class CallCache:
     """Calls that are ready to run; of too many the one that was idle longest goes."""
 
     loaded: Loaded
-    room: int = ROOM
+    capacity: int = CACHE_BYTES
     calls: OrderedDict[str, Timed] = field(default_factory=OrderedDict)
 
     def call(self, data: DataSet) -> Timed:
@@ -47,7 +48,7 @@ class Shelf:
             return self.calls[key]
         call = self.calls[key] = self.loaded.timed(data)
         total = sum(known.nbytes for known in self.calls.values())
-        while total > self.room and len(self.calls) > 1:
+        while total > self.capacity and len(self.calls) > 1:
             _, oldest = self.calls.popitem(last=False)
             total -= oldest.nbytes
         return call
@@ -56,19 +57,21 @@ class Shelf:
 class LoadedSubject:
     """A data set of a loaded program; see `minifut.tuning.subject`."""
 
-    def __init__(self, shelf: Shelf, data: DataSet, name: str) -> None:
-        assert shelf.loaded.kernels is not None
-        self._shelf = shelf
-        self._tuning = shelf.loaded.program.tuning
+    def __init__(self, calls: CallCache, data: DataSet, name: str) -> None:
+        assert calls.loaded.kernels is not None
+        self._calls = calls
+        self._tuning = calls.loaded.program.tuning
         self._expected: Sequence[Any] | None = None
         self.data = data
         self.name = name
-        self.choices: tuple[Choice, ...] = choices_of(shelf.loaded.kernels, data.entry)
+        self.decisions: tuple[DecisionPoint, ...] = decisions_of(
+            calls.loaded.kernels, data.entry
+        )
 
     def run(self, settings: Settings) -> float:
         """See `Subject`."""
         self._tuning.update(settings)
-        return self._shelf.call(self.data)()
+        return self._calls.call(self.data)()
 
     def sample(
         self, settings: Settings, allowed: Collection[int] | None = None
@@ -78,7 +81,7 @@ class LoadedSubject:
         with self._tuning.watch() as seen:
             try:
                 self._tuning.update(settings)
-                call = self._shelf.call(self.data)
+                call = self._calls.call(self.data)
                 seen.clear()
                 seen.allowed = allowed
                 call()
@@ -102,11 +105,11 @@ class LoadedSubject:
 
 def subjects_of(loaded: Loaded, wanted: Sequence[DataSet]) -> list[LoadedSubject]:
     """A subject for each data set, by names that tell them apart."""
-    shelf = Shelf(loaded)
+    calls = CallCache(loaded)
     several = len({data.entry for data in wanted}) > 1
     return [
         LoadedSubject(
-            shelf, data, f"{data.entry}: {data.name}" if several else data.name
+            calls, data, f"{data.entry}: {data.name}" if several else data.name
         )
         for data in wanted
     ]

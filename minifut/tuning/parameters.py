@@ -19,7 +19,7 @@ from minifut.ir.kernels import NEVER as NEVER
 from minifut.tuning.file import located, read_tuning, write_tuning
 
 if TYPE_CHECKING:
-    from minifut.opencl.runtime.watch import Seen
+    from minifut.opencl.runtime.watch import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Tuning(Mapping[str, int]):
         device: str,
         change: Callable[[Mapping[str, int]], None],
         values: Mapping[str, int],
-        watch: Callable[[Seen | None], None] | None = None,
+        watch: Callable[[Observation | None], None] | None = None,
     ) -> None:
         self.tunables = {t.name: t for t in tunables}
         self.device = device
@@ -74,15 +74,15 @@ class Tuning(Mapping[str, int]):
         self._values.update(values)
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[Seen]:
+    def watch(self) -> Iterator[Observation]:
         """Within the block, `seen.comparisons` grows with each comparison that a run
         makes with a threshold, as (name, amount), and `seen.launches` with the number
         of each kernel that it starts, `seen.kernels` with its name and the numbers that
         shape it. Outside of it nobody looks, and that costs
         nothing."""
-        from minifut.opencl.runtime.watch import Seen
+        from minifut.opencl.runtime.watch import Observation
 
-        seen = Seen()
+        seen = Observation()
         if self._watch is not None:
             self._watch(seen)
         try:

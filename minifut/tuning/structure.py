@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from minifut.tuning.choices import Settings, occurrences, values_of
-from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, Timing
+from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, MeasuredTime
+from minifut.tuning.decisions import Settings, occurrences, values_of
 from minifut.tuning.halving import halving
 from minifut.tuning.parameters import Tunable
 from minifut.tuning.points import is_size, ladder, neighbours, random_points
@@ -70,7 +70,7 @@ class StructureSearch:
     fixed: frozenset[str]
     points: int
     random: Random
-    tell: Callable[[str, float], None]
+    report: Callable[[str, float], None]
     tried: set[Point] = field(default_factory=set)
     start: dict[str, int] = field(default_factory=dict)
     """the values at the beginning"""
@@ -114,7 +114,7 @@ class StructureSearch:
 
     def structures(self, subjects: Sequence[Subject]) -> list[Structure]:
         """The versions of all entry points that parameters shape, each once, with the
-        data sets that tell most."""
+        data sets that report most."""
         times = {
             subject.name: self.trials.alone(subject, self.values, 1).seconds
             for subject in subjects
@@ -125,7 +125,7 @@ class StructureSearch:
             places: dict[Subject, frozenset[int]] = {}
             keys, sizes = [], set()
             for subject in _spread(concerned, times):
-                self._tell()
+                self._report()
                 sample = self.trials.sample(subject, forced)
                 used = {name for name in sample.uses if self._is_searched(name)}
                 if sample.failure is None and used:
@@ -147,7 +147,7 @@ class StructureSearch:
             reference, *times = self.trials.race(subject, several, runs)
             found = dict(zip(legal, times, strict=True))
             for point in here:
-                time = found.get(point, Timing(math.inf))
+                time = found.get(point, MeasuredTime(math.inf))
                 costs[point].append(_cost(time, reference))
         found_costs = [sum(each) / len(each) for each in costs.values()]
         self.known.update(zip(costs, found_costs, strict=True))
@@ -155,7 +155,7 @@ class StructureSearch:
 
     def is_legal(self, point: Point, subject: Subject) -> bool:
         """Whether the point runs here, with the kernels of its structure."""
-        self._tell()
+        self._report()
         expected = point.structure.places[subject]
         settings = {**self.values, **point.settings}
         sample = self.trials.sample(subject, settings, expected)
@@ -231,16 +231,16 @@ class StructureSearch:
         known = self.tunables.get(name)
         return known is not None and name not in self.fixed and is_size(known)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         tried = min(1.0, len(self.tried) / max(1, self.points))
-        self.tell(f"sizes: {len(self.tried)} of at most {self.points} points", tried)
+        self.report(f"sizes: {len(self.tried)} of at most {self.points} points", tried)
 
 
 def _point(structure: Structure, sizes: Settings) -> Point:
     return Point(structure, tuple((name, sizes[name]) for name in structure.sizes))
 
 
-def _cost(time: Timing, reference: Timing) -> float:
+def _cost(time: MeasuredTime, reference: MeasuredTime) -> float:
     if math.isinf(time.seconds):
         return math.inf
     if math.isinf(reference.seconds):
@@ -254,7 +254,7 @@ def _versions(subjects: Sequence[Subject]) -> Iterator[tuple[Settings, list[Subj
     yield {}, list(subjects)
     found: dict[frozenset[tuple[str, int]], list[Subject]] = {}
     for subject in subjects:
-        for place in occurrences(subject.choices):
+        for place in occurrences(subject.decisions):
             for value in values_of(place.parameter):
                 settings = {**place.ancestors, place.parameter.name: value}
                 key = frozenset(settings.items())

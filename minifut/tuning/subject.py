@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from minifut.tuning.choices import Choice, Settings
+from minifut.tuning.decisions import DecisionPoint, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Subject(Protocol):
         """What reports call it."""
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
+    def decisions(self) -> tuple[DecisionPoint, ...]:
         """Those of its entry point."""
 
     def run(self, settings: Settings) -> float:

@@ -1,10 +1,10 @@
 """Tune the thresholds of a program for its data sets.
 
-For each threshold, those further down in the tree of choices before the ones that lead
-there: force the ancestors, so that every data set comes across it; see in one run what
-it is compared with; find the best cut of each data set; take the value with which all
-of them together lose least. Thresholds tuned before have their new values then, those
-still to come their defaults.
+For each threshold, those further down in the tree of decisions before the ones that
+lead there: force the ancestors, so that every data set comes across it; see in one run
+what it is compared with; find the best cut of each data set; take the value with which
+all of them together lose least. Thresholds tuned before have their new values then,
+those still to come their defaults.
 
 All ways on which a threshold can lead a data set first meet in one race, as far as the
 budget allows: most of what is asked later is known from it, and times of one race
@@ -25,34 +25,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from minifut.tuning.choices import Settings, occurrences
 from minifut.tuning.cuts import (
     Cuts,
     Finding,
-    Timing,
+    MeasuredTime,
     combine,
     cuts_of,
     relative,
     search,
     significant,
 )
+from minifut.tuning.decisions import Settings, occurrences
+from minifut.tuning.execution_paths import execution_path
 from minifut.tuning.subject import Subject
 from minifut.tuning.trials import Trials
-from minifut.tuning.ways import way_of
 
 PER_PAIR = 12
 """runs for a threshold and a data set at most, on average"""
 
-SETTLING = 3
+SETTLING_ROUNDS = 3
 """rounds at most"""
 
 MOST_AMOUNTS = (7, 3, 1)
 """that are told apart, as far as runs suffice"""
 
-MEETING = 0.75
+RACE_SHARE = 0.75
 """the part of a data set's runs that may go to the race of its ways"""
 
-TELLING = 3
+RACE_RUNS = 3
 """runs of each way, without which that race says little"""
 
 Place = tuple[str, Sequence[Settings]]
@@ -92,7 +92,7 @@ class ThresholdSearch:
         for subject, places in by_subject(tasks):
             if self.step is not None:
                 self.step("all versions", subject)
-            self._meet(subject, places, MEETING * each * len(places))
+            self._race_all(subject, places, RACE_SHARE * each * len(places))
         for task in tasks:
             findings = self.found.setdefault(task.name, [])
             for subject, contexts in task.places:
@@ -104,7 +104,7 @@ class ThresholdSearch:
                 if found is not None:
                     findings.append((subject, found))
             self._decide(task.name, findings, defaults)
-        for _ in range(SETTLING):
+        for _ in range(SETTLING_ROUNDS):
             before = dict(self.values)
             for task in tasks:
                 findings = self.found[task.name]
@@ -113,7 +113,9 @@ class ThresholdSearch:
             if self.values == before:
                 return
 
-    def _meet(self, subject: Subject, places: Sequence[Place], share: float) -> None:
+    def _race_all(
+        self, subject: Subject, places: Sequence[Place], share: float
+    ) -> None:
         """Race the ways on which the thresholds lead, in so many runs altogether."""
         trials, until = self.trials, self.trials.done + share
         several: list[Settings] = []
@@ -133,14 +135,14 @@ class ThresholdSearch:
         if self._cost(subject, several) <= until - trials.done:
             ways = len({key for key in trials.keys(subject, several) if key})
             most = int(until - trials.done)
-            if ways > 1 and most >= TELLING * ways:
+            if ways > 1 and most >= RACE_RUNS * ways:
                 trials.race(subject, several, most=most)
 
     def _cost(self, subject: Subject, several: Sequence[Settings]) -> int:
         """How many runs it takes to say something about all of them."""
         known = [s for s in several if self.trials.is_sampled(subject, s)]
         new = len(several) - len(known)
-        return new + TELLING * (new + len(set(self.trials.keys(subject, known))))
+        return new + RACE_RUNS * (new + len(set(self.trials.keys(subject, known))))
 
     def _amounts(self, subject: Subject, name: str, base: Settings) -> list[int]:
         sample = self.trials.sample(subject, base)
@@ -158,9 +160,9 @@ class ThresholdSearch:
 
     def _reaches(self, subject: Subject, name: str) -> bool:
         """Whether the data set's way depends on the threshold with the present values
-        (that it was compared is not enough: comparisons may stand before choices)."""
+        (that it was compared is not enough: comparisons may stand before decisions)."""
         seen = self.trials.of(subject).seen
-        way = way_of(subject.choices, seen, self.values)
+        way = execution_path(subject.decisions, seen, self.values)
         return any(name == decided for decided, _, _ in way)
 
     def finding(
@@ -208,7 +210,7 @@ class ThresholdSearch:
         if runs == 0:
             return None
 
-        def compare(wanted: Sequence[int]) -> Mapping[int, Timing]:
+        def compare(wanted: Sequence[int]) -> Mapping[int, MeasuredTime]:
             several = settings(cuts, wanted)
             times = self.trials.times(subject, several, runs)
             return dict(zip(wanted, times, strict=True))
@@ -258,7 +260,7 @@ def by_subject(tasks: Sequence[Task]) -> list[tuple[Subject, list[Place]]]:
 
 def _contexts(subject: Subject) -> Iterator[tuple[str, tuple[Settings, ...]]]:
     found: dict[str, list[Settings]] = {}
-    for place in occurrences(subject.choices):
+    for place in occurrences(subject.decisions):
         if place.parameter.kind == "threshold":
             contexts = found.setdefault(place.parameter.name, [])
             if place.ancestors not in contexts:

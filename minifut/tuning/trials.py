@@ -5,7 +5,7 @@
     trials.race(subject, [settings, others])       # the time of each
     trials.times(subject, [settings, others])      # the same, from a race before
 
-Before it counts, a way through the program is run once under observation; this also
+Before it counts, a path through the program is run once under observation; this also
 compiles its kernels. Settings that start the same kernels are one candidate. Those of a
 race take turns, of several runs if they are brief, of which the fastest counts; one
 that takes 3 times the best is given up. Turns are compared one by one (`ratios`), and
@@ -27,10 +27,10 @@ from minifut.benchmarking.measure import (
 )
 from minifut.benchmarking.ratios import Ratio, comparable_seconds
 from minifut.testing.time_limit import TimeLimit, time_limit
-from minifut.tuning.choices import Settings
-from minifut.tuning.cuts import Timing
+from minifut.tuning.cuts import MeasuredTime
+from minifut.tuning.decisions import Settings
+from minifut.tuning.execution_paths import ExecutionPath, execution_path
 from minifut.tuning.subject import Sample, Subject
-from minifut.tuning.ways import Way, way_of
 
 ABANDON = 3.0
 """times the best run"""
@@ -49,16 +49,16 @@ Key = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 
 
 @dataclass(slots=True)
-class Known:
+class DataSetRecord:
     """What is known of a data set."""
 
     seen: dict[str, set[int]] = field(default_factory=dict)
     """amounts that were compared with each threshold"""
     samples: list[tuple[Settings, Sample]] = field(default_factory=list)
-    ways: dict[Way, Sample] = field(default_factory=dict)
-    refused: dict[Way, Sample] = field(default_factory=dict)
+    paths: dict[ExecutionPath, Sample] = field(default_factory=dict)
+    refused: dict[ExecutionPath, Sample] = field(default_factory=dict)
     """what failed and might not have failed if all kernels had been allowed"""
-    races: list[dict[Key, Timing]] = field(default_factory=list)
+    races: list[dict[Key, MeasuredTime]] = field(default_factory=list)
     """times of each race, the latest one last"""
     best: float = math.inf
 
@@ -75,7 +75,7 @@ class Trials:
     started: float = field(default_factory=time.perf_counter)
     notify: Callable[[], None] | None = None
     """called after each run"""
-    known: dict[int, Known] = field(default_factory=dict)
+    known: dict[int, DataSetRecord] = field(default_factory=dict)
 
     @property
     def left(self) -> float:
@@ -87,14 +87,14 @@ class Trials:
         """Since the beginning."""
         return time.perf_counter() - self.started
 
-    def of(self, subject: Subject) -> Known:
+    def of(self, subject: Subject) -> DataSetRecord:
         """What is known of it."""
-        return self.known.setdefault(id(subject), Known())
+        return self.known.setdefault(id(subject), DataSetRecord())
 
     def is_sampled(self, subject: Subject, settings: Settings) -> bool:
         """Whether a sample would cost no run."""
         known = self.of(subject)
-        return way_of(subject.choices, known.seen, settings) in known.ways
+        return execution_path(subject.decisions, known.seen, settings) in known.paths
 
     def sample(
         self,
@@ -102,14 +102,14 @@ class Trials:
         settings: Settings,
         allowed: Collection[int] | None = None,
     ) -> Sample:
-        """What is to be seen on the way of these settings; a failure, as soon as a
+        """What is to be seen on the path of these settings; a failure, as soon as a
         kernel is to start that is not `allowed`."""
         known = self.of(subject)
-        way = way_of(subject.choices, known.seen, settings)
-        if way in known.ways:
-            return known.ways[way]
-        if allowed is not None and way in known.refused:
-            return known.refused[way]
+        path = execution_path(subject.decisions, known.seen, settings)
+        if path in known.paths:
+            return known.paths[path]
+        if allowed is not None and path in known.refused:
+            return known.refused[path]
         limit = self.timeout
         if known.samples and math.isfinite(known.best):
             limit = max(WARM_UP, ABANDON * known.best)
@@ -120,17 +120,17 @@ class Trials:
         except TimeLimit:
             sample = Sample(failure=f"took more than {limit:g} s")
         if sample.failure is not None and allowed is not None:
-            known.refused[way] = sample
+            known.refused[path] = sample
             return sample
         known.samples.append((dict(settings), sample))
         before = sum(map(len, known.seen.values()))
         for name, amount in sample.comparisons:
             known.seen.setdefault(name, set()).add(amount)
         if sum(map(len, known.seen.values())) == before:
-            known.ways[way] = sample
+            known.paths[path] = sample
             return sample
-        known.ways = {
-            way_of(subject.choices, known.seen, given): seen
+        known.paths = {
+            execution_path(subject.decisions, known.seen, given): seen
             for given, seen in reversed(known.samples)
         }
         return sample
@@ -141,7 +141,7 @@ class Trials:
         several: Sequence[Settings],
         runs: int | None = None,
         most: float = math.inf,
-    ) -> list[Timing]:
+    ) -> list[MeasuredTime]:
         """The time of each; those that start the same kernels are one candidate. What
         fails takes forever; of what was given up the time is known that it exceeds.
         From `most` runs on there are no further turns."""
@@ -153,7 +153,7 @@ class Trials:
             if key is not None
         }
         if len(candidates) == 1:
-            return [Timing(1.0 if key else math.inf) for key in keys]
+            return [MeasuredTime(1.0 if key else math.inf) for key in keys]
         measure_together(
             list(candidates.values()),
             Plan(runs=runs or self.runs, seconds=0, converge=False),
@@ -171,11 +171,11 @@ class Trials:
         }
         known.races.append(found)
         known.best = min([known.best, *(c.best for c in candidates.values())])
-        return [found[key] if key else Timing(math.inf) for key in keys]
+        return [found[key] if key else MeasuredTime(math.inf) for key in keys]
 
     def times(
         self, subject: Subject, several: Sequence[Settings], runs: int
-    ) -> list[Timing]:
+    ) -> list[MeasuredTime]:
         """The same, without a run if all took part in one race before, else in so many
         runs of each."""
         found = self.known_times(subject, several)
@@ -185,17 +185,17 @@ class Trials:
 
     def known_times(
         self, subject: Subject, several: Sequence[Settings]
-    ) -> list[Timing] | None:
+    ) -> list[MeasuredTime] | None:
         """Those of the latest race in which all took part; None if there is none."""
         keys = self.keys(subject, several)
         if len({key for key in keys if key is not None}) <= 1:
-            return [Timing(1.0 if key else math.inf) for key in keys]
+            return [MeasuredTime(1.0 if key else math.inf) for key in keys]
         for times in reversed(self.of(subject).races):
             if all(key is None or key in times for key in keys):
-                return [times[key] if key else Timing(math.inf) for key in keys]
+                return [times[key] if key else MeasuredTime(math.inf) for key in keys]
         return None
 
-    def latest(self, subject: Subject, key: Key) -> Timing | None:
+    def latest(self, subject: Subject, key: Key) -> MeasuredTime | None:
         """The time in the latest race that had such a candidate."""
         for times in reversed(self.of(subject).races):
             if key in times:
@@ -203,18 +203,18 @@ class Trials:
         return None
 
     def keys(self, subject: Subject, several: Sequence[Settings]) -> list[Key | None]:
-        """What tells apart the ways of these settings; None for what fails."""
+        """What tells apart the paths of these settings; None for what fails."""
         samples = [self.sample(subject, settings) for settings in several]
         return [
             None if sample.failure else key_of(sample, settings)
             for sample, settings in zip(samples, several, strict=True)
         ]
 
-    def alone(self, subject: Subject, settings: Settings, runs: int) -> Timing:
+    def alone(self, subject: Subject, settings: Settings, runs: int) -> MeasuredTime:
         """The time of these settings, with nothing to compare them with."""
         sample = self.sample(subject, settings)
         if sample.failure is not None:
-            return Timing(math.inf)
+            return MeasuredTime(math.inf)
         candidate = Candidate(self._runner(subject, settings))
         plan = Plan(runs=runs, seconds=0, converge=False)
         measure_together([candidate], plan, warm=True)
@@ -237,15 +237,15 @@ class Trials:
 
 
 def key_of(sample: Sample, settings: Settings) -> Key:
-    """What tells apart ways that were seen."""
+    """What tells apart paths that were seen."""
     used = ((name, settings[name]) for name in sample.uses if name in settings)
     return sample.launches, frozenset(used)
 
 
-def timing(candidate: Candidate, time: Ratio) -> Timing:
+def timing(candidate: Candidate, time: Ratio) -> MeasuredTime:
     """The result of a race for one candidate, from its time as the race compares it."""
     if candidate.failure is not None:
-        return Timing(math.inf)
+        return MeasuredTime(math.inf)
     if math.isinf(time.value):
-        return Timing(candidate.abandoned or math.inf)
-    return Timing(time.value, CERTAIN * time.error)
+        return MeasuredTime(candidate.abandoned or math.inf)
+    return MeasuredTime(time.value, CERTAIN * time.error)

@@ -121,7 +121,7 @@ def explained(folder: Path, *options: str) -> list[str]:
 def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) -> None:
     lines = explained(tmp_path)
     at = lines.index(
-        "interleave_fold [asVector]  ->  16 or 8 lanes in reduce  (lanes = 16)"
+        "distribute_fold_cyclically [asVector]  ->  16 or 8 lanes in reduce  (lanes = 16)"
     )
     assert lines[at + 1 : at + 4] == [
         "load_vector [asVector]  ->  xs",
@@ -131,8 +131,8 @@ def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) 
     assert "mask_counted_loop" in lines
     starts = {line.split("  ->")[0] for line in lines if "lanes = 16" in line}
     assert starts == {
-        "interleave_fold [asVector]",
-        "divide_fold [asVector]",
+        "distribute_fold_cyclically [asVector]",
+        "distribute_fold_in_blocks [asVector]",
         "vectorise_scan [asVector]",
     }
     assert "no vectorise_map [asVector]: div_i64 is done lane by lane" in lines
@@ -160,7 +160,7 @@ def test_code_after_a_product_runs_in_vectors_up_to_the_edges(tmp_path: Path) ->
     lines = [line.strip() for line in told]
     at = lines.index("load_within_edges [asVector]  ->  c")
     assert lines[at - 1] == (
-        "no load_vector [asVector]: which elements of c lanes read depends on values"
+        "no load_vector [asVector]: the indices at which lanes read c are data-dependent"
     )
     assert lines[at - 2].startswith("vectorise_nest [asVector]  ->  16 lanes in mapped")
     assert not any(line.startswith("no vectorise_nest") for line in lines)

@@ -72,13 +72,13 @@ def _constants(run: Any) -> tuple[Any, ...]:
     return ((block, (3,)),)
 
 
-_LEAF = rt.Leaf("f32", ("n",))
+_LEAF = rt.EntryLeaf("f32", ("n",))
 _XS, _YS = rt.Value("xs", "[]f32", (_LEAF,)), rt.Value("", "[]f32", (_LEAF,))
 _SCALARS = tuple(
-    rt.Value(name, text, (rt.Leaf(text),))
+    rt.Value(name, text, (rt.EntryLeaf(text),))
     for name, text in (("a", "i8"), ("b", "f32"), ("c", "bool"))
 )
-_LONG = rt.Value("n", "i64", (rt.Leaf("i64"),))
+_LONG = rt.Value("n", "i64", (rt.EntryLeaf("i64"),))
 
 PROGRAM = rt.Program(
     name="handwritten",
@@ -110,18 +110,18 @@ PROGRAM = rt.Program(
             (rt.Value("xs", "*[]f32", (_LEAF,), unique=True), _LONG), (_YS,),
         ),
         rt.Entry(
-            "first", _first, ("n",), (_XS,), (rt.Value("", "f32", (rt.Leaf("f32"),)),)
+            "first", _first, ("n",), (_XS,), (rt.Value("", "f32", (rt.EntryLeaf("f32"),)),)
         ),
         rt.Entry(
             "huge", _huge, (), (_LONG,),
-            (rt.Value("", "[]u8", (rt.Leaf("u8", (None,)),)),),
+            (rt.Value("", "[]u8", (rt.EntryLeaf("u8", (None,)),)),),
         ),
         rt.Entry("scalars", _scalars, (), _SCALARS, _SCALARS),
         rt.Entry(
             "matrix", _matrix, ("n", "m"),
             (
-                rt.Value("xss", "[][]f32", (rt.Leaf("f32", ("n", "m")),)),
-                rt.Value("ys", "[]i32", (rt.Leaf("i32", ("m",)),)),
+                rt.Value("xss", "[][]f32", (rt.EntryLeaf("f32", ("n", "m")),)),
+                rt.Value("ys", "[]i32", (rt.EntryLeaf("i32", ("m",)),)),
             ),
             (_LONG, _LONG),
         ),
@@ -141,7 +141,7 @@ PROGRAM = rt.Program(
         ),
         rt.Entry(
             "constant", _constant, (), (),
-            (rt.Value("", "[]i32", (rt.Leaf("i32", (None,)),)),),
+            (rt.Value("", "[]i32", (rt.EntryLeaf("i32", (None,)),)),),
         ),
     ),
 )  # fmt: skip

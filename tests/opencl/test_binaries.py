@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut.opencl.runtime import Entry, Kernel, Leaf, Program, Value, binaries
+from minifut.opencl.runtime import Entry, EntryLeaf, Kernel, Program, Value, binaries
 from minifut.opencl.runtime.driver_cache import private_folders
 
 pytestmark = pytest.mark.device
@@ -32,7 +32,7 @@ def _groups(run, n, group):  # type: ignore[no-untyped-def]
 
 
 def program() -> Program:
-    size = Leaf("i64")
+    size = EntryLeaf("i64")
     return Program(
         "binaries",
         "gpu",
@@ -40,7 +40,7 @@ def program() -> Program:
         entries=(
             Entry("main", _groups, (), (Value("n", "i64", (size,)),
                   Value("group", "i64", (size,))),
-                  (Value("", "[]i32", (Leaf("i32", (None,)),)),)),
+                  (Value("", "[]i32", (EntryLeaf("i32", (None,)),)),)),
         ),
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minifut.opencl.runtime import Entry, Kernel, Leaf, Parameter, Program, Value
+from minifut.opencl.runtime import Entry, EntryLeaf, Kernel, Parameter, Program, Value
 from minifut.opencl.runtime.host_scalars import covering
 
 TEXT = """
@@ -44,8 +44,8 @@ def test_each_number_has_one_build() -> None:
         "cpu",
         kernels=(kernel,),
         entries=(
-            Entry("main", _fill, (), (Value("n", "i64", (Leaf("i64"),)),),
-                  (Value("", "[]i32", (Leaf("i32", (None,)),)),)),
+            Entry("main", _fill, (), (Value("n", "i64", (EntryLeaf("i64"),)),),
+                  (Value("", "[]i32", (EntryLeaf("i32", (None,)),)),)),
         ),
         parameters=(
             Parameter("width", "reg_tile_size", {"cpu": 8}, (1, 64)),

@@ -23,10 +23,10 @@ ASSOCIATIVE = (("add", 0), ("min", 2**62), ("max", -(2**62)))
 
 def random_program(seed: int, statements: int = 8) -> core.Program:
     """A program with an entry `main` over xs: [n], yss: [n][m], k."""
-    return _Maker(random.Random(seed)).program(statements)
+    return _LayoutRewriter(random.Random(seed)).program(statements)
 
 
-class _Maker:
+class _LayoutRewriter:
     def __init__(self, choice: random.Random) -> None:
         self.random = choice
         self.names = NameSource()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from minifut.errors import UsageError
 from minifut.ir.kernels import Parameter
-from minifut.tuning.choices import TAKEN, Branch, Choice, Settings
+from minifut.tuning.decisions import TAKEN, Alternative, DecisionPoint, Settings
 from minifut.tuning.parameters import NEVER, Tunable
 from minifut.tuning.subject import Sample
 
@@ -21,21 +21,21 @@ def threshold(name: str, cpu: int = NEVER) -> Parameter:
 
 def choice(
     name: str,
-    taken: Sequence[Choice] = (),
-    not_taken: Sequence[Choice] = (),
+    taken: Sequence[DecisionPoint] = (),
+    not_taken: Sequence[DecisionPoint] = (),
     cpu: int = NEVER,
-) -> Choice:
-    branches = (Branch(TAKEN, tuple(taken)), Branch(NEVER, tuple(not_taken)))
-    return Choice(threshold(name, cpu), branches)
+) -> DecisionPoint:
+    branches = (Alternative(TAKEN, tuple(taken)), Alternative(NEVER, tuple(not_taken)))
+    return DecisionPoint(threshold(name, cpu), branches)
 
 
-def tunables_of(choices: Sequence[Choice]) -> dict[str, Tunable]:
+def tunables_of(decisions: Sequence[DecisionPoint]) -> dict[str, Tunable]:
     found: dict[str, Tunable] = {}
-    for each in choices:
+    for each in decisions:
         p = each.parameter
         found[p.name] = Tunable(p.name, p.kind, dict(p.defaults), p.bounds, p.guards)
         for branch in each.branches:
-            found |= tunables_of(branch.choices)
+            found |= tunables_of(branch.decisions)
     return found
 
 
@@ -46,14 +46,14 @@ class Simulated:
     def __init__(
         self,
         name: str,
-        choices: Sequence[Choice],
+        decisions: Sequence[DecisionPoint],
         amounts: Mapping[str, Sequence[int]],
         cost: Cost,
         sizes: Callable[[Mapping[str, bool]], Sequence[str]] = lambda taken: (),
         legal: Callable[[Mapping[str, bool], Settings], bool] = lambda t, s: True,
     ) -> None:
         self.name = name
-        self.choices = tuple(choices)
+        self.decisions = tuple(decisions)
         self.amounts = amounts
         self.cost, self.sizes, self.legal = cost, sizes, legal
         self.runs = 0
@@ -81,7 +81,7 @@ class Simulated:
         rounds = max((len(a) for a in self.amounts.values()), default=1)
         seconds = 0.0
         for number in range(rounds):
-            left = list(self.choices)
+            left = list(self.decisions)
             while left:
                 at = left.pop(0)
                 name = at.parameter.name
@@ -91,7 +91,7 @@ class Simulated:
                 taken[name] = amount >= settings[name]
                 launches.append(hash((name, taken[name])))
                 branch = at.branches[0 if taken[name] else 1]
-                left[:0] = branch.choices
+                left[:0] = branch.decisions
             if not self.legal(taken, settings):
                 raise UsageError("a kernel needs too much local memory")
             seconds += self.cost(taken, settings)

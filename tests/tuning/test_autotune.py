@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from minifut.tuning.autotune import Autotuner
-from minifut.tuning.choices import Choice, Settings
+from minifut.tuning.decisions import DecisionPoint, Settings
 from minifut.tuning.parameters import NEVER, Tunable
 from minifut.tuning.summary import summary_json, summary_table
 from minifut.tuning.thresholds import affordable
@@ -18,7 +18,9 @@ OUTER = (choice("outer"),)
 NESTED = (choice("outer", not_taken=[choice("inner")], cpu=4),)
 
 
-def series(choices: Sequence[Choice] = OUTER, fast_from: int = 256) -> list[Simulated]:
+def series(
+    decisions: Sequence[DecisionPoint] = OUTER, fast_from: int = 256
+) -> list[Simulated]:
     """Data sets of growing parallelism: outer is fast from some amount on."""
 
     def cost(amount: int) -> Cost:
@@ -29,7 +31,7 @@ def series(choices: Sequence[Choice] = OUTER, fast_from: int = 256) -> list[Simu
         return seconds
 
     return [
-        Simulated(f"n={n}", choices, {"outer": [1 << n]}, cost(1 << n))
+        Simulated(f"n={n}", decisions, {"outer": [1 << n]}, cost(1 << n))
         for n in range(12)
     ]
 
@@ -40,7 +42,7 @@ def tuner_for(
     fixed: frozenset[str] = frozenset(),
     points: int = 0,
 ) -> Autotuner:
-    tunables = {**tunables_of(subjects[0].choices), **(more or {})}
+    tunables = {**tunables_of(subjects[0].decisions), **(more or {})}
     tuner = Autotuner(subjects, tunables, defaults_of(tunables), fixed)
     tuner.points = points
     return tuner
@@ -58,8 +60,8 @@ def test_the_crossing_is_found_between_data_sets() -> None:
 
 @pytest.mark.parametrize("fast_from", [1, 8, 256, 1 << 20])
 def test_runs_are_bounded_for_each_threshold_and_data_set(fast_from: int) -> None:
-    for choices, thresholds in ((OUTER, 1), (NESTED, 2)):
-        subjects = series(choices, fast_from)
+    for decisions, thresholds in ((OUTER, 1), (NESTED, 2)):
+        subjects = series(decisions, fast_from)
         tuner = tuner_for(subjects)
         tuner.run()
         done = sum(subject.runs for subject in subjects)
@@ -93,7 +95,7 @@ def test_deeper_thresholds_come_first_with_ancestors_forced() -> None:
 def test_data_sets_that_go_elsewhere_have_no_say() -> None:
     """Like tiles over what is otherwise done: small data are best flattened or not,
     large ones tiled, whatever they would do without tiles."""
-    choices = (choice("tiled", not_taken=[choice("outer")], cpu=64),)
+    decisions = (choice("tiled", not_taken=[choice("outer")], cpu=64),)
 
     def subject(amount: int, outer: float, full: float, tiled: float) -> Simulated:
         def cost(taken: Mapping[str, bool], settings: Settings) -> float:
@@ -102,7 +104,7 @@ def test_data_sets_that_go_elsewhere_have_no_say() -> None:
             return outer if taken["outer"] else full
 
         amounts = {"tiled": [amount], "outer": [amount]}
-        return Simulated(f"n={amount}", choices, amounts, cost)
+        return Simulated(f"n={amount}", decisions, amounts, cost)
 
     subjects = [
         subject(4, outer=3.0, full=1.0, tiled=9.0),
@@ -185,13 +187,13 @@ def test_what_gains_nothing_in_the_end_is_rejected() -> None:
 
 
 def test_only_what_gains_nothing_goes_back() -> None:
-    """Two choices, one after the other; one gains, the other loses in the end."""
-    choices = (choice("one"), choice("two"))
+    """Two decisions, one after the other; one gains, the other loses in the end."""
+    decisions = (choice("one"), choice("two"))
 
     def cost(taken: Mapping[str, bool], settings: Settings) -> float:
         return 2.0 - taken["one"] + (2.0 - taken["two"])
 
-    subject = Simulated("d", choices, {"one": [10], "two": [10]}, cost)
+    subject = Simulated("d", decisions, {"one": [10], "two": [10]}, cost)
     tuner = tuner_for([subject])
     tuner.run()
     assert set(tuner.changed) == {"one", "two"}

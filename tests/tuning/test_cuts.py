@@ -13,7 +13,7 @@ from minifut.tuning.cuts import (
     Compare,
     Cuts,
     Finding,
-    Timing,
+    MeasuredTime,
     combine,
     cuts_of,
     pick,
@@ -46,8 +46,8 @@ def test_open_intervals_stand_for_always_and_never() -> None:
 
 
 def times(seconds: Sequence[float], noise: float = 0.0) -> Compare:
-    def compare(wanted: Sequence[int]) -> Mapping[int, Timing]:
-        return {cut: Timing(seconds[cut], noise) for cut in wanted}
+    def compare(wanted: Sequence[int]) -> Mapping[int, MeasuredTime]:
+        return {cut: MeasuredTime(seconds[cut], noise) for cut in wanted}
 
     return compare
 
@@ -58,9 +58,9 @@ def test_the_best_cut_is_found(best: int, default: int) -> None:
     seconds = [1.0 + abs(cut - best) / 4 for cut in range(8)]
     asked: list[int] = []
 
-    def compare(wanted: Sequence[int]) -> Mapping[int, Timing]:
+    def compare(wanted: Sequence[int]) -> Mapping[int, MeasuredTime]:
         asked.extend(wanted)
-        return {cut: Timing(seconds[cut]) for cut in wanted}
+        return {cut: MeasuredTime(seconds[cut]) for cut in wanted}
 
     losses = search(cuts, cuts.value(default), compare)
     assert min(losses, key=lambda cut: losses[cut]) == best

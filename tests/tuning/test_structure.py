@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from minifut.tuning.choices import Settings
+from minifut.tuning.decisions import Settings
 from minifut.tuning.halving import halving
 from minifut.tuning.parameters import NEVER, Tunable
 from minifut.tuning.points import is_size, ladder, neighbours, random_points

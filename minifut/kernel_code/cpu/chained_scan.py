@@ -31,7 +31,7 @@ from minifut.kernel_code.cpu.vector_operators import replace_state, scalar_place
 from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 
@@ -68,12 +68,12 @@ class ChunkStatus:
         k: KernelBuilder,
         memories: list[kc.Memory],
         place: tuple[kc.Expression, int],
-        state: State,
+        accumulators: Accumulators,
     ) -> None:
         """Publish an aggregate or prefix of a unit: the words, then the status bit."""
         unit, status = place
         for memory, value, type_ in zip(
-            memories, scalar_places(state), self.types, strict=True
+            memories, scalar_places(accumulators), self.types, strict=True
         ):
             k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
         k.atomic("atomic_or", self.flags, unit + 1, kc.Literal(status, WORD))
@@ -130,7 +130,7 @@ def _scan_unit(
     is_last = k.declare("is_last", chunk.equals(chunks - 1))
     before = _look_back(k, without_maps, split, (unit, chunk, is_last), status)
     with k.branch(kc.Call("!", (is_last,), kc.TRUTH)):
-        prefix = State(k, reduction.operators)
+        prefix = Accumulators(k, reduction.operators)
         replace_state(k, prefix, scalar_places(before))
         prefix.combine(status.read(k, status.aggregates, unit))
         status.publish(k, status.prefixes, (unit, PREFIX), prefix)
@@ -146,7 +146,7 @@ def _look_back(
     split: Partition,
     place: tuple[kc.Variable, kc.Variable, kc.Variable],
     status: ChunkStatus,
-) -> State:
+) -> Accumulators:
     """Publish the aggregate of a chunk (not that of the last chunk of a segment, which
     nobody needs); gives the exclusive prefix of the chunk."""
     unit, chunk, is_last = place
@@ -154,7 +154,7 @@ def _look_back(
     lowest = k.declare("lowest", unit - chunk)
     missing = k.declare("missing", unit - kc.Select(is_last, one, zero, kc.LONG))
     at = k.declare("at", unit)
-    before = State(k, reduction.operators)
+    before = Accumulators(k, reduction.operators)
     again = k.declare("again", kc.Literal(True, kc.TRUTH))
     with k.while_loop(again):
         with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
@@ -180,7 +180,7 @@ def _look_back(
 def _last_prefix(
     k: KernelBuilder,
     status: ChunkStatus,
-    before: State,
+    before: Accumulators,
     at: kc.Variable,
     units: tuple[kc.Expression, kc.Expression],
 ) -> None:

@@ -1,12 +1,12 @@
 """The loop over a chunk of a reduction, with several accumulators: the first of these
 rules that fires emits it.
 
-    interleave_fold      explicit vectors, cyclic distribution of points over lanes
-    accumulate_in_array  acc[0:64] = neutral
-                         for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
-                         tree reduction of acc[0:64]
-    divide_fold          explicit vectors, block distribution of points over lanes
-    split_into_parts     four parts of the chunk interleaved, combined in order
+    distribute_fold_cyclically    explicit vectors, points distributed cyclically
+    accumulate_in_array           acc[0:64] = neutral
+                                  for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
+                                  tree reduction of acc[0:64]
+    distribute_fold_in_blocks     explicit vectors, points distributed in blocks
+    split_into_parts              four parts of the chunk interleaved, combined in order
 
 Explicit vectors (`lanes.loops`) are for bodies with loops, and for operators that
 branch or mix components. A loop over 64 independent accumulators the device's compiler
@@ -30,12 +30,20 @@ from minifut.kernel_code.cpu.reduction import (
     store_neutral,
 )
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
-from minifut.kernel_code.operators import Place, State
+from minifut.kernel_code.operators import Accumulators, Place
 from minifut.kernel_code.threads.builder import KernelBuilder
-from minifut.kernel_code.threads.register_tiles import Tile, each_register, new_tile
+from minifut.kernel_code.threads.register_tiles import (
+    RegisterTile,
+    each_register,
+    new_tile,
+)
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import CodeRule, Site, Told, lowering_rule
-from minifut.kernel_passes.vectorise.loops import DEALT, divide_fold, interleave_fold
+from minifut.kernel_passes.rule import CodeRule, Remark, Site, lowering_rule
+from minifut.kernel_passes.vectorise.loops import (
+    COMMUTES,
+    distribute_fold_cyclically,
+    distribute_fold_in_blocks,
+)
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.kernel_passes.vectorise.rule import Outcome
 from minifut.kernel_passes.vectorise.widths import site_of
@@ -50,8 +58,8 @@ PART_COUNTS = (Size.constant(PARTS),)
 
 
 def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
-    """Reduce most of a chunk into a neutral state; its `start` becomes the first point
-    of the remainder loop, the chunk's first if no rule fires."""
+    """Reduce most of a chunk into a neutral accumulators; its `start` becomes the first
+    point of the remainder loop, the chunk's first if no rule fires."""
     if not chunk.reduction.is_cheap:
         _reduce_most(k, chunk)
         return
@@ -63,9 +71,9 @@ def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
 def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
     fold = fold_of(k, chunk)
     tried: tuple[tuple[CodeRule, Fold | ReductionChunk, Site], ...] = (
-        (interleave_fold, fold, site_of(k)),
+        (distribute_fold_cyclically, fold, site_of(k)),
         (accumulate_in_array, chunk, k),
-        (divide_fold, fold, site_of(k)),
+        (distribute_fold_in_blocks, fold, site_of(k)),
         (split_into_parts, chunk, k),
     )
     refusals = []
@@ -84,16 +92,16 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
     reduction = chunk.reduction
     return Fold(
         cache(lambda: point_code(k, reduction, chunk.segment)),
-        tuple(scalar_places(chunk.state)),
+        tuple(scalar_places(chunk.accumulators)),
         *chunk.ends,
         chunk.start,
         commutes=reduction.commutes,
-        light=reduction.is_cheap,
+        cheap=reduction.is_cheap,
         plain=reduction.is_cheap and reduction.is_simple,
     )
 
 
-@lowering_rule(tell=lambda _, k: Told((f"{ACCUMULATORS} accumulators in {k.base}",)))
+@lowering_rule(tell=lambda _, k: Remark((f"{ACCUMULATORS} accumulators in {k.base}",)))
 def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     """Distribute points cyclically over an array of accumulators, which the device's
     compiler vectorises.
@@ -141,7 +149,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
           return returns x
         }
     """
-    reduction, state = chunk.reduction, chunk.state
+    reduction, accumulators = chunk.reduction, chunk.accumulators
     if not reduction.commutes:
         return Declined("the operator does not commute")
     if not reduction.is_cheap:
@@ -163,13 +171,13 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
                 values = [k.declare("right", k.load(m, lane + half)) for m in memories]
                 combine_lane(k, reduction.operators, memories, lane, values)
             half //= 2
-        for place, memory in zip(state.all_places, memories, strict=True):
+        for place, memory in zip(accumulators.all_places, memories, strict=True):
             assert isinstance(place, kc.Variable)
             k.assign(place, k.load(memory, 0))
     return tuple(made)
 
 
-@lowering_rule(tell=lambda _, k: Told((f"{PARTS} parts in {k.base}",)))
+@lowering_rule(tell=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
 def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     """Interleave the reductions of equal parts of a chunk, each in its order, then
     combine their results in order.
@@ -216,9 +224,9 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
           return returns y
         }
     """
-    reduction, state = chunk.reduction, chunk.state
+    reduction, accumulators = chunk.reduction, chunk.accumulators
     if reduction.commutes:
-        return Declined(DEALT)
+        return Declined(COMMUTES)
     if not reduction.is_cheap:
         return Declined(EXPENSIVE)
     first, last = chunk.ends
@@ -226,9 +234,9 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
         part = k.named((last - first) // PARTS, "each")
         tiles = _accumulators_of_parts(k, reduction.operators)
 
-        def state_of(number: Name) -> State:
+        def state_of(number: Name) -> Accumulators:
             places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
-            return State(k, reduction.operators, places)
+            return Accumulators(k, reduction.operators, places)
 
         each_part = partial(each_register, k, PART_COUNTS)
         with each_part() as (number,):
@@ -238,14 +246,14 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             values = reduction.visit(k, chunk.segment, begin + i)
             state_of(number).combine(values, reassociate=True)
         with each_part() as (number,), k.scope():
-            state.combine(list(state_of(number).all_places))
+            accumulators.combine(list(state_of(number).all_places))
         k.assign(chunk.start, first + part * PARTS)
     return tuple(made)
 
 
 def _accumulators_of_parts(
     k: KernelBuilder, operators: tuple[SegBinOp, ...]
-) -> list[list[Tile]]:
+) -> list[list[RegisterTile]]:
     """Accumulators of all operators for each part."""
     return [
         [

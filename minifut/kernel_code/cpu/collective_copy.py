@@ -176,7 +176,7 @@ def fill_panels(
             k.write(made, (*at, number, index), k.read(source, place))
         is_small = k.size_value(width) <= FEW
         blocks = kc.Block(tuple(small)), kc.Block(tuple(general))
-        k.emit(kc.Chosen(is_small, *blocks))
+        k.emit(kc.StaticIf(is_small, *blocks))
 
 
 def side_by_side(made: Array, source: Array, dimension: int) -> bool:

@@ -34,20 +34,20 @@ from minifut.kernel_code.cpu.direct_reads import PartArray, read_in_place
 from minifut.kernel_code.cpu.tile_layouts import PanelArray, layout_of
 from minifut.kernel_code.cpu.turned_panels import fill_turned
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_passes.rule import LOCALITY, Refused, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Refused, Remark, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
     from minifut.kernel_code.cpu.group import WorkerBuilder
 
 
-def told(part: Part, k: WorkerBuilder) -> Told:
+def told(part: Part, k: WorkerBuilder) -> Remark:
     """Of which array it is, and what decides how wide panels are."""
     layout = k.layouts[part.bound.name]
     constants = k.host.build_constants
     names = layout.width.names() if layout.width is not None else ()
     governing = tuple(constants[name] for name in names if name in constants)
-    return Told((part.source_name,), governing)
+    return Remark((part.source_name,), governing)
 
 
 def panels_of(part: Part, k: WorkerBuilder) -> tuple[int, Size]:

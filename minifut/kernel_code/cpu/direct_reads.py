@@ -23,7 +23,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_code.copy_regions import Part, Stretch
 from minifut.kernel_code.cpu.tile_layouts import layout_of
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -76,7 +76,7 @@ class PartArray(Array):
         return position
 
 
-@lowering_rule(paper=LOCALITY, tell=lambda part, _: Told((part.source_name,)))
+@lowering_rule(paper=LOCALITY, tell=lambda part, _: Remark((part.source_name,)))
 def read_in_place(part: Part, k: WorkerBuilder) -> PartArray | Declined:
     """Let steps read the rows of the array itself in place of a copy.
 

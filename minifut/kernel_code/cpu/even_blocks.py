@@ -23,7 +23,7 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, product
 from minifut.ir.traverse import substitute
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -34,17 +34,17 @@ Dimensions = tuple[tuple[Size, Size, Size], ...]
 """of a tiled result: total, block, register"""
 
 
-def _told(operation: kernels.SegMap, host: HostBuilder) -> Told:
+def _remark(operation: kernels.SegMap, host: HostBuilder) -> Remark:
     sizes = [size for _, *own in _dimensions(operation) for size in own]
     names = [
         s.as_name for s, a in zip(sizes, _adjustable(host, sizes), strict=True) if a
     ]
     constants = host.build_constants
     parameters = tuple(constants[name] for name in names if name is not None)
-    return Told(("no larger than results, all about equal",), parameters)
+    return Remark(("no larger than results, all about equal",), parameters)
 
 
-@lowering_rule(paper=LOCALITY, tell=_told)
+@lowering_rule(paper=LOCALITY, tell=_remark)
 def fit_tiles(
     operation: kernels.SegMap, host: HostBuilder
 ) -> tuple[kernels.SegMap, frozenset[Name]] | Declined | None:

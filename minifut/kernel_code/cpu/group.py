@@ -37,11 +37,11 @@ from minifut.kernel_code.group_registers import find_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.threads.arena import forget_after
+from minifut.kernel_code.threads.arena import release_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
-from minifut.kernel_code.threads.register_tiles import Tile
+from minifut.kernel_code.threads.register_tiles import RegisterTile
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import forgotten_on
+from minifut.kernel_passes.rule import rollback_trace_on
 from minifut.names import Name
 
 WORKERS_PER_CORE = 16
@@ -110,7 +110,7 @@ def launch(host: HostBuilder, job: Job, base: str, space: str) -> WorkerBuilder:
     mark = len(host.statements)
     try:
         k = WorkerBuilder(host, base, space, in_registers=True)
-        with forgotten_on(k, NotInKernel):
+        with rollback_trace_on(k, NotInKernel):
             run_groups(k, job)
     except NotInKernel:
         del host.statements[mark:]
@@ -126,8 +126,8 @@ class WorkerBuilder(KernelBuilder):
     `lanes`: how wide the vectors of register tiles are, 0 where there are none.
     `registers`: the index of copies for each index of a register nest. `in_reduction`:
     in a loop that carries tiles, where floats may be contracted. `in_nest`: in the
-    scalar body of a register nest, which `lift` takes to lanes. `sizes`: the names
-    bound to sizes, in indices and constants, as far as panels must know them.
+    scalar body of a register nest, which `vectorise` turns into vector code. `sizes`:
+    the names bound to sizes, in indices and constants, as far as panels must know them.
     `numbers`: the tiles that never hold a NaN. `loaded`: a thread's own tiles of arrays
     whose elements its nests read.
     """
@@ -145,7 +145,7 @@ class WorkerBuilder(KernelBuilder):
         self.in_nest = False
         self.sizes: dict[Name, Size] = {}
         self.numbers: set[Name] = set()
-        self.loaded: dict[Name, Tile] = {}
+        self.loaded: dict[Name, RegisterTile] = {}
         self.registers: dict[Name, Name] = {}
         self.point: tuple[Size, ...] = ()
         self.tiles: frozenset[Name] = frozenset()
@@ -220,7 +220,7 @@ class WorkerBuilder(KernelBuilder):
             found = self.edges[element, shape] = whole(memory, shape)
         return found
 
-    def place_for(self, bound: Param) -> Tile | None:
+    def place_for(self, bound: Param) -> RegisterTile | None:
         """Registers for what is handed over between register nests."""
         if self.lanes and bound.name in self.tiles:
             return tile_for(self, bound)
@@ -230,7 +230,7 @@ class WorkerBuilder(KernelBuilder):
         self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
     ) -> None:
         """An element, a row, or the tile of a thread."""
-        if isinstance(value, Tile):
+        if isinstance(value, RegisterTile):
             store_tile(self, array.row(self._sizes(indices)), value)
         else:
             super().write(array, indices, value)
@@ -301,7 +301,7 @@ def run_groups(k: WorkerBuilder, job: Job) -> None:
     group = k.declare("group", worker)
     with k.while_loop(group < bound):
         run_group(k, job, group)
-        k.emit(kc.TakeGroup(group, bound, step))
+        k.emit(kc.FetchWork(group, bound, step))
 
 
 def run_group(k: WorkerBuilder, job: Job, group: kc.Variable) -> None:
@@ -313,4 +313,4 @@ def run_group(k: WorkerBuilder, job: Job, group: kc.Variable) -> None:
     with k.nested() as body:
         k.prepare(job, tuple(k.as_size(index) for index in at))
         finish_group(k, job.operation.body, job.outputs, at)
-    forget_after(k, body)
+    release_after(k, body)

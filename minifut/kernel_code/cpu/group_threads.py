@@ -31,7 +31,7 @@ from minifut.kernel_code.cpu.register_tiles import (
 )
 from minifut.kernel_code.histograms import Bins, bin_updates, update_bin
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State, returned
+from minifut.kernel_code.operators import Accumulators, returned
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.names import Name
@@ -68,40 +68,40 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
 
 def lower_segred(k: KernelBuilder, stm: Stm, exp: kernels.SegRed) -> None:
     """Segment after segment."""
-    state = State(k, exp.operators)
-    count = len(state.all_places)
+    accumulators = Accumulators(k, exp.operators)
+    count = len(accumulators.all_places)
     segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
     length = k.size(exp.space.sizes[-1])
     reduced = [k.fresh(bound) for bound in stm.pattern[:count] if segments]
     mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
 
     def visit(segment: tuple[Size, ...]) -> None:
-        state.reset()
+        accumulators.reset()
         with k.loop("i", length) as i:
             at = (*segment, Size.of(i.name))
-            state.combine(operands(k, exp, at, mapped), reassociate=True)
+            accumulators.combine(operands(k, exp, at, mapped), reassociate=True)
         if segments:
-            state.save(reduced, segment)
+            accumulators.save(reduced, segment)
 
     k.each(segments, visit)
-    results: list[Value] = [*(reduced or state.all_places), *mapped]
+    results: list[Value] = [*(reduced or accumulators.all_places), *mapped]
     bind_results(k, stm.pattern, results)
 
 
 def lower_segscan(k: KernelBuilder, stm: Stm, exp: kernels.SegScan) -> None:
     """Segment after segment, with what there is so far after each point."""
-    state = State(k, exp.operators)
-    count = len(state.all_places)
+    accumulators = Accumulators(k, exp.operators)
+    count = len(accumulators.all_places)
     segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
     length = k.size(exp.space.sizes[-1])
     outputs = [k.fresh(bound) for bound in stm.pattern]
 
     def visit(segment: tuple[Size, ...]) -> None:
-        state.reset()
+        accumulators.reset()
         with k.loop("i", length) as i:
             at = (*segment, Size.of(i.name))
-            state.combine(operands(k, exp, at, outputs[count:]))
-            state.save(outputs[:count], at)
+            accumulators.combine(operands(k, exp, at, outputs[count:]))
+            accumulators.save(outputs[:count], at)
 
     k.each(segments, visit)
     bind_results(k, stm.pattern, outputs)

@@ -39,10 +39,10 @@ from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import NotInKernel
-from minifut.kernel_code.threads.register_tiles import Tile
+from minifut.kernel_code.threads.register_tiles import RegisterTile
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import unnoted
-from minifut.kernel_passes.vectorise import NotLifted
+from minifut.kernel_passes.rule import untraced
+from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def lower_tiled_threads(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None
             continue
         k.lanes = lanes
         try:
-            with k.nested() as body, unnoted(k, bool(versions)):
+            with k.nested() as body, untraced(k, bool(versions)):
                 _threads(k, exp, outputs)
-        except NotLifted as reason:
+        except NotVectorisable as reason:
             if lanes == 1:
                 raise NotInKernel(str(reason)) from None
             continue
@@ -82,7 +82,7 @@ def lower_tiled_threads(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None
         versions.append((lanes, kc.Block(tuple(body))))
     chosen = versions[-1][1]
     for lanes, block in reversed(versions[:-1]):
-        chosen = kc.Block((kc.Chosen(_divides(k, widest, lanes), block, chosen),))
+        chosen = kc.Block((kc.StaticIf(_divides(k, widest, lanes), block, chosen),))
     k.statements.extend(chosen.statements)
     for bound, output in zip(stm.pattern, outputs, strict=True):
         if isinstance(output, Array):
@@ -131,7 +131,7 @@ def _threads(
             value = k.atom(returned.value)
             if not isinstance(output, Held):
                 k.write(output, at, value)
-            elif isinstance(value, Tile):
+            elif isinstance(value, RegisterTile):
                 store_held(k, output, at, value)
             else:
                 raise NotInKernel("a tile that is not in registers")
@@ -158,7 +158,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
         k.bind(bound.name, tile)
         return
     value = k.atom(exp.array)
-    if isinstance(value, Tile):
+    if isinstance(value, RegisterTile):
         bind_register(k, bound, value, exp.slice)
     elif isinstance(value, PanelArray | PartArray):
         indices = tuple(
@@ -177,7 +177,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
 
 
 def bind_register(
-    k: WorkerBuilder, bound: Param, tile: Tile, slice_: tuple[Any, ...]
+    k: WorkerBuilder, bound: Param, tile: RegisterTile, slice_: tuple[Any, ...]
 ) -> None:
     """The register of a tile at the point of the nest around."""
     at = tuple(k.registers[part] for part in slice_ if part in k.registers)

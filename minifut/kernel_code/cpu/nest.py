@@ -51,24 +51,24 @@ def launch_nest(
     shape: tuple[Size, ...],
     visit: Visit,
     *,
-    heavy: bool,
+    expensive: bool,
     parallel: bool,
     fresh: bool = False,
 ) -> None:
-    """Launch a kernel that runs `visit` at each point. `heavy`: points are expensive;
-    `parallel`: they are independent (no memory of the thread, no failures, no write
-    conflicts); `fresh`: what is written is not read.
+    """Launch a kernel that runs `visit` at each point. `expensive`: points are
+    expensive; `parallel`: they are independent (no memory of the thread, no failures,
+    no write conflicts); `fresh`: what is written is not read.
     """
     total = product(shape)
     if total.as_constant == 0:
         return
     known = total.as_constant
-    if known is not None and known <= SMALLEST_CHUNK and not heavy:
+    if known is not None and known <= SMALLEST_CHUNK and not expensive:
         total_size, chunk = total, total
     else:
         total_size = host.let_size(total, "points")
         cores = host.cores()
-        if heavy:
+        if expensive:
             # Fill the lanes, but not at the cost of an idle core.
             filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
             least = maximum(ONE, filled)
@@ -93,12 +93,12 @@ def launch_nest(
         visit(k, ())
     elif len(shape) == 1:
         rest: kc.Expression = start
-        if parallel and fresh and not heavy and total.as_constant is None:
+        if parallel and fresh and not expensive and total.as_constant is None:
             rest = stream_blocks(k, total_size, start, stop, visit)
         index = k.variable("i", kc.LONG)
-        points(k, index, rest, stop, lambda: visit(k, (index,)), parallel, heavy)
+        points(k, index, rest, stop, lambda: visit(k, (index,)), parallel, expensive)
     else:
-        rows(k, shape, start, stop, visit, parallel, heavy)
+        rows(k, shape, start, stop, visit, parallel, expensive)
     host.launch(k, threads, 1, fresh=fresh)
 
 
@@ -109,7 +109,7 @@ def rows(
     stop: kc.Variable,
     visit: Visit,
     parallel: bool,
-    heavy: bool,
+    expensive: bool,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -123,7 +123,7 @@ def rows(
         outer = unravel(k, row, shape[:-1])
         index = k.variable("j", kc.LONG)
         at_point = (*outer, index)
-        points(k, index, first, end, partial(visit, k, at_point), parallel, heavy)
+        points(k, index, first, end, partial(visit, k, at_point), parallel, expensive)
         k.assign(at, at + (end - first))
         k.assign(first, 0)
         k.assign(row, row + 1)
@@ -136,7 +136,7 @@ def points(
     stop: kc.Expression,
     visit: Callable[[], None],
     parallel: bool,
-    heavy: bool,
+    expensive: bool,
 ) -> None:
     """The points of a chunk; in explicit vectors where the body has loops, around which
     the device's compiler does not vectorise (for calls see `cpu.vectorise_calls`)."""
@@ -144,8 +144,8 @@ def points(
         visit()
     one = kc.Literal(1, kc.LONG)
     block = kc.Block(tuple(body))
-    loop = kc.For(index, start, stop, one, block, parallel, points=not heavy)
-    if heavy:
+    loop = kc.For(index, start, stop, one, block, parallel, points=not expensive)
+    if expensive:
         k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
         return
     if not calls_functions(block):

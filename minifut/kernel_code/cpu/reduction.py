@@ -19,11 +19,11 @@ from minifut.kernel_code.cpu.partition import SMALLEST_CHUNK
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import (
-    State,
+    Accumulators,
     commutes,
     component_operators,
-    is_light,
-    light_operator,
+    is_cheap,
+    is_cheap_operator,
     returned,
     value_types,
 )
@@ -55,13 +55,13 @@ class Reduction:
         if any(not isinstance(r, Returns) for r in operation.body.result):
             raise NotInKernel("a reduction that writes")
         operators = operation.operators
-        is_cheap = is_light(operation.body) and all(map(light_operator, operators))
-        return Reduction(operation, operators, value_types(operators), is_cheap, [])
+        cheap = is_cheap(operation.body) and all(map(is_cheap_operator, operators))
+        return Reduction(operation, operators, value_types(operators), cheap, [])
 
     @property
     def smallest(self) -> Size:
         """The fewest elements of a chunk."""
-        return Size.constant(SMALLEST_CHUNK) if is_light(self.operation.body) else ONE
+        return Size.constant(SMALLEST_CHUNK) if is_cheap(self.operation.body) else ONE
 
     @property
     def commutes(self) -> bool:
@@ -88,7 +88,7 @@ class Reduction:
         position = (*segment, index)
         count = len(self.types)
         atoms = [r.value for r in operation.body.result if isinstance(r, Returns)]
-        k.aim(operation.body, self._targets(k, atoms[count:], position))
+        k.pass_destinations(operation.body, self._targets(k, atoms[count:], position))
         k.statements_of(operation.body.statements)
         values = returned(k, operation.body)
         for out, value in zip(self.outs, values[count:], strict=False):
@@ -111,10 +111,10 @@ class Reduction:
 @dataclass(frozen=True, slots=True)
 class ReductionChunk:
     """Points of a segment, from the first of `ends` to before the last, that are
-    reduced into a state; the remainder loop begins at `start`."""
+    reduced into a accumulators; the remainder loop begins at `start`."""
 
     reduction: Reduction
-    state: State
+    accumulators: Accumulators
     segment: list[kc.Variable]
     ends: tuple[kc.Expression, kc.Expression]
     start: kc.Variable

@@ -24,12 +24,12 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import NotInKernel
-from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise import NotLifted
+from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.kernel_passes.vectorise.loops import vectorise_nest
 from minifut.kernel_passes.vectorise.rule import LoopSite
-from minifut.kernel_passes.vectorise.vectors import Vectors
+from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -120,7 +120,7 @@ def lower_register_segmap(k: WorkerBuilder, stm: Stm, exp: SegMap) -> None:
             numbers = frozenset(
                 tile.family
                 for tile in map(k.values.get, k.numbers)
-                if isinstance(tile, Tile)
+                if isinstance(tile, RegisterTile)
             )
             one = kc.Literal(1, kc.LONG)
             loop = kc.For(index, first, first + lanes, one, kc.Block(tuple(body)))
@@ -129,7 +129,7 @@ def lower_register_segmap(k: WorkerBuilder, stm: Stm, exp: SegMap) -> None:
                 LoopSite(k, (lanes,), governing=governing(k, sizes), numbers=numbers),
             )
             if isinstance(outcome, Declined):
-                raise NotLifted(outcome.reason)
+                raise NotVectorisable(outcome.reason)
             k.statements.extend(outcome or ())
     for bound, tile in zip(stm.pattern, tiles, strict=True):
         k.bind(bound.name, tile)
@@ -142,7 +142,7 @@ def governing(k: WorkerBuilder, sizes: tuple[Size, ...]) -> tuple[Parameter, ...
 
 
 def nest_body(
-    k: WorkerBuilder, exp: SegMap, tiles: list[Tile], at: tuple[Name, ...]
+    k: WorkerBuilder, exp: SegMap, tiles: list[RegisterTile], at: tuple[Name, ...]
 ) -> None:
     """The scalar body of one point."""
     k.in_nest = True
@@ -161,27 +161,31 @@ def vectors(k: WorkerBuilder, shape: tuple[Size, ...]) -> tuple[Size, ...]:
 
 def vector_type(k: WorkerBuilder, element: ScalarType) -> kc.VectorType:
     """The type of a register."""
-    return kc.VectorType(element) if k.lanes == 1 else Vectors(k.lanes).wide(element)
+    return (
+        kc.VectorType(element)
+        if k.lanes == 1
+        else VectorOperations(k.lanes).wide(element)
+    )
 
 
 def new_tile(
     k: WorkerBuilder, type_: kc.VectorType, counts: tuple[Size, ...], base: str
-) -> Tile:
+) -> RegisterTile:
     """Declare a family of vectors."""
-    tile = Tile(k.names.fresh(base), type_, counts)
+    tile = RegisterTile(k.names.fresh(base), type_, counts)
     with each_register(k, counts) as at:
         k.emit(kc.Declare(tile.at(at)))
     return tile
 
 
-def tile_for(k: WorkerBuilder, bound: Param) -> Tile:
+def tile_for(k: WorkerBuilder, bound: Param) -> RegisterTile:
     """Registers for an array of the pattern."""
     assert isinstance(bound.type, ArrayType)
     counts = vectors(k, k.shape(bound.type))
     return new_tile(k, vector_type(k, bound.type.element), counts, bound.name.base)
 
 
-def held_tile(k: WorkerBuilder, held: Held) -> Tile:
+def held_tile(k: WorkerBuilder, held: Held) -> RegisterTile:
     """Registers for the tile of a thread."""
     memory = held.view.memory
     counts = vectors(k, held.registers)

@@ -45,7 +45,7 @@ from minifut.kernel_code.histograms import (
 from minifut.kernel_code.operators import Place, combine_into, fill
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
 
 @lowering_rule(
     paper=LOCALITY,
-    tell=lambda *_: Told(
+    tell=lambda *_: Remark(
         (
             f"copies for chunks of {SMALLEST_CHUNK} elements or more, "
             f"{ELEMENTS_PER_CELL} for each cell or more",
@@ -153,7 +153,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     return True
 
 
-@lowering_rule(paper=LOCALITY, tell=lambda *_: Told((), (PASSES,)))
+@lowering_rule(paper=LOCALITY, tell=lambda *_: Remark((), (PASSES,)))
 def partition_bins_into_passes(
     bins: list[Bins], k: KernelBuilder
 ) -> kc.Expression | Declined:

@@ -35,7 +35,7 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, HasDerivation, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, HasDerivation, Remark, lowering_rule
 from minifut.rewrite.rule import Declined
 
 FEWEST_SEGMENTS = 8
@@ -46,11 +46,11 @@ ACCUMULATOR_BYTES = 16384
 """the accumulators of a block, which must fit the first-level cache"""
 
 
-def _remark(reduction: Reduction, site: HasDerivation) -> Told:
+def _remark(reduction: Reduction, site: HasDerivation) -> Remark:
     remark = f"{block_width(reduction.types)} neighbouring segments at once"
     if isinstance(reduction.operation, SegRed):
         remark += f", if there are {FEWEST_SEGMENTS} or more"
-    return Told((remark,))
+    return Remark((remark,))
 
 
 @lowering_rule(paper=LOCALITY, tell=_remark)

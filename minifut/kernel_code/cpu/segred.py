@@ -50,7 +50,7 @@ from minifut.kernel_code.cpu.segment_blocks import (
 from minifut.kernel_code.cpu.vector_operators import scalar_places
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 
@@ -135,8 +135,8 @@ def reduce_segments(
     k = host.kernel("reduce_segments")
     whole = (kc.Literal(0, kc.LONG), k.size_value(split.length))
     with each_work_unit(k, split, split.segments) as (unit, at, _):
-        state = reduce_range(k, reduction, at.indices, whole)
-        state.save(results, (unit,))
+        accumulators = reduce_range(k, reduction, at.indices, whole)
+        accumulators.save(results, (unit,))
     host.launch(k, split.groups * (ONE - split.is_split), 1)
 
 
@@ -155,8 +155,8 @@ def reduce_units(
     k = host.kernel("reduce")
     with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
         ends = chunk_bounds(k, split, at.indices[-1])
-        state = reduce_range(k, reduction, at.indices[:-1], ends)
-        state.save(partials, (unit,))
+        accumulators = reduce_range(k, reduction, at.indices[:-1], ends)
+        accumulators.save(partials, (unit,))
     host.launch(k, split.groups * some, 1)
     return partials
 
@@ -171,21 +171,23 @@ def reduce_single_segment(
     words = [host.allocate(word_of(t), count, "partial").memory for t in types]
     k = host.kernel("reduce")
     with each_work_unit(k, split, (split.chunks,)) as (unit, at, _):
-        state = reduce_range(k, reduction, [], chunk_bounds(k, split, at.indices[-1]))
+        accumulators = reduce_range(
+            k, reduction, [], chunk_bounds(k, split, at.indices[-1])
+        )
         for memory, value, type_ in zip(
-            words, scalar_places(state), types, strict=True
+            words, scalar_places(accumulators), types, strict=True
         ):
             k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
     last = k.declare("is_last", type_=kc.TRUTH)
-    k.emit(kc.ComeLast(last, k.size_value(split.groups)))
+    k.emit(kc.DetectLastGroup(last, k.size_value(split.groups)))
     with k.branch(last):
-        state = State(k, reduction.operators)
-        state.reset()
+        accumulators = Accumulators(k, reduction.operators)
+        accumulators.reset()
         with k.loop("chunk", k.size_value(split.units)) as chunk:
-            state.combine(
+            accumulators.combine(
                 [atomic_read(k, *w, chunk) for w in zip(words, types, strict=True)]
             )
-        state.save(results, (kc.Literal(0, kc.LONG),))
+        accumulators.save(results, (kc.Literal(0, kc.LONG),))
     host.launch(k, split.groups * split.is_split, 1)
 
 
@@ -203,17 +205,17 @@ def reduce_range(
     reduction: Reduction,
     segment: list[kc.Variable],
     ends: tuple[kc.Expression, kc.Expression],
-) -> State:
+) -> Accumulators:
     """Reduce the elements of a segment from the first to before the last."""
     first, last = ends
-    state = State(k, reduction.operators)
-    state.reset()
+    accumulators = Accumulators(k, reduction.operators)
+    accumulators.reset()
     start = k.declare("start", first)
-    reduce_chunk(k, ReductionChunk(reduction, state, segment, ends, start))
+    reduce_chunk(k, ReductionChunk(reduction, accumulators, segment, ends, start))
     with k.loop("i", last, start) as index:
         values = reduction.visit(k, segment, index)
-        state.combine(values, reassociate=True)
-    return state
+        accumulators.combine(values, reassociate=True)
+    return accumulators
 
 
 def reduce_across(
@@ -247,10 +249,10 @@ def combine_chunks(
     over = partition(host, (), rows, Size.constant(16))
     k = host.kernel("combine")
     with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
-        state = State(k, reduction.operators)
+        accumulators = Accumulators(k, reduction.operators)
         first, last = chunk_bounds(k, over, at.indices[0])
         with k.loop("row", last, first) as row:
-            state.reset()
+            accumulators.reset()
             with k.loop("chunk", k.size_value(split.chunks)) as chunk:
                 values = [
                     k.read(p, (row, chunk))
@@ -262,6 +264,6 @@ def combine_chunks(
                     k.named(v, "value") if isinstance(v, kc.Expression) else v
                     for v in values
                 ]
-                state.combine(values)
-            state.save(results, (row,))
+                accumulators.combine(values)
+            accumulators.save(results, (row,))
     host.launch(k, over.groups * split.is_split, 1)

@@ -53,10 +53,10 @@ from minifut.kernel_code.cpu.segred import per_chunk, reduce_units
 from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import Told, lowering_rule
+from minifut.kernel_passes.rule import Remark, lowering_rule
 from minifut.rewrite.rule import Declined
 
 IN_CACHE = 32768
@@ -87,7 +87,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
 
 @lowering_rule(
     paper="Single-pass parallel prefix scan with decoupled look-back",
-    tell=lambda *_: Told(("whole segments, or chunks of few segments",)),
+    tell=lambda *_: Remark(("whole segments, or chunks of few segments",)),
 )
 def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined:
     """Scan in one pass over memory: each core scans whole segments, or fetches chunks
@@ -187,10 +187,10 @@ def scan_segments(
     k = host.kernel("scan_segments")
     length = k.size_value(split.length)
     with each_work_unit(k, split, split.segments) as (_, at, _):
-        state = State(k, reduction.operators)
-        state.reset()
+        accumulators = Accumulators(k, reduction.operators)
+        accumulators.reset()
         segment = (at.indices, kc.Literal(0, kc.LONG), length)
-        vector_scan(k, reduction, state, segment, scanned, rows * split.length)
+        vector_scan(k, reduction, accumulators, segment, scanned, rows * split.length)
     host.launch(k, split.groups * (ONE - split.is_split), 1)
 
 
@@ -205,16 +205,16 @@ def rescan_unit(
     """Scan one work unit, whose operands are in `scanned`."""
     unit, indices = place[0], place[1].indices
     segment, chunk = indices[:-1], indices[-1]
-    state = State(k, reduction.operators)
-    state.reset()
+    accumulators = Accumulators(k, reduction.operators)
+    accumulators.reset()
     with k.branch(chunk > 0):
-        state.load(partials, (k.named(unit - 1, "before"),))
+        accumulators.load(partials, (k.named(unit - 1, "before"),))
     first, last = chunk_bounds(k, split, chunk)
     with k.loop("i", last, first) as index:
         position = (*segment, index)
         at = tuple(Size.of(i.name) for i in position)
-        state.combine([element_or_row(k, array.row(at)) for array in scanned])
-        state.save(scanned, position)
+        accumulators.combine([element_or_row(k, array.row(at)) for array in scanned])
+        accumulators.save(scanned, position)
 
 
 def element_or_row(k: KernelBuilder, view: Array) -> Value:
@@ -233,15 +233,15 @@ def scan_partials(
     over = partition(host, (), rows, Size.constant(16))
     k = host.kernel("prefix")
     with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
-        state = State(k, reduction.operators)
+        accumulators = Accumulators(k, reduction.operators)
         first, last = chunk_bounds(k, over, at.indices[0])
         with k.loop("row", last, first) as row:
-            state.load(partials, (row, Size.constant(0)))
+            accumulators.load(partials, (row, Size.constant(0)))
             with k.loop("chunk", k.size_value(split.chunks), 1) as chunk:
                 at_chunk = (Size.of(row.name), Size.of(chunk.name))
                 views = [p.row(at_chunk) for p in partials]
-                state.combine([element_or_row(k, view) for view in views])
-                state.save(partials, (row, chunk))
+                accumulators.combine([element_or_row(k, view) for view in views])
+                accumulators.save(partials, (row, chunk))
     host.launch(k, over.groups * split.is_split, 1)
 
 

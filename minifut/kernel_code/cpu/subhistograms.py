@@ -35,11 +35,11 @@ from minifut.kernel_code.histograms import (
     bin_updates,
     update_bin,
 )
-from minifut.kernel_code.operators import is_light
+from minifut.kernel_code.operators import is_cheap
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.prefetch import stream_prefetches
-from minifut.kernel_passes.rule import Told, lowering_rule
+from minifut.kernel_passes.rule import Remark, lowering_rule
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.rewrite.rule import Declined
 
@@ -55,7 +55,7 @@ STRIP = 16
 
 
 @lowering_rule(
-    tell=lambda *_: Told(
+    tell=lambda *_: Remark(
         (f"{SUBHISTOGRAMS} replicas for each chunk, up to {REPLICATED_CELLS} cells",)
     )
 )
@@ -94,7 +94,7 @@ def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | D
           return returns at, returns x
         }
     """
-    if not is_light(histogram.operation.body):
+    if not is_cheap(histogram.operation.body):
         return Declined("the body has loops, checks or arrays")
     known = histogram.cells.as_constant
     if known is not None and known > REPLICATED_CELLS:
@@ -136,7 +136,7 @@ def update_replicas(chunk: HistogramChunk, k: KernelBuilder) -> kc.Expression:
     return chunk.first + length * SUBHISTOGRAMS
 
 
-@lowering_rule(tell=lambda *_: Told((f"{STRIP} elements of each part at once",)))
+@lowering_rule(tell=lambda *_: Remark((f"{STRIP} elements of each part at once",)))
 def check_bounds_in_strips(
     chunk: HistogramChunk, k: KernelBuilder
 ) -> kc.Expression | Declined:

@@ -6,7 +6,7 @@
     as[y * ry + i, k]     rows, a little further apart than they are long: rows at
                           distances of large powers of two share too few cache lines
 
-Here j is the innermost index of register nests, which is lifted to lanes. What is read
+Here j is the innermost index of register nests, which is vectorised. What is read
 in any other way lies in plain rows.
 """
 

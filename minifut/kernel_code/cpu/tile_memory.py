@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import ONE, Size, minimum
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.vectors import Vectors, stored_type
+from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from minifut.kernel_code.cpu.register_tiles import Held
 
 
-def in_lanes(k: WorkerBuilder) -> Vectors:
+def in_lanes(k: WorkerBuilder) -> VectorOperations:
     """How vectors of registers are made and stored."""
-    return Vectors(k.lanes)
+    return VectorOperations(k.lanes)
 
 
-def element_place(tile: Tile, at: tuple[Name, ...]) -> tuple[Size, ...]:
+def element_place(tile: RegisterTile, at: tuple[Name, ...]) -> tuple[Size, ...]:
     """The indices of the first element of one of the vectors."""
     indices = [Size.of(name) for name in at]
     return (*indices[:-1], indices[-1] * tile.type.lanes)
 
 
-def load_tile(k: WorkerBuilder, tile: Tile, source: Array) -> None:
+def load_tile(k: WorkerBuilder, tile: RegisterTile, source: Array) -> None:
     """All vectors of a tile from an array of its shape."""
     with each_register(k, tile.counts) as at:
         where = element_place(tile, at)
@@ -53,7 +53,7 @@ def load_tile(k: WorkerBuilder, tile: Tile, source: Array) -> None:
         k.assign(tile.at(at), in_lanes(k).from_memory(memory, value))
 
 
-def store_tile(k: WorkerBuilder, target: Array, tile: Tile) -> None:
+def store_tile(k: WorkerBuilder, target: Array, tile: RegisterTile) -> None:
     """All vectors of a tile to an array of its shape."""
     with each_register(k, tile.counts) as at:
         where = element_place(tile, at)
@@ -96,7 +96,7 @@ def edge_buffer(k: WorkerBuilder, held: Held) -> Array:
 
 
 def load_held(
-    k: WorkerBuilder, tile: Tile, held: Held, at: tuple[Size, ...], first: bool
+    k: WorkerBuilder, tile: RegisterTile, held: Held, at: tuple[Size, ...], first: bool
 ) -> None:
     """The tile of a thread from the result, or what it is at first."""
     source = held.view.row(at)
@@ -119,7 +119,7 @@ def load_held(
     with k.branch(k.scalar(held.index).equals(0)):
         value = k.scalar(held.initial)
         with each_register(k, tile.counts) as registers:
-            whole = in_lanes(k).spread(value) if tile.type.lanes > 1 else value
+            whole = in_lanes(k).broadcast(value) if tile.type.lanes > 1 else value
             k.assign(tile.at(registers), whole)
     with k.otherwise():
         from_memory()
@@ -137,7 +137,9 @@ def ask_for_held(k: WorkerBuilder, held: Held, at: tuple[Size, ...]) -> None:
             k.emit(kc.Prefetch(target.memory, k.size_value(place)))
 
 
-def store_held(k: WorkerBuilder, held: Held, at: tuple[Size, ...], tile: Tile) -> None:
+def store_held(
+    k: WorkerBuilder, held: Held, at: tuple[Size, ...], tile: RegisterTile
+) -> None:
     """The tile of a thread to the result, as far as that goes."""
     target = held.view.row(at)
     with k.branch(k.named(is_full(k, held, at), "full")):

@@ -24,7 +24,7 @@ from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
-from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_code.transposition import Plane, as_parameters
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import interleave
@@ -114,12 +114,12 @@ def transpose_square(
         k.emit(store)
 
 
-def _rows(k: KernelBuilder, type_: kc.VectorType) -> Tile:
+def _rows(k: KernelBuilder, type_: kc.VectorType) -> RegisterTile:
     """Names for the rows of a square, which are declared with their values."""
-    return Tile(k.names.fresh("row"), type_, (Size.constant(type_.lanes),))
+    return RegisterTile(k.names.fresh("row"), type_, (Size.constant(type_.lanes),))
 
 
-def _interleaved(k: KernelBuilder, rows: Tile) -> Tile:
+def _interleaved(k: KernelBuilder, rows: RegisterTile) -> RegisterTile:
     """Row r with row r + half: the low halves become row 2r, the high ones 2r + 1."""
     width, scalar = rows.type.lanes, rows.type.scalar
     # f16 values are f32 in registers.

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from minifut.ir.types import ScalarType
 from minifut.kernel_code.cpu.reduction import Reduction
-from minifut.kernel_code.operators import State, replace_all
+from minifut.kernel_code.operators import Accumulators, replace_all
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise import NotLifted
+from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.kernel_passes.vectorise.operators import PointCode
 
 
@@ -23,11 +23,11 @@ def point_code(
     save: Callable[[kc.Expression, list[kc.Variable]], None] | None = None,
 ) -> PointCode:
     """The code of one point, with what `save` emits for an index and the results;
-    raises `NotLifted` for operators that combine arrays."""
+    raises `NotVectorisable` for operators that combine arrays."""
     index = k.variable("i", kc.LONG)
     types = [kc.VectorType(t) for t in reduction.types if isinstance(t, ScalarType)]
     if len(types) < len(reduction.types):
-        raise NotLifted("the operator combines arrays")
+        raise NotVectorisable("the operator combines arrays")
     left = [k.variable("left", t) for t in types]
     right = [k.variable("right", t) for t in types]
     operators = reduction.operators
@@ -58,14 +58,14 @@ def point_code(
 
 
 def replace_state(
-    k: KernelBuilder, state: State, values: Sequence[kc.Expression]
+    k: KernelBuilder, accumulators: Accumulators, values: Sequence[kc.Expression]
 ) -> None:
     """Assign the accumulators."""
-    for place, value in zip(state.all_places, values, strict=True):
+    for place, value in zip(accumulators.all_places, values, strict=True):
         assert isinstance(place, kc.Variable)
         k.assign(place, value)
 
 
-def scalar_places(state: State) -> list[kc.Variable]:
+def scalar_places(accumulators: Accumulators) -> list[kc.Variable]:
     """The accumulators of operators on scalars."""
-    return [p for p in state.all_places if isinstance(p, kc.Variable)]
+    return [p for p in accumulators.all_places if isinstance(p, kc.Variable)]

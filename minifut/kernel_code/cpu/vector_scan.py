@@ -20,7 +20,7 @@ from minifut.kernel_code.cpu.reduction import Reduction
 from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.cpu.vector_operators import point_code, scalar_places
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State
+from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.loops import vectorise_scan
@@ -31,13 +31,13 @@ from minifut.kernel_passes.vectorise.widths import site_of
 def vector_scan(
     k: KernelBuilder,
     reduction: Reduction,
-    state: State,
+    accumulators: Accumulators,
     place: tuple[list[kc.Variable], kc.Expression, kc.Expression],
     scanned: list[Array],
     total: Size,
 ) -> None:
-    """Scan the points of a segment from the first to before the last, with `state` as
-    carry-in; `total` is the number of points of all segments."""
+    """Scan the points of a segment from the first to before the last, with
+    `accumulators` as carry-in; `total` is the number of points of all segments."""
     segment, first, last = place
 
     def save(index: kc.Expression, values: list[kc.Variable]) -> None:
@@ -48,7 +48,7 @@ def vector_scan(
     begin = k.variable("start", kc.LONG)
     fold = Fold(
         cache(lambda: point_code(k, reduction, segment, save)),
-        tuple(scalar_places(state)),
+        tuple(scalar_places(accumulators)),
         first,
         last,
         begin,
@@ -59,5 +59,5 @@ def vector_scan(
         start = begin
         k.statements.extend((kc.Declare(begin, first), *vectors))
     with k.loop("i", last, start) as index:
-        state.combine(reduction.visit(k, segment, index))
-        state.save(scanned, (*segment, index))
+        accumulators.combine(reduction.visit(k, segment, index))
+        accumulators.save(scanned, (*segment, index))

@@ -2,12 +2,12 @@
 
     segmap group (gi < g, gj < h) {.. return regtile acc of (n by ty by ry, ..)}
 
-A group has as many work-items as the space whose arrays lie in registers, else as many
-as help its largest space of threads, up to a tuning parameter. What it does is in
-`gpu.group_code`, with `gpu.group_builder`; here are its size and its results:
+A group has as many work-items as the space whose arrays are in registers, else as many
+as its largest space of threads can use, up to a tuning parameter. Its code is lowered
+by `gpu.group_code`, with `gpu.group_builder`; here are its size and its results:
 
-    returns x       a scalar by one thread, an array by all together
-    tile, regtile   all threads what they have of it, where that lies inside the total
+    returns x       a scalar by one thread, an array by all threads
+    tile, regtile   each thread writes its elements, within the bounds of the total
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from minifut.kernel_code.gpu.group_builder import GroupBuilder
 from minifut.kernel_code.group_registers import InRegisters, in_registers
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.positions import unravel
-from minifut.kernel_code.threads.register_tiles import Tile, each_register
+from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
         for result, output in zip(body.result, outputs, strict=True)
         if isinstance(result, kernels.Returns) and output.rank > len(at)
     ]
-    k.aim(body, tuple(rows))
+    k.pass_destinations(body, tuple(rows))
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
-        _give_back(k, result, output, at)
+        _write_result(k, result, output, at)
     host.launch(k, groups * group, group)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
@@ -99,7 +99,7 @@ _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 # --- results ------------------------------------------------------------------------
 
 
-def _give_back(
+def _write_result(
     k: GroupBuilder,
     result: kernels.KernelResult,
     output: Array,
@@ -108,8 +108,8 @@ def _give_back(
     match result:
         case kernels.Returns(value):
             given = k.atom(value)
-            if isinstance(given, Tile):
-                _write_spread(k, output.row(at), given, ())
+            if isinstance(given, RegisterTile):
+                _write_registers(k, output.row(at), given, ())
             else:
                 k.write(output, at, given)
         case kernels.WriteReturns(_, _, writes):
@@ -117,15 +117,15 @@ def _give_back(
                 segmap.write_if_inside(k, output, where, atom)
         case kernels.TileReturns(dimensions, tile):
             parts = [(total, size, ONE) for total, size in dimensions]
-            _write_tile(k, output, k.atom(tile), _stretches(k, parts, at))
+            _write_tile(k, output, k.atom(tile), _tile_extents(k, parts, at))
         case kernels.RegTileReturns(blocked, tile):
-            _write_tile(k, output, k.atom(tile), _stretches(k, blocked, at))
+            _write_tile(k, output, k.atom(tile), _tile_extents(k, blocked, at))
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """What a group has of a dimension: element (i, r) is `start` + i * `register` + r,
-    if that is below `total`. A tile has no dimension for a single element."""
+class TileExtent:
+    """The tile of a group in one dimension: element (i, r) is `start` + i * `register`
+    + r, if that is below `total`. A tile has no dimension for a single element."""
 
     total: Size
     block: Size
@@ -137,28 +137,28 @@ class Stretch:
         return self.block == self.register == ONE
 
 
-def _stretches(
+def _tile_extents(
     k: GroupBuilder,
     dimensions: Sequence[tuple[Size, Size, Size]],
     at: Sequence[Size],
-) -> list[Stretch]:
+) -> list[TileExtent]:
     found = []
     for index, sizes in zip(at, dimensions, strict=True):
         total, block, register = (k.resolve(size) for size in sizes)
-        found.append(Stretch(total, block, register, index * block * register))
+        found.append(TileExtent(total, block, register, index * block * register))
     return found
 
 
 def _places(
-    stretches: Sequence[Stretch], threads: Sequence[Size], registers: Sequence[Size]
+    extents: Sequence[TileExtent], threads: Sequence[Size], registers: Sequence[Size]
 ) -> list[Size]:
     """The indices of an element of the output."""
     places, position = [], 0
-    for stretch in stretches:
-        if stretch.is_single:
-            places.append(stretch.start)
+    for extent in extents:
+        if extent.is_single:
+            places.append(extent.start)
             continue
-        place = stretch.start + threads[position] * stretch.register
+        place = extent.start + threads[position] * extent.register
         places.append(place + registers[position] if registers else place)
         position += 1
     return places
@@ -168,52 +168,52 @@ def _write_tile(
     k: GroupBuilder,
     output: Array,
     tile: object,
-    stretches: Sequence[Stretch],
+    extents: Sequence[TileExtent],
 ) -> None:
-    if isinstance(tile, Tile):
-        _write_spread(k, output, tile, stretches)
+    if isinstance(tile, RegisterTile):
+        _write_registers(k, output, tile, extents)
         return
     assert isinstance(tile, Array)
-    rank = sum(not stretch.is_single for stretch in stretches)
+    rank = sum(not extent.is_single for extent in extents)
 
     def visit(where: tuple[Size, ...]) -> None:
-        places = _places(stretches, where[:rank], where[rank:])
-        with k.branch(_inside(k, places, stretches)):
+        places = _places(extents, where[:rank], where[rank:])
+        with k.branch(_inside(k, places, extents)):
             k.write(output, tuple(places), k.read(tile, where))
 
     k.each(tile.shape, visit)
 
 
-def _write_spread(
-    k: GroupBuilder, output: Array, tile: Tile, stretches: Sequence[Stretch]
+def _write_registers(
+    k: GroupBuilder, output: Array, tile: RegisterTile, extents: Sequence[TileExtent]
 ) -> None:
-    """Each thread writes its registers. Whether all that the group has lies inside is
-    asked once; else it is asked for each element."""
-    with k.phase():
+    """Each thread writes its registers. A full tile is tested once; a partial tile has
+    a guard at each element."""
+    with k.thread_region():
         threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
-        if not stretches:
+        if not extents:
             with each_register(k, tile.counts) as at, k.scope():
                 places = (*threads, *map(Size.of, at))
                 k.write(output, places, tile.at(at))
             return
-        ends = [s.start + s.block * s.register - 1 for s in stretches]
-        full = k.declare("full", _inside(k, ends, stretches))
+        ends = [s.start + s.block * s.register - 1 for s in extents]
+        full = k.declare("full", _inside(k, ends, extents))
         with k.branch(full), each_register(k, tile.counts) as at, k.scope():
-            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
+            places = tuple(_places(extents, threads, [*map(Size.of, at)]))
             k.write(output, places, tile.at(at))
         with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
-            places = tuple(_places(stretches, threads, [*map(Size.of, at)]))
-            with k.branch(_inside(k, places, stretches)):
+            places = tuple(_places(extents, threads, [*map(Size.of, at)]))
+            with k.branch(_inside(k, places, extents)):
                 k.write(output, places, tile.at(at))
 
 
 def _inside(
-    k: GroupBuilder, places: Sequence[Size], stretches: Sequence[Stretch]
+    k: GroupBuilder, places: Sequence[Size], extents: Sequence[TileExtent]
 ) -> kc.Expression:
     inside: kc.Expression | None = None
-    for index, stretch in zip(places, stretches, strict=True):
-        if stretch.is_single:
+    for index, extent in zip(places, extents, strict=True):
+        if extent.is_single:
             continue
-        below = k.size_value(index) < k.size_value(stretch.total)
+        below = k.size_value(index) < k.size_value(extent.total)
         inside = below if inside is None else kc.Binary("&&", inside, below, kc.TRUTH)
     return kc.Literal(True, kc.TRUTH) if inside is None else inside

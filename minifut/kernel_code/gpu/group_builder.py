@@ -1,17 +1,17 @@
 """`GroupBuilder`: code of a work-group of many threads (the GPU schedule).
 
-Code is at one of two levels. *Group code* computes scalars in every thread, all the
-same; its arrays lie in local memory (or spread over registers, see `group_registers`);
-what fills or copies them, all threads do together. *Thread code*, inside `phase`, is
-that of `threads.builder`, each thread on its own.
+Code is at one of two levels. *Group code* is uniform: every thread computes the same
+scalars; its arrays are in local memory (or distributed over registers, see
+`group_registers`); what fills or copies them is shared by all threads. *Thread code*,
+inside `thread_region`, is that of `threads.builder`, each thread on its own.
 
-    phase     one thread after the other may do it, in any order
-    barrier   between two phases if one writes what the other touches, and only then;
-              around loops and branches of the group, whose bodies cannot see what comes
-              before or after, if anything was touched at all
+    thread_region   no thread depends on another within it
+    barrier         between two regions if one writes what the other accesses, and only
+                    then; around loops and branches of the group, whose bodies do not
+                    know the accesses before and after, if there were any accesses
 
-A thread that fails goes to the end of its phase; there all look whether something
-failed, and leave together. Group code fails in all threads at once, so they leave.
+A thread that fails jumps to the end of its region; there all threads test whether one
+has failed, and exit together (`UniformExit`). Group code fails in all threads at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from minifut.kernel_code.group_registers import InRegisters
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
-from minifut.kernel_code.threads.register_tiles import Tile, new_tile, resolved
+from minifut.kernel_code.threads.register_tiles import RegisterTile, new_tile, resolved
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -56,8 +56,8 @@ class GroupBuilder(KernelBuilder):
         self.unrolled_names: set[Name] = set()
 
     def may_call(self, function: core.Function) -> bool:
-        """Code of the whole group calls functions on scalars only: what arrays need
-        is shared out among its threads."""
+        """Group code calls functions on scalars only: work on arrays is distributed
+        over the threads."""
         values = (*function.parameters, *function.results)
         scalars = all(isinstance(p.type, ScalarType) for p in values)
         return self.level == "thread" or scalars
@@ -73,8 +73,8 @@ class GroupBuilder(KernelBuilder):
         (self.writes if written else self.reads).add(memory.name)
 
     @contextmanager
-    def touching(self) -> Iterator[None]:
-        """Statements that touch memory, after a barrier if one is needed."""
+    def access_region(self) -> Iterator[None]:
+        """Statements that access memory, after a barrier if one is needed."""
         outer = self.reads, self.writes
         self.reads, self.writes = set(), set()
         self.level = "thread"
@@ -84,43 +84,43 @@ class GroupBuilder(KernelBuilder):
         clash = self.reads & self.pending_writes
         clash |= self.writes & (self.pending_reads | self.pending_writes)
         if clash:
-            self.meet(clash)
+            self._barrier_for(clash)
         self.statements.extend(inside)
         self.pending_reads |= self.reads
         self.pending_writes |= self.writes
         self.reads, self.writes = outer
 
-    def meet(self, touched: set[Name]) -> None:
-        """A barrier after which what was touched is settled."""
+    def _barrier_for(self, touched: set[Name]) -> None:
+        """A barrier that orders the accesses to these memories."""
         self.barrier("both" if touched & self.global_names else "local")
-        self.settle()
+        self.clear_pending()
 
-    def settle(self) -> None:
-        """Nothing is pending any more."""
+    def clear_pending(self) -> None:
+        """No access is pending any more."""
         self.pending_reads.clear()
         self.pending_writes.clear()
 
     def flush(self) -> None:
-        """A barrier if anything was touched since the last one."""
+        """A barrier if there were accesses since the last one."""
         written = self.pending_writes
         local = (self.pending_reads | written) - self.global_names
         if written or local:
-            self.meet(written | local)
-        self.settle()
+            self._barrier_for(written | local)
+        self.clear_pending()
 
     @contextmanager
-    def phase(self) -> Iterator[None]:
-        """Thread code; those that fail meet the others behind it."""
+    def thread_region(self) -> Iterator[None]:
+        """Thread code; threads that fail join the others at its end."""
         assert self.level == "group"
-        with self.failing_together(), self.touching():
+        with self.uniform_failure(), self.access_region():
             yield
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def cooperative_region(self) -> Iterator[None]:
         """Thread code with barriers of its own."""
         self.flush()
         self.reads, self.writes = set(), set()
-        with self.failing_together():
+        with self.uniform_failure():
             self.level = "thread"
             yield
             self.level = "group"
@@ -128,8 +128,8 @@ class GroupBuilder(KernelBuilder):
         self.pending_writes |= self.writes
 
     @contextmanager
-    def failing_together(self) -> Iterator[None]:
-        """If the statements inside may fail, all leave behind them if one did."""
+    def uniform_failure(self) -> Iterator[None]:
+        """If the statements inside may fail, all threads exit after them if one did."""
         before = self.fail_label, self.can_fail
         label = str(self.names.fresh("meet"))
         self.fail_label, self.can_fail = label, False
@@ -138,8 +138,8 @@ class GroupBuilder(KernelBuilder):
         self.fail_label, self.can_fail = before[0], before[1] or may_fail
         if may_fail:
             self.emit(kc.Label(label))
-            self.emit(kc.LeaveTogether())
-            self.settle()
+            self.emit(kc.UniformExit())
+            self.clear_pending()
 
     # --- control of the group --------------------------------------------------------
 
@@ -183,12 +183,12 @@ class GroupBuilder(KernelBuilder):
             self.unrolled_names.add(index.name)
             yield index
 
-    # --- what all threads do together ------------------------------------------------
+    # --- work shared by all threads --------------------------------------------------
 
     @contextmanager
     def points(self, shape: tuple[Size, ...]) -> Iterator[tuple[kc.Expression, ...]]:
-        """Thread code: the points of a space, shared by the threads, neighbours by
-        neighbours."""
+        """Thread code: the points of a space, distributed over the threads cyclically,
+        so that neighbouring threads have neighbouring points."""
         total = product(shape)
         if total == self.group:
             yield unravel(self, self.local, shape)
@@ -209,7 +209,7 @@ class GroupBuilder(KernelBuilder):
         if self.level == "thread":
             super().each(shape, visit, at)
             return
-        with self.phase(), self.points(shape) as found:
+        with self.thread_region(), self.points(shape) as found:
             visit(tuple(self.as_size(index) for index in found))
 
     def write(
@@ -245,7 +245,7 @@ class GroupBuilder(KernelBuilder):
         self.copy(made, target)
         return made
 
-    def place_for(self, bound: core.Param) -> Tile | None:
+    def place_for(self, bound: core.Param) -> RegisterTile | None:
         """A tile for a name that is in registers."""
         sizes = self.registers.spread.get(bound.name)
         if sizes is not None:
@@ -256,14 +256,14 @@ class GroupBuilder(KernelBuilder):
             return new_tile(self, resolved(self, bound.type), bound.name.base)
         return None
 
-    def aim(
+    def pass_destinations(
         self,
         body: kernels.KernelBody | core.Body,
         targets: tuple[tuple[core.Atom, Array], ...],
     ) -> None:
-        """What threads make only to be returned by the group goes straight there."""
+        """Arrays that are only returned by the group are made in the result."""
         if self.level == "thread":
-            super().aim(body, targets)
+            super().pass_destinations(body, targets)
             return
         used = set()
         for statement in body.statements:
@@ -300,4 +300,4 @@ DIRECT = (
     core.Concat,
     kernels.CollectiveCopy,
 )
-"""operations that fill a new array from memory that is not the result's"""
+"""operations that can write their array directly into the result"""

@@ -6,7 +6,7 @@
     let z = segmap register (i < r) {..}   (thread code) a tile: copies of the body
 
 All else is as in `threads.code`: its rules make arrays by `each`, `copy` and `write` of
-the builder, which threads do together in group code.
+the builder, which threads do cooperative_region in group code.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from minifut.ir.core import Stm
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
-from minifut.kernel_code.gpu.group_folds import lower_segred, lower_segscan
 from minifut.kernel_code.gpu.group_hist import lower_seghist
+from minifut.kernel_code.gpu.group_reductions import lower_segred, lower_segscan
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.segmap import write_if_inside
 from minifut.kernel_code.threads import code as thread_code
 from minifut.kernel_code.threads.builder import NotInKernel, Value
-from minifut.kernel_code.threads.register_tiles import Tile, move
+from minifut.kernel_code.threads.register_tiles import RegisterTile, move
 from minifut.kernel_ir import nodes as kc
 
 # --- segmaps --------------------------------------------------------------------------
@@ -37,7 +37,7 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     if exp.level != kernels.THREAD:
         raise NotInKernel(f"a segmap of level {exp.level} in a group")
     space, body = exp.space, exp.body
-    places: list[Tile | Array] = []
+    places: list[RegisterTile | Array] = []
     for bound, result in zip(stm.pattern, body.result, strict=True):
         match result:
             case kernels.Returns():
@@ -46,7 +46,7 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
                 places.append(k.own_array(bound.name, array))
             case _:
                 raise NotInKernel("threads that return tiles")
-    with k.phase(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
+    with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
         for name, index in zip(space.indices, at, strict=True):
             k.bind_index(name, index)
         _point(k, body, places, tuple(k.as_size(index) for index in at))
@@ -57,7 +57,7 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
 def _point(
     k: GroupBuilder,
     body: kernels.KernelBody,
-    places: list[Tile | Array],
+    places: list[RegisterTile | Array],
     at: tuple[Size, ...],
 ) -> None:
     rows = [
@@ -67,11 +67,11 @@ def _point(
         and isinstance(place, Array)
         and place.rank > len(at)
     ]
-    k.aim(body, tuple(rows))
+    k.pass_destinations(body, tuple(rows))
     k.statements_of(body.statements)
     for result, place in zip(body.result, places, strict=True):
         match result:
-            case kernels.Returns(value) if isinstance(place, Tile):
+            case kernels.Returns(value) if isinstance(place, RegisterTile):
                 move(k, place.own, k.atom(value))
             case kernels.Returns(value):
                 assert isinstance(place, Array)
@@ -110,14 +110,14 @@ def _register_nest(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
 
 def _index(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
     """In group code: all threads read the same element."""
-    with k.touching():
+    with k.access_region():
         thread_code.RULES[core.Index](k, stm, exp)
 
 
 def _index_in_thread(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
     """In thread code an array may lie in registers."""
     value = k.atom(exp.array)
-    if not isinstance(value, Tile):
+    if not isinstance(value, RegisterTile):
         thread_code.RULES[core.Index](k, stm, exp)
         return
     bound = stm.pattern[0]
@@ -155,7 +155,7 @@ def _literal(k: GroupBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     rows: list[Value] = [k.atom(row) for row in exp.rows]
     made = k.fresh(stm.pattern[0])
     if isinstance(exp.row, ScalarType):
-        with k.phase(), k.points(()):
+        with k.thread_region(), k.points(()):
             for number, row in enumerate(rows):
                 k.write(made, (Size.constant(number),), row)
     else:
@@ -186,7 +186,7 @@ def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> 
             parts.append((k.index(part), ONE, ONE, size))
     bound = stm.pattern[0]
     if not kept:
-        with k.touching():
+        with k.access_region():
             zero = kc.Literal(0, kc.VectorType(element_of(bound.type)))
             found = k.declare(bound.name.base, zero)
             _load_clamped(k, source, parts, (), kept, found)
@@ -196,7 +196,7 @@ def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> 
     order = _coalesced(source, parts, kept)
     shape = tuple(made.shape[d] for d in order)
     inside = _inside(k, parts)
-    with k.phase():
+    with k.thread_region():
         with k.branch(inside), k.points(shape) as at:
             where = _unordered(k, at, order)
             k.write(made, where, k.read(source, _positions(parts, where, kept)))

@@ -31,7 +31,7 @@ def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
     if any(
         isinstance(t, ArrayType) for op in exp.operators for t in op.operator.results
     ):
-        _one_by_one(k, exp, found)
+        _one_segment_per_thread(k, exp, found)
     else:
         _together(k, exp, found)
     arrays = [array for each in found for array in each.arrays]
@@ -45,7 +45,7 @@ def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
     for target in targets:
         _convert(k, target, back=False)
     space = exp.space
-    with k.phase(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
+    with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
         for name, index in zip(space.indices, at, strict=True):
             k.bind_index(name, index)
         outer = tuple(k.as_size(index) for index in at[:-1])
@@ -70,15 +70,15 @@ def _convert(k: GroupBuilder, target: Target, back: bool) -> None:
     """Fill the words of cells from the destination, or write them back."""
     if target.cells.is_plain:
         return
-    with k.phase(), k.points(target.bins.arrays[0].shape) as at:
+    with k.thread_region(), k.points(target.bins.arrays[0].shape) as at:
         target.convert(k, at, back)
 
 
-def _one_by_one(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
-    """A thread takes a whole segment, without regard to others."""
+def _one_segment_per_thread(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
+    """Each segment is processed by one thread, without atomics."""
     space = exp.space
     sizes = tuple(k.resolve(size) for size in space.sizes)
-    with k.phase(), k.points(sizes[:-1]) as at:
+    with k.thread_region(), k.points(sizes[:-1]) as at:
         for name, index in zip(space.indices, at, strict=False):
             k.bind_index(name, index)
         outer = tuple(k.as_size(index) for index in at)

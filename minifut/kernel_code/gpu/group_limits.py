@@ -1,4 +1,4 @@
-"""How large the work-groups of a GPU are, and what the device must have for them.
+"""Sizes of work-groups of a GPU, and the local memory that they need.
 
     size = host.parameter(gpu.fold.group_size)
     size = min(size, (device.local_memory - 16) / bytes of a work-item)
@@ -41,7 +41,7 @@ def group_size(host: HostBuilder, parameter: Parameter, nbytes: int = 0) -> Size
 
 
 def check_group(host: HostBuilder, k: KernelBuilder, group: Size) -> None:
-    """What the device cannot run must not be launched."""
+    """Emit the check that the device can run the kernel in such groups."""
     nbytes = Size.constant(STATIC_BYTES)
     for parameter in k.parameters.values():
         if isinstance(parameter, kc.LocalParameter):
@@ -55,13 +55,13 @@ def check_group(host: HostBuilder, k: KernelBuilder, group: Size) -> None:
     host.emit(kc.CheckGroup(group, nbytes, tuple(used.items())))
 
 
-def check_asked(host: HostBuilder, nbytes: Size) -> None:
-    """Tiles that somebody asked for are not left out without a word."""
+def check_requested_tiles(host: HostBuilder, nbytes: Size) -> None:
+    """Emit the check that explicitly requested tile sizes fit into local memory."""
     constants = host.build_constants
     named = {constants[name].name: name for name in nbytes.names()}
-    host.emit(kc.CheckAsked(nbytes, tuple(sorted(named.items()))))
+    host.emit(kc.CheckRequestedTiles(nbytes, tuple(sorted(named.items()))))
 
 
 def local_bytes(element: ScalarType) -> int:
-    """What an element takes in local memory, where f16 is a float."""
+    """Bytes of an element in local memory, where f16 is a float."""
     return 4 if element.name == "f16" else element.bytes

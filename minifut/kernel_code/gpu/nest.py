@@ -3,8 +3,8 @@
     for all i < n, j < m: body        one work-item a point, innermost fastest, so that
                                       neighbours touch neighbouring memory
 
-The number of work-items is limited: each takes further points at the distance of the
-whole grid, which also bounds the scratch memory that threads may need.
+The number of work-items is limited: each has further points at the stride of the grid
+(grid-stride loop), which also bounds the scratch memory that threads may need.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def launch_nest(
     shape: tuple[Size, ...],
     visit: Visit,
     *,
-    heavy: bool,
+    expensive: bool,
     parallel: bool,
     fresh: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point."""
-    del heavy, parallel
+    del expensive, parallel
     total = product(shape)
     if total.as_constant == 0:
         return

@@ -1,15 +1,15 @@
 """Histograms under the GPU schedule.
 
-    bins that fit into local memory    a group takes a chunk of a segment, gathers it in
-                                       its own bins in local memory, then adds those to
-                                       the bins in global memory
+    bins that fit into local memory    a group accumulates a chunk of a segment in
+                                       private bins in local memory, then adds those to
+                                       the bins in global memory (privatisation)
     more bins than that                every point updates its bin in global memory
 
-Which of the two it is, the host decides by the sizes when it runs. All updates are
-those of `atomic_cells`. Cells that are not plain values lie in words of their own,
-filled from the destination before and written back after. A group whose bins are few
-has several copies of them, so that fewer work-items want the same cell. Operators on
-arrays are left to `cpu.seghist`: work-groups of one work-item, which any device runs.
+The host decides by the sizes when the program runs. All updates are those of
+`atomic_cells`. Cells that are not plain values are in words of their own, filled from
+the destination before and written back after. A group with few bins has several copies
+of them, so that fewer work-items contend for a cell. Operators on arrays are left to
+`cpu.seghist`: work-groups of one work-item, which any device runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from minifut.kernel_code.atomic_cells import Cells, Place, cells_of
 from minifut.kernel_code.cpu import seghist as seghist_cpu
 from minifut.kernel_code.gpu.group_limits import local_room
 from minifut.kernel_code.gpu.nest import launch_nest
-from minifut.kernel_code.gpu.spread import bind_segment, meeting
+from minifut.kernel_code.gpu.work_distribution import barrier_region, bind_segment
 from minifut.kernel_code.histograms import (
     Bins,
     BinUpdate,
@@ -40,7 +40,7 @@ from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Told, lowering_rule
+from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ GROUP_SIZE = group_size("hist")
 RESIDENT = Parameter(
     "gpu.hist.resident_groups", "num_groups", (("cpu", 2), ("gpu", 2)), (1, 32)
 )
-"""groups that share a core's local memory: the bins of each must fit into its part"""
+"""groups that share a compute unit's local memory: the bins of each fit into its
+part"""
 COPIES = Parameter("gpu.hist.copies", "num_copies", (("cpu", 8), ("gpu", 8)), (1, 256))
 """copies of the bins in a group, at most; fewer where they do not fit"""
 ELEMENTS, ELEMENTS_PER_CELL = 16, 4
@@ -104,7 +105,7 @@ class Target:
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
     """Update the destinations (or copies of them); bind the results."""
-    if not gather_in_local_memory.fires(operation, host):
+    if not privatise_in_local_memory.fires(operation, host):
         seghist_cpu.lower(host, pattern, operation)
         return
     bins = all_bins(host, pattern, operation)
@@ -120,14 +121,14 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
 
 @lowering_rule(
     paper=LOCALITY,
-    tell=lambda *_: Told(
+    tell=lambda *_: Remark(
         ("copies of the bins in a group, if they fit",),
         (RESIDENT, COPIES, GROUPS_PER_CORE, GROUP_SIZE),
     ),
 )
-def gather_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | Declined:
-    """Let a group gather chunks in bins in its local memory, then add those to the bins
-    in global memory; where they do not fit there is nothing but the latter.
+def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | Declined:
+    """Privatise bins: a group accumulates chunks in local memory, then adds its bins to
+    those in global memory; where they do not fit, all updates go to global memory.
 
     before:
         given (n: i64, k: i64, to: [k]i32, is: [n]i64)
@@ -191,7 +192,7 @@ def _convert(host: HostBuilder, target: Target, back: bool) -> None:
     host.each("hist_words", shape, lambda k, at: target.convert(k, at, back))
 
 
-# --- straight into global memory ----------------------------------------------------
+# --- in global memory ---------------------------------------------------------------
 
 
 def _in_global_memory(
@@ -210,7 +211,7 @@ def _in_global_memory(
                 target.cells.update(k, target.places(k, outer, where), values)
 
     shape = (wanted, *host.sizes(space.sizes))
-    launch_nest(host, "hist_global", shape, visit, heavy=False, parallel=False)
+    launch_nest(host, "hist_global", shape, visit, expensive=False, parallel=False)
 
 
 @contextmanager
@@ -240,13 +241,13 @@ def _loops(k: KernelBuilder, shape: Sequence[Size]) -> Iterator[tuple[Size, ...]
         yield (Size.of(index.name), *rest)
 
 
-# --- by way of local memory ---------------------------------------------------------
+# --- in local memory ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Gathering:
-    """Sizes over variables of the host: `copies` of the bins, the pieces (chunks of
-    segments), the groups that take them and the work-items of a group."""
+class LocalHistograms:
+    """Sizes over variables of the host: `copies` of the bins, the tasks (chunks of
+    segments), the groups that process them and the work-items of a group."""
 
     segments: Size
     length: Size
@@ -260,7 +261,7 @@ class Gathering:
 def _in_local_memory(
     host: HostBuilder, operation: SegHist, targets: list[Target]
 ) -> Size:
-    """Gather in local memory if the bins fit; gives 1 if so, else 0."""
+    """Accumulate in local memory if the bins fit; returns 1 if so, else 0."""
     sizes = host.sizes(operation.space.sizes)
     segments = host.let_size(product(sizes[:-1]), "segments")
     length = host.let_size(sizes[-1], "length")
@@ -282,7 +283,7 @@ def _in_local_memory(
     chunks = host.let_size(chunks, "chunks")
     copies = minimum(host.parameter(COPIES), room // nbytes)
     most = host.cores() * per_core * STRIDES
-    sizes_of = Gathering(
+    sizes_of = LocalHistograms(
         segments,
         length,
         chunks,
@@ -291,15 +292,15 @@ def _in_local_memory(
         host.let_size(minimum(segments * chunks, most) * fits, "groups"),
         group,
     )
-    _gather(host, operation, targets, sizes_of, fits)
+    _accumulate_locally(host, operation, targets, sizes_of, fits)
     return fits
 
 
-def _gather(
+def _accumulate_locally(
     host: HostBuilder,
     operation: SegHist,
     targets: list[Target],
-    of: Gathering,
+    of: LocalHistograms,
     fits: Size,
 ) -> None:
     k = host.kernel("hist_local")
@@ -309,23 +310,23 @@ def _gather(
     k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * of.group)
     own = [_Local(host, k, target, of.copies, fits) for target in targets]
     chunks, chunk = k.size_value(of.chunks), k.size_value(of.chunk)
-    pieces = k.declare("pieces", k.size_value(of.segments * of.chunks))
-    with k.loop("piece", pieces, group, count) as piece:
-        segment = k.declare("segment", piece // chunks)
+    tasks = k.declare("tasks", k.size_value(of.segments * of.chunks))
+    with k.loop("task", tasks, group, count) as task:
+        segment = k.declare("segment", task // chunks)
         outer = bind_segment(k, operation.space, segment)
         for local in own:
             local.clear(lane)
         k.barrier()
-        start = k.declare("start", (piece - segment * chunks) * chunk)
+        start = k.declare("start", (task - segment * chunks) * chunk)
         stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
         end = k.declare("end", stop)
-        with meeting(k), k.loop("at", end, start + lane, k.width) as at:
+        with barrier_region(k), k.loop("at", end, start + lane, k.width) as at:
             k.bind(operation.space.indices[-1], at)
             found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
                 with each_cell(k, point) as (where, values):
                     local.update(lane, where, values)
-        with meeting(k):
+        with barrier_region(k):
             for local in own:
                 local.flush(lane, tuple(k.as_size(index) for index in outer))
     host.launch(k, of.groups * of.group, of.group)

@@ -2,16 +2,16 @@
 
     segred grid (i < n, j < m) {add, 0} { x }  :  [n]t
 
-    first kernel    each piece (see `gpu.spread`) is reduced by its lanes: every lane
-                    folds elements into registers, then the lanes meet in a tree in
-                    local memory
+    first kernel    each task (see `gpu.work_distribution`) is reduced by its lanes:
+                    every lane folds elements into registers, then the lanes combine in
+                    a tree in local memory
     second kernel   only if segments were cut into chunks: the chunks' values, in order
 
-A commutative operator lets lane i take the elements i, i + t, ... of its piece. For
-the others the order is kept: a tile of elements is read side by side into local memory,
-each lane folds neighbours, and a tree that keeps the order gives the value of the tile.
-Operators on arrays are left to `cpu.segred`: groups of one work-item, which any device
-runs.
+With a commutative operator lane i has the elements i, i + t, ... of its task (cyclic
+distribution). Otherwise the order is kept: a tile of elements is staged in local
+memory, each lane folds consecutive ones (block distribution), and a tree that keeps the
+order gives the value of the tile. Operators on arrays are left to `cpu.segred`: groups
+of one work-item, which any device runs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from minifut.ir.kernels import Returns, SegRed, SegScan
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_code.cpu import segred as segred_cpu
-from minifut.kernel_code.gpu.group_fold import Element, Team, team, tiles
-from minifut.kernel_code.gpu.spread import (
-    Piece,
-    Spread,
+from minifut.kernel_code.gpu.lane_groups import Element, LaneGroup, lane_group, tiles
+from minifut.kernel_code.gpu.work_distribution import (
+    SegmentTask,
     Values,
+    WorkDistribution,
+    barrier_region,
     bind_segment,
     count_segments,
-    each_piece,
+    distribute,
+    each_task,
     fold_group,
     launch,
-    meeting,
     outer_indices,
-    spread,
     whole_segments,
 )
 from minifut.kernel_code.index_functions import Array
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    if interleave_lanes.fires(operation, host):
+    if distribute_cyclically.fires(operation, host):
         fold, per_item = reduce_strided, 1
-    elif fold_neighbours.fires(operation, host):
+    elif distribute_in_blocks.fires(operation, host):
         fold, per_item = reduce_in_order, 2
     else:
         segred_cpu.lower(host, pattern, operation)
@@ -64,7 +64,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     types = [element_of(t) for t in operation.types[:count]]
     group = fold_group(host, types, per_item)
     segments, length = count_segments(host, operation.space)
-    cut = spread(host, segments, length, group)
+    cut = distribute(host, segments, length, group)
     outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
     results = [
         host.allocate_result(p, t, outer) for t, p in zip(types, pattern, strict=False)
@@ -72,7 +72,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     mapped = allocate_mapped(host, pattern, operation)
     several = minimum(cut.chunks - 1, ONE)
     partials = [
-        host.allocate(t, (cut.pieces * several,), f"{p.name.base}_parts")
+        host.allocate(t, (cut.tasks * several,), f"{p.name.base}_parts")
         for t, p in zip(types, pattern, strict=False)
     ]
     whole = Whole(operation, types, fold)
@@ -85,23 +85,23 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What is reduced, the types of its operands, and how a group folds a piece."""
+    """What is reduced, the types of its operands, and how a group folds a task."""
 
     operation: SegRed
     types: list[ScalarType]
-    fold: Callable[[Team, Element], list[kc.Variable]]
+    fold: Callable[[LaneGroup, Element], list[kc.Variable]]
 
     def reduce(
-        self, k: KernelBuilder, piece: Piece, cut: Spread, point: Element
+        self, k: KernelBuilder, task: SegmentTask, cut: WorkDistribution, point: Element
     ) -> list[kc.Variable]:
-        """The value of a piece, in the variables of its lane 0."""
-        lanes = team(k, self.operation.operators, self.types, piece, cut.group)
+        """The value of a task, in the variables of its lane 0."""
+        lanes = lane_group(k, self.operation.operators, self.types, task, cut.group)
         return self.fold(lanes, point)
 
 
 @lowering_rule()
-def interleave_lanes(operation: SegRed, site: Site) -> bool | Declined:
-    """Deal the elements of a piece to the lanes of a group in turn.
+def distribute_cyclically(operation: SegRed, site: Site) -> bool | Declined:
+    """Distribute the elements of a task cyclically over the lanes of a group.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -144,9 +144,9 @@ def interleave_lanes(operation: SegRed, site: Site) -> bool | Declined:
 
 
 @lowering_rule()
-def fold_neighbours(operation: SegRed, site: Site) -> bool | Declined:
-    """Let each lane of a group fold elements that follow each other, and combine lanes
-    in order.
+def distribute_in_blocks(operation: SegRed, site: Site) -> bool | Declined:
+    """Distribute the elements of a task in blocks: each lane folds consecutive ones,
+    and lanes are combined in order.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -198,7 +198,7 @@ def fold_neighbours(operation: SegRed, site: Site) -> bool | Declined:
 def allocate_mapped(
     host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed | SegScan
 ) -> list[Array]:
-    """Memory for what the body returns besides the operands."""
+    """Memory for the results of the body besides the operands."""
     count = sum(len(op.neutral) for op in operation.operators)
     return [
         host.allocate_result(p, element_of(p.type), host.shape(p.type))
@@ -209,45 +209,45 @@ def allocate_mapped(
 def _first(
     host: HostBuilder,
     whole: Whole,
-    cut: Spread,
+    cut: WorkDistribution,
     results: list[Array],
     mapped: list[Array],
     partials: list[Array],
 ) -> None:
     operation = whole.operation
     k = host.kernel("reduce")
-    with each_piece(k, cut) as piece:
-        outer = bind_segment(k, operation.space, piece.segment)
+    with each_task(k, cut) as task:
+        outer = bind_segment(k, operation.space, task.segment)
         point = body_at(k, operation, outer, mapped)
-        total = whole.reduce(k, piece, cut, point)
-        with k.branch(piece.active & piece.lane.equals(0)):
+        total = whole.reduce(k, task, cut, point)
+        with k.branch(task.active & task.lane.equals(0)):
             with k.branch(k.size_value(cut.chunks).equals(1)):
                 for result, value in zip(results, total, strict=True):
                     k.write(result, outer, value)
             with k.otherwise():
                 for part, value in zip(partials, total, strict=True):
-                    k.write(part, (piece.piece,), value)
+                    k.write(part, (task.task,), value)
     launch(host, k, cut)
 
 
 def _second(
     host: HostBuilder,
     whole: Whole,
-    cut: Spread,
+    cut: WorkDistribution,
     results: list[Array],
     partials: list[Array],
 ) -> None:
     operation = whole.operation
     k = host.kernel("reduce_parts")
-    with each_piece(k, cut) as piece:
-        start = k.declare("first", piece.segment * k.size_value(cut.length))
+    with each_task(k, cut) as task:
+        start = k.declare("first", task.segment * k.size_value(cut.length))
 
         def point(at: kc.Expression) -> Values:
             return tuple(k.read(part, (start + at,)) for part in partials)
 
-        total = whole.reduce(k, piece, cut, point)
-        with k.branch(piece.active & piece.lane.equals(0)):
-            outer = outer_indices(k, operation.space, piece.segment)
+        total = whole.reduce(k, task, cut, point)
+        with k.branch(task.active & task.lane.equals(0)):
+            outer = outer_indices(k, operation.space, task.segment)
             for result, value in zip(results, total, strict=True):
                 k.write(result, outer, value)
     launch(host, k, cut)
@@ -278,27 +278,27 @@ def body_at(
     return point
 
 
-def reduce_strided(lanes: Team, point: Element) -> list[kc.Variable]:
-    """Lane i folds the elements i, i + t, i + 2 t, ... of the piece."""
-    k, piece = lanes.k, lanes.piece
+def reduce_strided(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Cyclic distribution: lane i folds the elements i, i + t, i + 2 t, ..."""
+    k, task = lanes.k, lanes.task
     own = lanes.neutral("sum")
-    first = piece.start + piece.lane
-    with meeting(k), k.loop("at", piece.end, first, piece.lanes) as at:
-        lanes.absorb(own, point(at))
+    first = task.start + task.lane
+    with barrier_region(k), k.loop("at", task.end, first, task.lanes) as at:
+        lanes.combine_right(own, point(at))
     lanes.tree(own)
     return own
 
 
-def reduce_in_order(lanes: Team, point: Element) -> list[kc.Variable]:
-    """Tile after tile; in each, every lane folds consecutive elements."""
+def reduce_in_order(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Block distribution, tile by tile: every lane folds consecutive elements."""
     k = lanes.k
     total = lanes.neutral("sum")
     with tiles(lanes) as tile:
         tile.fill(point)
         own = lanes.neutral("own")
-        with meeting(k), tile.neighbours() as place:
-            lanes.absorb(own, tile.staged.get(place))
+        with barrier_region(k), tile.consecutive() as place:
+            lanes.combine_right(own, tile.staged.get(place))
         lanes.tree(own)
-        with meeting(k):
-            lanes.absorb(total, own)
+        with barrier_region(k):
+            lanes.combine_right(total, own)
     return total

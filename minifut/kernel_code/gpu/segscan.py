@@ -2,14 +2,14 @@
 
     segscan grid (i < n, j < m) {add, 0} { x }  :  [n][m]t
 
-    first kernel    each piece (see `gpu.spread`) is scanned by its lanes, tile after
+    first kernel    each task (`gpu.work_distribution`) is scanned by its lanes, tile by
                     tile: every lane folds consecutive elements in local memory, the
-                    lanes find the prefixes of those, a carry goes from tile to tile
-    second kernel   only if segments were cut into chunks: each chunk but the first
-                    folds what came before it and puts that in front of its elements
+                    lanes scan those partial results, a carry goes from tile to tile
+    second kernel   only if segments were split into chunks: each chunk but the first
+                    folds the carries before it and combines its elements with that
 
-Nothing waits for another group, so no progress between groups is needed. Operators on
-arrays are left to `cpu.segscan`.
+No group waits for another one, so no forward progress between groups is needed.
+Operators on arrays are left to `cpu.segscan`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_code.cpu import segscan as segscan_cpu
-from minifut.kernel_code.gpu.group_fold import Team, Tile, team, tiles
+from minifut.kernel_code.gpu.lane_groups import LaneGroup, StagedTile, lane_group, tiles
 from minifut.kernel_code.gpu.segred import allocate_mapped, body_at
-from minifut.kernel_code.gpu.spread import (
-    Spread,
+from minifut.kernel_code.gpu.work_distribution import (
+    WorkDistribution,
+    barrier_region,
     bind_segment,
     combine,
     count_segments,
-    each_piece,
+    distribute,
+    each_task,
     fold_group,
     later_chunks,
     launch,
-    meeting,
     outer_indices,
-    spread,
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import works_on_scalars
@@ -53,14 +53,14 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     types = [element_of(t) for t in operation.types[:count]]
     group = fold_group(host, types, 2)
     segments, length = count_segments(host, operation.space)
-    cut = spread(host, segments, length, group)
+    cut = distribute(host, segments, length, group)
     shape = host.sizes(operation.space.sizes)
     several = minimum(cut.chunks - 1, ONE)
     results, carries = [], []
     for type_, bound in zip(types, pattern, strict=False):
         results.append(host.allocate_result(bound, type_, shape))
         base = f"{bound.name.base}_carry"
-        carries.append(host.allocate(type_, (cut.pieces * several,), base))
+        carries.append(host.allocate(type_, (cut.tasks * several,), base))
     mapped = allocate_mapped(host, pattern, operation)
     _first(host, operation, cut, types, results, mapped, carries)
     _second(host, operation, cut, types, results, carries)
@@ -71,74 +71,74 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
 def _first(
     host: HostBuilder,
     operation: SegScan,
-    cut: Spread,
+    cut: WorkDistribution,
     types: list[ScalarType],
     results: list[Array],
     mapped: list[Array],
     carries: list[Array],
 ) -> None:
     k = host.kernel("scan")
-    with each_piece(k, cut) as piece:
-        outer = bind_segment(k, operation.space, piece.segment)
+    with each_task(k, cut) as task:
+        outer = bind_segment(k, operation.space, task.segment)
         point = body_at(k, operation, outer, mapped)
-        lanes = team(k, operation.operators, types, piece, cut.group)
+        lanes = lane_group(k, operation.operators, types, task, cut.group)
         carry = lanes.neutral("carry")
         with tiles(lanes) as tile:
             tile.fill(point)
             scan_tile(lanes, tile, carry)
-            with tile.side_by_side() as (at, place):
+            with tile.coalesced() as (at, place):
                 values = tile.staged.get(place)
                 for result, value in zip(results, values, strict=True):
                     k.write(result, (*outer, at), value)
-        last = piece.active & piece.lane.equals(0)
+        last = task.active & task.lane.equals(0)
         with k.branch(last & (k.size_value(cut.chunks) > 1)):
             for array, value in zip(carries, carry, strict=True):
-                k.write(array, (piece.piece,), value)
+                k.write(array, (task.task,), value)
     launch(host, k, cut)
 
 
-def scan_tile(lanes: Team, tile: Tile, carry: list[kc.Variable]) -> None:
-    """Scan the elements of a tile where they lie, after what `carry` holds; then a
-    barrier, and `carry` is what the tile ends with."""
-    k, piece = lanes.k, lanes.piece
+def scan_tile(lanes: LaneGroup, tile: StagedTile, carry: list[kc.Variable]) -> None:
+    """Scan the elements of a tile in place, starting from `carry`; then a barrier, and
+    `carry` is the last prefix of the tile."""
+    k, task = lanes.k, lanes.task
     own = lanes.neutral("own")
-    with meeting(k), tile.neighbours() as place:
-        lanes.absorb(own, tile.staged.get(place))
+    with barrier_region(k), tile.consecutive() as place:
+        lanes.combine_right(own, tile.staged.get(place))
     lanes.prefixes(own)
     before = [k.declare("before", value) for value in carry]
-    with meeting(k):
-        with k.branch(piece.lane > 0):
-            lanes.absorb(before, lanes.shared.get(piece.local - 1))
-        with tile.neighbours() as place:
-            lanes.absorb(before, tile.staged.get(place))
+    with barrier_region(k):
+        with k.branch(task.lane > 0):
+            lanes.combine_right(before, lanes.shared.get(task.local - 1))
+        with tile.consecutive() as place:
+            lanes.combine_right(before, tile.staged.get(place))
             tile.staged.put(place, before)
-        last = piece.local - piece.lane + piece.lanes - 1
-        lanes.absorb(carry, lanes.shared.get(last))
+        last = task.local - task.lane + task.lanes - 1
+        lanes.combine_right(carry, lanes.shared.get(last))
 
 
 def _second(
     host: HostBuilder,
     operation: SegScan,
-    cut: Spread,
+    cut: WorkDistribution,
     types: list[ScalarType],
     results: list[Array],
     carries: list[Array],
 ) -> None:
     k = host.kernel("scan_carry")
     over = later_chunks(host, cut)
-    with each_piece(k, over) as piece:
-        outer = outer_indices(k, operation.space, piece.segment)
+    with each_task(k, over) as task:
+        outer = outer_indices(k, operation.space, task.segment)
         chunks = k.size_value(cut.chunks)
-        number = k.declare("number", piece.piece - piece.segment * (chunks - 1) + 1)
-        row = k.declare("row", piece.segment * chunks)
-        lanes = team(k, operation.operators, types, piece, cut.group)
+        number = k.declare("number", task.task - task.segment * (chunks - 1) + 1)
+        row = k.declare("row", task.segment * chunks)
+        lanes = lane_group(k, operation.operators, types, task, cut.group)
         _fold_before(lanes, carries, row, number)
-        carry = lanes.shared.get(piece.local - piece.lane)
-        first = k.declare("start", number * piece.chunk)
-        full = kc.Call("min", (first + piece.chunk, k.size_value(cut.length)), kc.LONG)
-        end = k.declare("end", kc.Select(piece.active, full, first, kc.LONG))
-        own = first + piece.lane
-        with meeting(k), k.loop("at", end, own, piece.lanes) as at:
+        carry = lanes.shared.get(task.local - task.lane)
+        first = k.declare("start", number * task.chunk)
+        full = kc.Call("min", (first + task.chunk, k.size_value(cut.length)), kc.LONG)
+        end = k.declare("end", kc.Select(task.active, full, first, kc.LONG))
+        own = first + task.lane
+        with barrier_region(k), k.loop("at", end, own, task.lanes) as at:
             old = [k.declare("old", k.read(r, (*outer, at))) for r in results]
             new = combine(k, operation.operators, carry, old)
             for result, value in zip(results, new, strict=True):
@@ -147,16 +147,16 @@ def _second(
 
 
 def _fold_before(
-    lanes: Team, carries: list[Array], row: kc.Expression, number: kc.Expression
+    lanes: LaneGroup, carries: list[Array], row: kc.Expression, number: kc.Expression
 ) -> None:
-    """Leave what the chunks before `number` end with in the shared place of lane 0."""
-    k, piece = lanes.k, lanes.piece
+    """Fold the carries of the chunks before `number` into lane 0's shared element."""
+    k, task = lanes.k, lanes.task
     own = lanes.neutral("own")
-    share = k.declare("share", (number + piece.lanes - 1) // piece.lanes)
-    begin = k.declare("begin", piece.lane * share)
+    share = k.declare("share", (number + task.lanes - 1) // task.lanes)
+    begin = k.declare("begin", task.lane * share)
     stop = kc.Call("min", (begin + share, number), kc.LONG)
-    end = k.declare("stop", kc.Select(piece.active, stop, begin, kc.LONG))
-    with meeting(k), k.loop("at", end, begin) as at:
+    end = k.declare("stop", kc.Select(task.active, stop, begin, kc.LONG))
+    with barrier_region(k), k.loop("at", end, begin) as at:
         place = row + at
-        lanes.absorb(own, [k.read(array, (place,)) for array in carries])
+        lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
     lanes.tree(own)

@@ -1,11 +1,11 @@
-"""Transposition under the GPU schedule: squares turned in local memory.
+"""Transposition under the GPU schedule: square tiles transposed in local memory.
 
     for r: tile[r][lane] = from[.. + lane]     neighbouring threads read neighbours
     barrier
     for r: to[.. + lane] = tile[lane][r]       and again
 
-The tile has a column more than it needs, so that reading down a column meets all banks.
-A group has as many threads as a few rows of the square, and goes over the others.
+The tile is padded by one column, so that reading a column has no bank conflicts. A
+group has as many threads as a few rows of the square, and loops over the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIDE = Parameter(
     "gpu.transpose.side", "tile_size", (("cpu", 32), ("gpu", 32)), (1, 256)
 )
 ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1, 256))
-"""of a square that a group takes at a time"""
+"""of a square that a group processes at a time"""
 
 
 def copy_transposed(host: HostBuilder, plane: Plane) -> None:

@@ -27,7 +27,7 @@ from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_transposed, plane_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import forgotten_on
+from minifut.kernel_passes.rule import rollback_trace_on
 from minifut.names import Name
 from minifut.rewrite.trace import Derivation
 
@@ -62,7 +62,7 @@ class HostBuilder:
         self.names = program.names
         self.schedule = program.schedule
         self.in_place = program.in_place
-        self.residence = program.residence
+        self.buffer_reuse = program.buffer_reuse
         self.layouts = program.layouts
         self.failure = program.failure
         self.statements: list[kc.HostStatement] = []
@@ -72,7 +72,7 @@ class HostBuilder:
         self.build_sizes: dict[Name, Size] = {}
         self.limits: set[Atom] = set()
         self.derivation: Derivation | None = None
-        self.chosen: set[Name] = set()
+        self.per_launch: set[Name] = set()
 
     # --- names ------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class HostBuilder:
 
     def cores(self) -> Size:
         """The number of compute units, known when the program runs."""
-        return Size.of(self.scalar(kc.Cores(), I64, "cores"))
+        return Size.of(self.scalar(kc.ComputeUnits(), I64, "cores"))
 
     def keep_build_constant(self, name: Name, parameter: kernels.Parameter) -> None:
         """Let kernels that mention a tile size have it as a macro; a scalar variable of
@@ -168,7 +168,7 @@ class HostBuilder:
         first has it: of few values, for each is a build."""
         name = self.scalar(exp, I64, base)
         self.build_constants[name] = parameter
-        self.chosen.add(name)
+        self.per_launch.add(name)
         return name
 
     def keep_build_size(self, name: Name, size: Size) -> None:
@@ -244,7 +244,7 @@ class HostBuilder:
         """A kernel that runs `visit(k, indices)` for each point of the shape."""
         nest = import_module(f"minifut.kernel_code.{self.schedule}.nest")
         kept, self.derivation = self.derivation, None
-        nest.launch_nest(self, base, shape, visit, heavy=False, parallel=True)
+        nest.launch_nest(self, base, shape, visit, expensive=False, parallel=True)
         self.derivation = kept
 
     # --- kernels ----------------------------------------------------------------------
@@ -337,7 +337,7 @@ class HostBuilder:
             module = f"{self.schedule}.group"
         try:
             lower = import_module(f"minifut.kernel_code.{module}").lower
-            with forgotten_on(self, NotInKernel):
+            with rollback_trace_on(self, NotInKernel):
                 lower(self, statement.pattern, exp)
         except NotInKernel as reason:
             del self.statements[mark[0] :]

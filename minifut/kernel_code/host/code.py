@@ -11,7 +11,7 @@ from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
-from minifut.kernel_code.gpu.group_limits import check_asked
+from minifut.kernel_code.gpu.group_limits import check_requested_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.operators import host_text
 from minifut.kernel_code.index_functions import Array, whole
@@ -47,7 +47,7 @@ def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
         needed, limit = operands[0], operands[-1]
         if limit in host.limits and needed in host.build_sizes:
             assert isinstance(needed, Name)
-            check_asked(host, host.build_sizes[needed])
+            check_requested_tiles(host, host.build_sizes[needed])
         return
     made = host.allocate(exp.operator.result, (), stm.pattern[0].name.base)
 

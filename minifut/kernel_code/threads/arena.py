@@ -1,16 +1,16 @@
-"""Memory for arrays of threads whose sizes only the thread knows.
+"""Arenas: memory for arrays of threads whose sizes only the thread knows.
 
     let part: [k]f32 = ...     start = thread * capacity + used; used += k
                                if (used > capacity) { need = used; return }
                                part lies at arena[start]
 
-Each running thread has an arena of `capacity` elements per element type. Nobody knows
-beforehand how much is needed, so a thread that runs out says how much it wants and
-leaves, and the host launches the kernel again with larger arenas. Kernels that use
-arenas only write fresh results (or scatter), so running one again does no harm.
+Each running thread has an arena of `capacity` elements per element type. The need is
+not known beforehand, so a thread that runs out records its request and exits, and the
+host launches the kernel again with larger arenas. Kernels that use arenas only write
+fresh results (or scatter), so they are idempotent.
 
-What a point allocates is gone when the next point starts, and what an iteration of a
-loop allocates when the next iteration does.
+Allocations of a point are released when the next point starts, and those of an
+iteration of a loop when the next iteration does.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
     from minifut.kernel_code.threads.builder import KernelBuilder
 
-FIRST = 1024
-"""elements of an arena to start with"""
-UNIT = 1024
-"""wishes are counted in this many elements, so that an int holds them"""
+INITIAL_CAPACITY = 1024
+"""elements of an arena at the first launch"""
+REQUEST_UNIT = 1024
+"""requests are counted in units of this many elements, so that an int holds them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,9 @@ def arena_of(k: KernelBuilder, element: ScalarType) -> Arena:
     return made
 
 
-def take(k: KernelBuilder, element: ScalarType, count: Size) -> tuple[kc.Memory, Size]:
+def allocate(
+    k: KernelBuilder, element: ScalarType, count: Size
+) -> tuple[kc.Memory, Size]:
     """Space for `count` elements: the memory and the offset there."""
     arena = arena_of(k, element)
     capacity = k.scalar_parameter(arena.capacity, I64)
@@ -72,14 +74,14 @@ def take(k: KernelBuilder, element: ScalarType, count: Size) -> tuple[kc.Memory,
     start = k.declare("start", k.thread[0] * capacity + arena.used)
     k.assign(arena.used, arena.used + k.size_value(count))
     with k.branch(arena.used > capacity):
-        wish = kc.Cast((arena.used + (UNIT - 1)) // UNIT, kc.INT)
-        k.atomic("atomic_max", arena.need, 0, wish)
+        request = kc.Cast((arena.used + (REQUEST_UNIT - 1)) // REQUEST_UNIT, kc.INT)
+        k.atomic("atomic_max", arena.need, 0, request)
         k.emit(kc.Return())
     return arena.memory, Size.of(start.name)
 
 
-def forget_after(k: KernelBuilder, statements: list[kc.Statement]) -> None:
-    """Emit statements, then let go of what they allocated in arenas."""
+def release_after(k: KernelBuilder, statements: list[kc.Statement]) -> None:
+    """Emit statements, then release what they allocated in arenas."""
     marks = {e: k.variable("mark", kc.LONG) for e in k.arenas}
     for element, mark in marks.items():
         k.emit(kc.Declare(mark, k.arenas[element].used))
@@ -108,14 +110,14 @@ def launch_with_arenas(host: HostBuilder, k: KernelBuilder, launch: kc.Launch) -
         host.emit(kc.HostAssign(again, Constant(False, BOOL), BOOL))
         for arena in arenas:
             read = host.scalar(kc.ReadElement(arena.need, ZERO), I32, "need")
-            wish = host.let_size(Size.of(read) * UNIT, "wish")
-            wished = wish.as_name
-            assert wished is not None
-            less = core.ScalarOp(operator("lt", I64), (arena.capacity, wished))
+            request = host.let_size(Size.of(read) * REQUEST_UNIT, "request")
+            requested = request.as_name
+            assert requested is not None
+            less = core.ScalarOp(operator("lt", I64), (arena.capacity, requested))
             short = host.scalar(less, BOOL, "short")
             either = core.ScalarOp(operator("or", BOOL), (again, short))
             host.emit(kc.HostAssign(again, either, BOOL))
-            grown = maximum(Size.of(arena.capacity), wish + wish)
+            grown = maximum(Size.of(arena.capacity), request + request)
             grow = kc.HostAssign(arena.capacity, core.SizeExp(grown), I64)
             host.emit(kc.HostIf(short, kc.HostBlock((grow,)), kc.HostBlock(())))
     host.emit(kc.HostWhile(again, kc.HostBlock(tuple(body))))

@@ -4,9 +4,9 @@
     let ys' = ys with [i] = y            ys[i] = y;            (in place where allowed)
 
 A scalar is a variable, an array a view of a memory (`Array`). Arrays made by a thread
-lie in private memory when small and constant, else in global scratch memory with a part
-for each running thread; for that their size must be known to the host. What cannot be
-done raises `NotInKernel`, and the host runs the points one after the other instead.
+are in private memory when small and constant, else in global scratch memory with a part
+for each running thread; for that their size must be known to the host. Code that cannot
+run in a kernel raises `NotInKernel`, and the host executes the points one by one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_code.index_functions import Array, row_major_strides, whole
-from minifut.kernel_code.threads.arena import FIRST, Arena, take
-from minifut.kernel_code.threads.register_tiles import Tile, store
+from minifut.kernel_code.threads.arena import INITIAL_CAPACITY, Arena, allocate
+from minifut.kernel_code.threads.register_tiles import RegisterTile, store
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.names import Name
@@ -28,11 +28,11 @@ from minifut.names import Name
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
 
-Value: TypeAlias = kc.Expression | Array | Tile
+Value: TypeAlias = kc.Expression | Array | RegisterTile
 
 
 class NotInKernel(Exception):
-    """The code needs something that kernels do not have; the message says what."""
+    """The code needs something that kernels do not support; the message says what."""
 
 
 SMALL = {"cpu": (4096, 32768), "gpu": (256, 1024)}
@@ -53,7 +53,7 @@ class KernelBuilder(CodeBuilder):
         self.repeatable = False
         self.arenas: dict[ScalarType, Arena] = {}
         self.given: dict[Name, Size] = {}
-        self.first_capacity = FIRST
+        self.first_capacity = INITIAL_CAPACITY
 
     # --- names ------------------------------------------------------------------------
 
@@ -102,14 +102,14 @@ class KernelBuilder(CodeBuilder):
         tunable = self.host.build_constants.get(name)
         if tunable is None:
             return super().scalar_parameter(name, type_)
-        chosen = name in self.host.chosen
+        chosen = name in self.host.per_launch
         self.constants.setdefault(name, kc.BuildConstant(name, tunable, chosen))
         return kc.Variable(name, kc.LONG)
 
     def given_size(self, size: Size, base: str) -> Size:
-        """A size of the host as a parameter of its own, whatever it is made of: so
-        kernels for arrays of different sizes are alike. Constants stay what they
-        are."""
+        """A size of the host as a parameter of its own, whatever expression it is, so
+        that kernels for arrays of different sizes are equal and can be deduplicated.
+        Build constants stay as they are."""
         if self.is_build_constant(size):
             return size
         name = self.names.fresh(base)
@@ -209,7 +209,7 @@ class KernelBuilder(CodeBuilder):
         to run again, so it must be `repeatable`."""
         if not self.repeatable:
             raise NotInKernel(f"the size of {base} varies between threads")
-        memory, offset = take(self, element, product(shape))
+        memory, offset = allocate(self, element, product(shape))
         return Array(memory, shape, offset, row_major_strides(shape))
 
     def used_at_first(self, element: ScalarType) -> kc.Expression:
@@ -217,8 +217,8 @@ class KernelBuilder(CodeBuilder):
         return kc.Literal(0, kc.LONG)
 
     def may_call(self, function: core.Function) -> bool:
-        """Whether the code that is being written may call such a function of the
-        device; else its statements take the place of the call."""
+        """Whether the code may call such a device function here; else the call is
+        inlined."""
         return True
 
     def private_array(
@@ -231,8 +231,8 @@ class KernelBuilder(CodeBuilder):
         return whole(self.private_memory(element, max(1, count), base), shape)
 
     def fresh(self, bound: core.Param) -> Array:
-        """Memory for the array that a statement makes: where its result must finally
-        lie if that is known, else new."""
+        """Memory for the array that a statement makes: its destination if that is known
+        (`pass_destinations`), else new."""
         given = self.destinations.get(bound.name)
         if given is not None:
             return given
@@ -240,8 +240,8 @@ class KernelBuilder(CodeBuilder):
         shape = self.shape(bound.type)
         return self.new_array(bound.type.element, shape, bound.name.base)
 
-    def place_for(self, bound: core.Param) -> Tile | None:
-        """Registers for an array of the pattern, if it is to lie there."""
+    def place_for(self, bound: core.Param) -> RegisterTile | None:
+        """A register tile for an array of the pattern, if it is to be one."""
         return None
 
     def read(
@@ -257,7 +257,7 @@ class KernelBuilder(CodeBuilder):
         at = self._sizes(indices)
         if isinstance(value, Array):
             self.copy(array.row(at), value)
-        elif isinstance(value, Tile):
+        elif isinstance(value, RegisterTile):
             store(self, array.row(at), value)
         else:
             self.store(array.memory, array.position(at), value)
@@ -338,23 +338,24 @@ class KernelBuilder(CodeBuilder):
 
     # --- results of kernels -----------------------------------------------------------
 
-    def aim(
+    def pass_destinations(
         self,
         body: kernels.KernelBody | core.Body,
         targets: tuple[tuple[Atom, Array], ...],
     ) -> None:
-        """Let arrays that the body makes as results be made where they must lie."""
+        """Destination passing: results of the body are made in the memory of the
+        targets, instead of being copied there."""
         makers = {p.name for s in body.statements for p in s.pattern if makes_array(s)}
-        aimed: set[Name] = set()
+        passed: set[Name] = set()
         for atom, target in targets:
-            name = self.host.residence.of(body.statements, atom)
-            if name in makers and name not in aimed:
-                aimed.add(name)
+            name = self.host.buffer_reuse.of(body.statements, atom)
+            if name in makers and name not in passed:
+                passed.add(name)
                 self.destinations[name] = target
 
 
 def makes_array(statement: core.Stm) -> bool:
-    """Whether `fresh` is asked for the memory of the statement's (only) array."""
+    """Whether the memory of the statement's (only) array comes from `fresh`."""
     return isinstance(
         statement.exp,
         core.Scratch | core.Replicate | core.Iota | core.ArrayLiteral | core.Concat,

@@ -3,8 +3,8 @@
     let (k: i64, xs: [k]t) = if c then {..} else {..}
 
 Scalars become variables that the branches assign; an array gets memory before the
-branch, unless all branches leave it where it was. If its size is only known inside, it
-roams: it lies in the thread's arena, at an offset that is a variable.
+branch, unless all branches return the same one. If its size is only known inside, it is
+relocatable: it is in the thread's arena, at an offset that is a variable.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_code.index_functions import Array, row_major_strides
-from minifut.kernel_code.threads.arena import forget_after
+from minifut.kernel_code.threads.arena import release_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.device_functions import call_function
-from minifut.kernel_code.threads.register_tiles import Tile, like, move
-from minifut.kernel_code.threads.roaming import Roaming, floors, let_go, roam, settled
+from minifut.kernel_code.threads.register_tiles import RegisterTile, like, move
+from minifut.kernel_code.threads.relocatable_arrays import (
+    RelocatableArray,
+    arena_marks,
+    offset_in_arena,
+    reclaim,
+    relocatable_array,
+)
 from minifut.kernel_ir import nodes as kc
 
 
@@ -37,14 +43,14 @@ def _variables(
     ]
 
 
-Place: TypeAlias = kc.Variable | Array | Roaming | Tile
+Place: TypeAlias = kc.Variable | Array | RelocatableArray | RegisterTile
 
 
 def _results(
     k: KernelBuilder, pattern: tuple[Param, ...], exp: core.If | core.Match
 ) -> list[Place]:
-    """Where the branches leave their results: variables; for arrays new memory, or
-    what all branches live in."""
+    """Storage of the results of branches: variables; for arrays new memory, or the
+    array that all branches return."""
     own = {p.name for p in pattern}
     places: list[Place] = []
     for position, (bound, variable) in enumerate(
@@ -57,13 +63,13 @@ def _results(
         if tile is not None:
             places.append(tile)
             continue
-        outer = k.host.residence.step(Stm(pattern, exp), position)
+        outer = k.host.buffer_reuse.step(Stm(pattern, exp), position)
         if outer is not None:
             places.append(k.array(outer))
             continue
         assert isinstance(bound.type, ArrayType)
         if any(size.names() & own for size in bound.type.shape):
-            places.append(roam(k, bound))
+            places.append(relocatable_array(k, bound))
         else:
             places.append(k.fresh(bound))
     return places
@@ -71,10 +77,10 @@ def _results(
 
 def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
     for place, value in zip(places, k.body(body), strict=True):
-        if isinstance(place, Roaming):
+        if isinstance(place, RelocatableArray):
             assert isinstance(value, Array)
-            k.assign(place.offset, settled(k, place, value))
-        elif isinstance(place, Tile):
+            k.assign(place.offset, offset_in_arena(k, place, value))
+        elif isinstance(place, RegisterTile):
             move(k, place, value)
         elif isinstance(place, Array):
             assert isinstance(value, Array)
@@ -122,7 +128,7 @@ def lower_match(k: KernelBuilder, stm: Stm, exp: core.Match) -> None:
 
 def _bind_all(k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]) -> None:
     for bound, value in zip(pattern, values, strict=True):
-        if isinstance(value, Roaming):
+        if isinstance(value, RelocatableArray):
             shape = k.shape(bound.type)
             offset, strides = Size.of(value.offset.name), row_major_strides(shape)
             k.bind(bound.name, Array(value.memory, shape, offset, strides))
@@ -131,7 +137,7 @@ def _bind_all(k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]) -
 
 
 def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
-    """Where the parameters of a loop live, with their first values there."""
+    """Storage of the parameters of a loop, with their initial values."""
     own = {p.name for p in exp.parameters}
     initial = [k.atom(atom) for atom in exp.initial]
     places: list[Place] = []
@@ -147,15 +153,18 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
             places.append(tile)
             continue
         assert isinstance(value, Array)
-        stays = k.host.residence.stays(exp, position)
+        stays = k.host.buffer_reuse.stays(exp, position)
         if stays and bound.name not in k.host.in_place.copied:
             places.append(value)
             continue
         assert isinstance(bound.type, ArrayType)
         if any(size.names() & own for size in bound.type.shape):
-            roaming, copied = roam(k, bound), bound.name in k.host.in_place.copied
-            k.assign(roaming.offset, settled(k, roaming, value, copied))
-            places.append(roaming)
+            relocatable, copied = (
+                relocatable_array(k, bound),
+                bound.name in k.host.in_place.copied,
+            )
+            k.assign(relocatable.offset, offset_in_arena(k, relocatable, value, copied))
+            places.append(relocatable)
             continue
         shape = k.shape(bound.type)
         place = k.new_array(bound.type.element, shape, bound.name.base)
@@ -166,18 +175,18 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
 
 
 def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) -> None:
-    """The results become the parameters, all at once."""
+    """Parallel assignment of the results to the parameters."""
     moving = {p.name for p in places if isinstance(p, kc.Variable)}
     memories = {p.memory for p in places if isinstance(p, Array)}
-    families = {p.family for p in places if isinstance(p, Tile)}
+    families = {p.family for p in places if isinstance(p, RegisterTile)}
     taken: list[tuple[Any, Any]] = []
     for place, result in zip(places, results, strict=True):
-        if isinstance(place, Roaming):
+        if isinstance(place, RelocatableArray):
             assert isinstance(result, Array)
-            offset = k.declare("offset", settled(k, place, result))
+            offset = k.declare("offset", offset_in_arena(k, place, result))
             place, result = place.offset, offset
-        elif isinstance(place, Tile):
-            if isinstance(result, Tile) and result.family in families:
+        elif isinstance(place, RegisterTile):
+            if isinstance(result, RegisterTile) and result.family in families:
                 if result.family == place.family:
                     continue
                 kept = like(k, result)
@@ -188,9 +197,9 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
             if place.with_shape(result.shape) == result:
                 continue
             if result.memory in memories:
-                aside = k.new_array(result.memory.element, place.shape, "aside")
-                k.copy(aside, result)
-                result = aside
+                temporary = k.new_array(result.memory.element, place.shape, "temporary")
+                k.copy(temporary, result)
+                result = temporary
         elif isinstance(result, kc.Variable):
             if result.name == place.name:
                 continue
@@ -200,7 +209,7 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
     for place, result in taken:
         if isinstance(place, Array):
             k.copy(place, result)
-        elif isinstance(place, Tile):
+        elif isinstance(place, RegisterTile):
             move(k, place, result)
         else:
             k.assign(place, result)
@@ -209,13 +218,14 @@ def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) ->
 def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     places = _start(k, exp)
     floats = any(
-        isinstance(p, kc.Variable | Tile) and p.type.scalar.is_float for p in places
+        isinstance(p, kc.Variable | RegisterTile) and p.type.scalar.is_float
+        for p in places
     )
 
     carried = [
         (bound, place)
         for bound, place in zip(exp.parameters, places, strict=True)
-        if isinstance(place, Roaming)
+        if isinstance(place, RelocatableArray)
     ]
 
     def once(outside: list[kc.Statement]) -> None:
@@ -224,11 +234,13 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
             _again(k, places, k.body(exp.body))
         if carried:
             k.statements.extend(body)
-            let_go(k, carried, floors(k, outside))
+            reclaim(k, carried, arena_marks(k, outside))
         else:
-            forget_after(k, body)
+            release_after(k, body)
 
-    reduces = "reduction" in stm.attributes or any(isinstance(p, Tile) for p in places)
+    reduces = "reduction" in stm.attributes or any(
+        isinstance(p, RegisterTile) for p in places
+    )
     with k.reassociate(reduces and floats):
         outside = k.statements
         if isinstance(exp.form, core.ForLoop):
@@ -248,7 +260,7 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
 
 
 def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
-    """A call of a function of the device, or else its statements."""
+    """A call of a device function, or its inlined statements."""
     if call_function(k, stm, exp):
         return
     function = k.host.program.functions[exp.function]

@@ -1,15 +1,15 @@
-"""Functions of the program that threads call, as functions of the device.
+"""Device functions: functions of the program that threads call.
 
     let y: u64 = apply f(x, xs)         y = f(x, xs, 3 * i);      xs: pointer and offset
 
-OpenCL C has no generic pointers, so there is one function for each way of calling:
-which address space each array lies in, and whether it is row-major or comes with its
-strides. What the host knows and the function mentions (constants of the program) comes
-as further parameters, as does the arena where arrays of varying size are made.
+OpenCL C 1.2 has no generic pointers, so functions are specialised by signature: the
+address space of each array, and whether it is row-major or passed with its strides.
+Values of the host that the function uses (constants of the program) are further
+parameters, as is the arena for arrays of varying size.
 
-An array result of a size that the caller knows is written where the caller wants it;
-another one lies in the arena, and the function gives its offset and how much of the
-arena is used then. What else a function puts there is free again when it returns.
+An array result of a size that the caller knows is written to the caller's destination;
+another one is in the arena, and the function returns its offset and the fill level of
+the arena. Its other allocations there are released when it returns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_code.index_functions import Array, row_major_strides
 from minifut.kernel_code.threads.arena import Arena, arena_of
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
-from minifut.kernel_code.threads.roaming import roam, settled
+from minifut.kernel_code.threads.relocatable_arrays import (
+    offset_in_arena,
+    relocatable_array,
+)
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -38,8 +41,8 @@ SPACES = frozenset({"global", "local", "private"})
 
 
 @dataclass(slots=True)
-class Made:
-    """A function with what its further parameters stand for."""
+class LoweredFunction:
+    """A device function with the meaning of its further parameters."""
 
     function: kc.DeviceFunction
     own: int
@@ -47,12 +50,12 @@ class Made:
     thread: Name
     arenas: dict[ScalarType, Arena]
     used: dict[Name, ScalarType]
-    roaming: list[ScalarType] = field(default_factory=list)
+    relocatable: list[ScalarType] = field(default_factory=list)
     """whose arenas hold results"""
 
 
 class FunctionBuilder(KernelBuilder):
-    """The code of one function for one way of calling it."""
+    """The code of one specialisation of a function."""
 
     def __init__(self, program: ProgramBuilder, function: core.Function) -> None:
         from minifut.kernel_code.host.builder import HostBuilder
@@ -66,7 +69,7 @@ class FunctionBuilder(KernelBuilder):
     def scratch_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:
-        """In the arena: the host knows of no other scratch."""
+        """In the arena: functions have no other scratch memory."""
         return self.arena_array(element, shape, base)
 
     def used_at_first(self, element: ScalarType) -> kc.Expression:
@@ -112,8 +115,8 @@ def make_function(
     function: core.Function,
     arguments: list[Layout],
     targets: list[Layout],
-) -> Made:
-    """Lower a function for one way of calling it."""
+) -> LoweredFunction:
+    """Lower one specialisation of a function."""
     k = FunctionBuilder(program, function)
     layouts, outs = iter(arguments), iter(targets)
     for parameter in function.parameters:
@@ -126,14 +129,14 @@ def make_function(
             k.bind(parameter.name, array)
     places: list[Array | None] = []
     for result in function.results:
-        if isinstance(result.type, ArrayType) and not is_roaming(result, function):
+        if isinstance(result.type, ArrayType) and not is_relocatable(result, function):
             shape, element = k.shape(result.type), result.type.element
             places.append(k.own_array(result.name, element, shape, next(outs)))
         else:
             places.append(None)
     own = len(k.parameters)
-    values, roaming = body(k, function, places)
-    k.emit(kc.Give(tuple(values)))
+    values, relocatable = body(k, function, places)
+    k.emit(kc.ReturnValues(tuple(values)))
     parameters = tuple(
         kc.MemoryParameter(p.memory, p.memory.name in k.written)
         if isinstance(p, kc.MemoryParameter)
@@ -149,18 +152,21 @@ def make_function(
         k.can_fail or bool(k.arenas),
         tuple(k.called),
     )
-    return Made(made, own, k.number, k.arenas, k.used_before, roaming)
+    return LoweredFunction(made, own, k.number, k.arenas, k.used_before, relocatable)
 
 
 def body(
     k: FunctionBuilder, function: core.Function, places: list[Array | None]
 ) -> tuple[list[kc.Expression], list[ScalarType]]:
-    """The statements of a function, what it gives, and the arenas that hold some."""
+    """Lower the body of a function: the values it returns, and the element types of the
+    arenas that contain results."""
     targets = zip(function.body.result, places, strict=True)
-    k.aim(function.body, tuple((a, p) for a, p in targets if p is not None))
+    k.pass_destinations(
+        function.body, tuple((a, p) for a, p in targets if p is not None)
+    )
     k.statements_of(function.body.statements)
     values: list[kc.Expression] = []
-    roaming: list[ScalarType] = []
+    relocatable: list[ScalarType] = []
     results = zip(function.results, function.body.result, places, strict=True)
     for result, atom, place in results:
         value = k.atom(atom)
@@ -171,17 +177,17 @@ def body(
         if place is not None:
             k.copy(place, value)
         else:
-            home = roam(k, result)
-            k.assign(home.offset, settled(k, home, value))
-            values.append(home.offset)
+            moved = relocatable_array(k, result)
+            k.assign(moved.offset, offset_in_arena(k, moved, value))
+            values.append(moved.offset)
             element = value.memory.element
-            if element not in roaming:
-                roaming.append(element)
-    values.extend(k.arenas[element].used for element in roaming)
-    return values, roaming
+            if element not in relocatable:
+                relocatable.append(element)
+    values.extend(k.arenas[element].used for element in relocatable)
+    return values, relocatable
 
 
-def is_roaming(result: core.Param, function: core.Function) -> bool:
+def is_relocatable(result: core.Param, function: core.Function) -> bool:
     """Whether the size of an array result is known only to the function."""
     own = {other.name for other in function.results}
     assert isinstance(result.type, ArrayType)
@@ -192,7 +198,7 @@ def is_roaming(result: core.Param, function: core.Function) -> bool:
 
 
 def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
-    """Call the function of the device; False if that is not possible here."""
+    """Call the device function; False if that is not possible here."""
     program = k.host.program
     function = program.functions[exp.function]
     arguments = [k.atom(atom) for atom in exp.arguments]
@@ -204,11 +210,11 @@ def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
     targets = [
         k.fresh(bound)
         for bound, result in zip(stm.pattern, function.results, strict=True)
-        if isinstance(result.type, ArrayType) and not is_roaming(result, function)
+        if isinstance(result.type, ArrayType) and not is_relocatable(result, function)
     ]
     if any(array.memory.space not in SPACES for array in (*arrays, *targets)):
         return False
-    made = _made(program, function, arrays, targets)
+    made = _lowered(program, function, arrays, targets)
     if made is None or (made.arenas and (k.thread is None or not k.repeatable)):
         return False
     given = [*own_arguments(k, arguments, targets), *further_arguments(k, made)]
@@ -217,20 +223,20 @@ def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
     place = program.place(stm.location)
     results = list(k.call(made.function, tuple(given), place, tuple(bases)))
     for element, used in zip(
-        made.roaming, results[len(results) - len(made.roaming) :], strict=True
+        made.relocatable, results[len(results) - len(made.relocatable) :], strict=True
     ):
         k.assign(arena_of(k, element).used, used)
     _bind(k, stm, function, iter(results), targets)
     return True
 
 
-def _made(
+def _lowered(
     program: ProgramBuilder,
     function: core.Function,
     arrays: list[Array],
     targets: list[Array],
-) -> Made | None:
-    """The function for this way of calling it; None if it cannot be one."""
+) -> LoweredFunction | None:
+    """The specialisation for these arguments; None if there can be none."""
     layouts = [(a.memory.space, a.is_row_major) for a in arrays]
     outs = [(a.memory.space, a.is_row_major) for a in targets]
     key = (function.name, tuple(layouts), tuple(outs))
@@ -264,7 +270,9 @@ def own_arguments(
     return given
 
 
-def further_arguments(k: KernelBuilder, made: Made) -> list[kc.Expression | kc.Memory]:
+def further_arguments(
+    k: KernelBuilder, made: LoweredFunction
+) -> list[kc.Expression | kc.Memory]:
     """Arenas, the number of the thread, and what the host knows."""
     mine: dict[Name, kc.Expression | kc.Memory] = {}
     for element, theirs in made.arenas.items():
@@ -303,7 +311,7 @@ def _bind(
     for bound, result in zip(stm.pattern, function.results, strict=True):
         if isinstance(result.type, ScalarType):
             k.bind(bound.name, next(results))
-        elif is_roaming(result, function):
+        elif is_relocatable(result, function):
             offsets.append((bound, next(results)))
         else:
             k.bind(bound.name, next(places).with_shape(k.shape(bound.type)))

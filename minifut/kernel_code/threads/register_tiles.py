@@ -1,11 +1,10 @@
-"""Values that lie in named variables of a thread: `Tile`.
+"""Register tiles: arrays of a thread whose elements are variables.
 
     let z: [ry][rx]f32 = segmap register (i < ry, j < rx) {..}
     →   float z_0_0, z_0_1, ..;         one `Register` per point, copies of the body
 
 A tile of rank 0 is one variable. With `outer` sizes a tile is an array of the group
-that is spread over its threads (see `group_registers`): each has the element at its
-place.
+that is distributed over its threads (see `group_registers`): each has one element.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class RegisterTile:
     """A family of variables, one for each point of `counts` (build constants)."""
 
     family: Name
@@ -39,30 +38,32 @@ class Tile:
         return kc.Register(self.family, indices, self.type)
 
     @property
-    def own(self) -> Tile:
-        """What a thread has of it."""
-        return Tile(self.family, self.type, self.counts)
+    def own(self) -> RegisterTile:
+        """The part of one thread."""
+        return RegisterTile(self.family, self.type, self.counts)
 
 
 def new_tile(
     k: KernelBuilder, type_: Type, base: str, outer: tuple[Size, ...] = ()
-) -> Tile:
+) -> RegisterTile:
     """Declare a tile for values of a (resolved) type per thread."""
     family = k.names.fresh(base)
     if isinstance(type_, ScalarType):
-        tile = Tile(family, kc.VectorType(type_), (), outer)
+        tile = RegisterTile(family, kc.VectorType(type_), (), outer)
     else:
-        tile = Tile(family, kc.VectorType(element_of(type_)), shape_of(type_), outer)
+        tile = RegisterTile(
+            family, kc.VectorType(element_of(type_)), shape_of(type_), outer
+        )
     return _declared(k, tile)
 
 
-def like(k: KernelBuilder, tile: Tile) -> Tile:
-    """Another tile for such values."""
+def like(k: KernelBuilder, tile: RegisterTile) -> RegisterTile:
+    """Another tile of the same shape."""
     family = k.names.fresh(tile.family.base)
-    return _declared(k, Tile(family, tile.type, tile.counts, tile.outer))
+    return _declared(k, RegisterTile(family, tile.type, tile.counts, tile.outer))
 
 
-def _declared(k: KernelBuilder, tile: Tile) -> Tile:
+def _declared(k: KernelBuilder, tile: RegisterTile) -> RegisterTile:
     with each_register(k, tile.counts) as at:
         k.emit(kc.Declare(tile.at(at)))
     return tile
@@ -89,9 +90,9 @@ def each_register(
         yield tuple(names)
 
 
-def move(k: KernelBuilder, target: Tile, value: Value) -> None:
-    """The variables of a tile get those of another, or the elements of an array."""
-    if isinstance(value, Tile):
+def move(k: KernelBuilder, target: RegisterTile, value: Value) -> None:
+    """Copy another tile, or the elements of an array, into a tile."""
+    if isinstance(value, RegisterTile):
         if value.family == target.family:
             return
         with each_register(k, target.counts) as at:
@@ -104,7 +105,7 @@ def move(k: KernelBuilder, target: Tile, value: Value) -> None:
         k.assign(target.at(()), value)
 
 
-def store(k: KernelBuilder, target: Array, tile: Tile) -> None:
+def store(k: KernelBuilder, target: Array, tile: RegisterTile) -> None:
     """Write the variables of a tile to memory."""
     with each_register(k, tile.counts) as at, k.scope():
         k.write(target, tuple(Size.of(name) for name in at), tile.at(at))

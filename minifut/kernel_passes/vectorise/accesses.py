@@ -1,11 +1,11 @@
-"""Accesses to memory from all lanes, as rules: the first that does not refuse.
+"""Vector accesses to memory, as rules: the first that does not decline.
 
-    xs[i]                side by side      one vector
-    xs[min(i, n - 1)]    but for an edge   a vector where it is so, else lane by lane
-    xs[is[i]]            anywhere          lane by lane
+    xs[i]                contiguous               one vector
+    xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
+    xs[is[i]]            data-dependent           lane by lane (gather, scatter)
 
-A load that is the same for all lanes needs none of them: it stays a scalar, and is
-spread over the lanes where it meets what differs.
+A uniform load needs none of them: it stays scalar, and is broadcast where it is
+combined with a varying value.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import Site, Told, code_rule
+from minifut.kernel_passes.rule import Remark, Site, code_rule
 from minifut.kernel_passes.vectorise.affine import affine, steady_ends
-from minifut.kernel_passes.vectorise.rule import LIFT, MASKS, NotLifted, Outcome
+from minifut.kernel_passes.vectorise.rule import LIFT, MASKS, NotVectorisable, Outcome
 from minifut.kernel_passes.vectorise.vectors import stored_type
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
-    from minifut.kernel_passes.vectorise.expressions import Lanes
-    from minifut.kernel_passes.vectorise.statements import Lifter
+    from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
+    from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-def _whose(access: kc.Load | kc.Store, site: Site) -> Told:
-    return Told((str(access.memory.name.base),))
+def _whose(access: kc.Load | kc.Store, site: Site) -> Remark:
+    return Remark((str(access.memory.name.base),))
 
 
 @code_rule("asVector", LIFT, _whose)
-def load_vector(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
-    """Load elements that lie side by side as one vector.
+def load_vector(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load contiguous elements as one vector.
 
     before:
         given (const float *xs, float *ys, float *zs, float a, long t)
@@ -48,7 +50,7 @@ def load_vector(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
         for (long j = t; j < t + 4; j++) {
             ys[j] = xs[2 * j];
         }
-    declines: some lanes may not read xs
+    declines: the read of xs is masked
         given (const float *xs, float *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
             float x = 0.0f;
@@ -67,9 +69,11 @@ def load_vector(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
 
 
 @code_rule("asVector", LIFT, _whose)
-def load_within_edges(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
-    """Load a vector where an index that is kept inside of the array does not touch an
-    end of it.
+def load_within_edges(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load a vector where no lane's index is clamped to the bounds of the array, else
+    lane by lane.
 
     before:
         given (const float *xs, float *ys, long n, long t)
@@ -82,7 +86,7 @@ def load_within_edges(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined |
         (*(__global const loose_float4 *)(xs + (min((long)(n), (long)(t + 1))))) :
         ((float4)(xs[min((long)(n), (long)(t + 1))], xs[min((long)(n), (long)(t + 2))],
         xs[min((long)(n), (long)(t + 3))], xs[min((long)(n), (long)(t + 4))]));
-    declines: an edge is not all that keeps the elements of xs from being side by side
+    declines: not only clamping keeps the accesses to xs from being contiguous
         given (const float *xs, float *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
             ys[j] = xs[min(2 * j, n)];
@@ -95,8 +99,8 @@ def load_within_edges(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined |
     if lanes.mask is None and isinstance(index, kc.SizeValue):
         ends = steady_ends(index.size, lanes.affine, lanes.varying, lanes.width)
     if ends is None:
-        what = f"the elements of {memory.name.base} from being side by side"
-        return Declined(f"an edge is not all that keeps {what}")
+        accesses = f"the accesses to {memory.name.base}"
+        return Declined(f"not only clamping keeps {accesses} from being contiguous")
     single = _one_by_one(load, lanes)
     side_by_side = _side_by_side(load, lanes)
     whole = kc.Load(memory, ends[0], side_by_side)
@@ -105,7 +109,9 @@ def load_within_edges(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined |
 
 
 @code_rule(paper=MASKS, tell=_whose)
-def gather(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
+def gather(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
     """Load the element of each lane, of the active ones if there is a mask.
 
     before:
@@ -116,7 +122,7 @@ def gather(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
     after:
         *(__global loose_float4 *)(ys + t) = ((float4)(xs[(3L * t) + (3L * 0L)],
         xs[(3L * t) + 3L], xs[(3L * t) + (3L * 2L)], xs[(3L * t) + (3L * 3L)]));
-    declines: neighbours read places far apart in a loop
+    declines: lanes read with a large stride in a loop
         given (const float *xs, float *ys, long t)
         for (long j = t; j < t + 4; j++) {
             float y = 0.0f;
@@ -130,14 +136,14 @@ def gather(load: kc.Load, lanes: Lanes) -> kc.Expression | Declined | None:
         return None
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:
-        # Each lane would walk along a row of its own.
-        raise NotLifted("neighbours read places far apart in a loop")
+        # Each lane would traverse a row of its own.
+        raise NotVectorisable("lanes read with a large stride in a loop")
     return _one_by_one(load, lanes)
 
 
 @code_rule("asVector", LIFT, _whose)
-def store_vector(store: kc.Store, lifter: Lifter) -> Outcome:
-    """Store elements that lie side by side as one vector.
+def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+    """Store contiguous elements as one vector.
 
     before:
         given (const int *xs, int *ys, long t)
@@ -155,14 +161,14 @@ def store_vector(store: kc.Store, lifter: Lifter) -> Outcome:
     """
     if not isinstance(store, kc.Store):
         return None
-    first = _first(store.memory, store.index, lifter.lanes, "write")
+    first = _first(store.memory, store.index, vectoriser.lanes, "write")
     if isinstance(first, Declined):
         return first
-    return (kc.Store(store.memory, first, _stored(store, lifter)),)
+    return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
 @code_rule(paper=MASKS, tell=_whose)
-def scatter_lanes(store: kc.Store, lifter: Lifter) -> Outcome:
+def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
     before:
@@ -176,7 +182,7 @@ def scatter_lanes(store: kc.Store, lifter: Lifter) -> Outcome:
         ys[(2L * t) + 2L] = value.s1;
         ys[(2L * t) + (2L * 2L)] = value.s2;
         ys[(2L * t) + (2L * 3L)] = value.s3;
-    declines: an array of the thread
+    declines: a private array
         given (const int *xs, int *ys, long t)
         int own[4];
         for (long j = t; j < t + 4; j++) {
@@ -186,46 +192,46 @@ def scatter_lanes(store: kc.Store, lifter: Lifter) -> Outcome:
     if not isinstance(store, kc.Store):
         return None
     if store.memory.space == "private":
-        raise NotLifted("an array of the thread")
-    lanes = lifter.lanes
-    value = _stored(store, lifter)
-    held = lifter.k.variable("value", value.type)
+        raise NotVectorisable("a private array")
+    lanes = vectoriser.lanes
+    value = _stored(store, vectoriser)
+    held = vectoriser.k.variable("value", value.type)
     made: list[kc.Statement] = [kc.Declare(held, value)]
     for number in range(lanes.width):
         place = lanes.place(store.index, number)
         one_store = kc.Store(store.memory, place, lanes.lane(held, number))
-        made.append(lifter.where_active(number, one_store))
+        made.append(vectoriser.where_active(number, one_store))
     return tuple(made)
 
 
 def _first(
-    memory: kc.Memory, index: kc.Expression, lanes: Lanes, verb: str
+    memory: kc.Memory, index: kc.Expression, lanes: ExpressionVectoriser, verb: str
 ) -> kc.Expression | Declined:
-    """Where the first lane does if all lanes access elements side by side."""
+    """The index of the first lane if the access of all lanes is contiguous."""
     text = memory.name.base
     found = affine(index, lanes.affine, lanes.varying)
     if memory.space == "private":
-        return Declined(f"{text} is an array of the thread")
+        return Declined(f"{text} is a private array")
     if found is None:
-        return Declined(f"which elements of {text} lanes {verb} depends on values")
+        return Declined(f"the indices at which lanes {verb} {text} are data-dependent")
     first, step = found
     step = int(step.value) if isinstance(step, kc.Literal) else step
     if not isinstance(step, int):
-        return Declined(f"lanes {verb} elements of {text} far apart")
+        return Declined(f"lanes {verb} {text} with a stride that is not constant")
     if step != 1:
         numeral = {0: "the same", 2: "every 2nd", 3: "every 3rd"}
         which = numeral.get(step, f"every {step}th")
         return Declined(f"lanes {verb} {which} element of {text}")
     if lanes.mask is not None:
-        return Declined(f"some lanes may not {verb} {text}")
+        return Declined(f"the {verb} of {text} is masked")
     return first
 
 
-def _side_by_side(load: kc.Load, lanes: Lanes) -> kc.VectorType:
+def _side_by_side(load: kc.Load, lanes: ExpressionVectoriser) -> kc.VectorType:
     return kc.VectorType(stored_type(load.memory), lanes.width)
 
 
-def _one_by_one(load: kc.Load, lanes: Lanes) -> kc.Expression:
+def _one_by_one(load: kc.Load, lanes: ExpressionVectoriser) -> kc.Expression:
     memory, index = load.memory, load.index
     one = kc.VectorType(memory.element)
     return lanes.each(
@@ -234,9 +240,9 @@ def _one_by_one(load: kc.Load, lanes: Lanes) -> kc.Expression:
     )
 
 
-def _stored(store: kc.Store, lifter: Lifter) -> kc.Expression:
-    lanes = lifter.lanes
-    return lanes.to_memory(store.memory, lanes.spread(lanes.lift(store.exp)))
+def _stored(store: kc.Store, vectoriser: Vectoriser) -> kc.Expression:
+    lanes = vectoriser.lanes
+    return lanes.to_memory(store.memory, lanes.broadcast(lanes.vectorise(store.exp)))
 
 
 LOADS = (load_vector, load_within_edges, gather)

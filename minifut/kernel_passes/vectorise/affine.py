@@ -1,8 +1,8 @@
-"""Integers that grow evenly from lane to lane: base + lane * step.
+"""Integers that are affine in the lane number: base + lane * step.
 
     i              base i, step 1          the index of the points
     i * 4 + n      base i * 4 + n, step 4
-    a[k]           base a[k], step 0       the same for all
+    a[k]           base a[k], step 0       uniform
 
 Steps are numbers or uniform expressions. What is not affine gives None.
 """
@@ -26,7 +26,7 @@ NOTHING: kc.Operand = 0
 def affine(
     exp: kc.Expression, known: Mapping[Name, Affine], varying: frozenset[Name]
 ) -> Affine | None:
-    """The first lane and the step of an i64 expression, if it has them."""
+    """Base and step of an i64 expression, if it is affine."""
     if not varies(exp, varying):
         return exp, NOTHING
     if exp.type != kc.LONG:
@@ -110,8 +110,8 @@ def _number(exp: kc.Expression) -> kc.Operand:
 def steady_ends(
     size: Size, known: Mapping[Name, Affine], varying: frozenset[Name], width: int
 ) -> tuple[kc.Expression, kc.Expression] | None:
-    """A size in the first and the last lane, if it grows by one or nothing from each
-    lane to the next: a clamped index."""
+    """A size in the first and the last lane, if it grows by one or zero from each lane
+    to the next: a clamped index."""
     if not is_steady(size, size.names() & varying):
         return None
     first = size_in_lane(size, known, varying, 0)

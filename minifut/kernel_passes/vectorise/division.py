@@ -13,27 +13,33 @@ from __future__ import annotations
 from minifut.ir.scalars import Operator
 from minifut.ir.types import F32, F64, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.vectors import Vectors
+from minifut.kernel_passes.vectorise.vectors import VectorOperations
 
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")
 
 
 def by_floats(
-    lanes: Vectors, operator: Operator, left: kc.Expression, right: kc.Expression
+    lanes: VectorOperations,
+    operator: Operator,
+    left: kc.Expression,
+    right: kc.Expression,
 ) -> kc.Expression | None:
     """A quotient or rest of vectors of at most 32 bits, None if it is something else.
     The operands are mentioned more than once."""
     name, type_ = operator.name, operator.type
     if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits > 32:
         return None
-    zero = lanes.spread(kc.Literal(0, kc.VectorType(type_)))
+    zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
     result = _result(lanes, operator, left, right)
     return lanes.choose(lanes.compare("!=", right, zero), result, zero)
 
 
 def _result(
-    lanes: Vectors, operator: Operator, left: kc.Expression, right: kc.Expression
+    lanes: VectorOperations,
+    operator: Operator,
+    left: kc.Expression,
+    right: kc.Expression,
 ) -> kc.Expression:
     """The quotient or rest where it is not by zero."""
     name, type_ = operator.name, operator.type
@@ -44,19 +50,22 @@ def _result(
     rest: kc.Expression = kc.Binary("-", left, product, left.type)
     if name == "rem" or type_.kind == "uint":
         return rest
-    zero = lanes.spread(kc.Literal(0, kc.VectorType(type_)))
+    zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
     signs = kc.Binary("^", left, right, left.type)
     crossed = lanes.both(
         lanes.compare("!=", rest, zero), lanes.compare("<", signs, zero)
     )
     if name == "div":
-        one = lanes.spread(kc.Literal(1, kc.VectorType(type_)))
+        one = lanes.broadcast(kc.Literal(1, kc.VectorType(type_)))
         return lanes.choose(crossed, kc.Binary("-", quotient, one, left.type), quotient)
     return lanes.choose(crossed, kc.Binary("+", rest, right, left.type), rest)
 
 
 def _truncated(
-    lanes: Vectors, type_: ScalarType, left: kc.Expression, right: kc.Expression
+    lanes: VectorOperations,
+    type_: ScalarType,
+    left: kc.Expression,
+    right: kc.Expression,
 ) -> kc.Expression:
     """The quotient without what is behind the point. It may need one bit more than its
     operands have: the least integer divided by -1 is itself."""

@@ -1,7 +1,7 @@
-"""Expressions lifted to lanes; see the package.
+"""Vectorised expressions; see the package.
 
-A truth value that varies is a mask (see `vectors`). An operator that has no vector
-spelling is applied lane by lane.
+A varying boolean is a mask (see `vectors`). An operator that has no vector form is
+applied lane by lane.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from minifut.kernel_passes.rule import first_of
 from minifut.kernel_passes.vectorise.accesses import LOADS
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_passes.vectorise.division import by_floats
-from minifut.kernel_passes.vectorise.rule import NotLifted
+from minifut.kernel_passes.vectorise.rule import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
-from minifut.kernel_passes.vectorise.vectors import Vectors
+from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 from minifut.rewrite.trace import Derivation
@@ -28,9 +28,9 @@ from minifut.rewrite.trace import Derivation
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-class Lanes(Vectors):
-    """Lifts expressions; knows which variables vary and which are affine. The site of
-    the rules for loads."""
+class ExpressionVectoriser(VectorOperations):
+    """Vectorises expressions; knows which variables vary and which are affine. The
+    context of the rules for loads."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Lanes(Vectors):
         if is_zero(step):
             return first
         numbers = self.each(lambda n: kc.Literal(n, kc.LONG), I64)
-        return self.spread(first) + numbers * self.spread(kc.as_expression(step))
+        return self.broadcast(first) + numbers * self.broadcast(kc.as_expression(step))
 
     # --- expressions ------------------------------------------------------------------
 
-    def lift(self, exp: kc.Expression) -> kc.Expression:
+    def vectorise(self, exp: kc.Expression) -> kc.Expression:
         """The value for all lanes: a vector if it varies, else the expression."""
         if not self.varies(exp):
             return exp
@@ -72,29 +72,33 @@ class Lanes(Vectors):
             case kc.Binary():
                 return self.binary(exp)
             case kc.Operation(operator, operands, _):
-                return self.operation(operator, [self.lift(o) for o in operands])
+                return self.operation(operator, [self.vectorise(o) for o in operands])
             case kc.Cast(operand, type_):
-                return self.cast(self.lift(operand), operand.type.scalar, type_.scalar)
+                return self.cast(
+                    self.vectorise(operand), operand.type.scalar, type_.scalar
+                )
             case kc.Select(condition, then, otherwise, _):
-                chosen, yes, no = (self.lift(e) for e in (condition, then, otherwise))
+                chosen, yes, no = (
+                    self.vectorise(e) for e in (condition, then, otherwise)
+                )
                 if chosen.type.lanes > 1:
                     return self.choose(chosen, yes, no)
-                yes, no = self.spread(yes), self.spread(no)
+                yes, no = self.broadcast(yes), self.broadcast(no)
                 return kc.Select(chosen, yes, no, yes.type)
             case kc.Call("!", (operand,), _):
-                return self.complement(self.lift(operand))
+                return self.complement(self.vectorise(operand))
             case kc.Call("min" | "max" as function, operands, type_):
-                wide = tuple(self.spread(self.lift(o)) for o in operands)
+                wide = tuple(self.broadcast(self.vectorise(o)) for o in operands)
                 return kc.Call(function, wide, self.wide(type_.scalar))
             case kc.Load():
                 return self.load(exp)
             case kc.SizeValue(size, _):
                 return self.size(size)
-        raise NotLifted(f"{type(exp).__name__} in lanes")
+        raise NotVectorisable(f"{type(exp).__name__} has no vector form")
 
     def binary(self, exp: kc.Binary) -> kc.Expression:
         symbol = exp.symbol
-        left, right = (self.spread(self.lift(e)) for e in (exp.left, exp.right))
+        left, right = (self.broadcast(self.vectorise(e)) for e in (exp.left, exp.right))
         if symbol in ("&&", "||"):
             return kc.Binary(symbol[0], left, right, self.wide(BOOL))
         if symbol in COMPARED.values():
@@ -107,11 +111,11 @@ class Lanes(Vectors):
         for monomial, coefficient in size.terms:
             moving = [a for a in monomial if Size.of(a).names() & self.varying]
             rest = tuple(atom for atom in monomial if atom not in moving)
-            product = self.spread(kc.SizeValue(Size(((rest, coefficient),))))
+            product = self.broadcast(kc.SizeValue(Size(((rest, coefficient),))))
             for atom in moving:
                 if not isinstance(atom, Name):
-                    raise NotLifted("a quotient or extreme of sizes in lanes")
-                product = product * self.lift(kc.Variable(atom, kc.LONG))
+                    raise NotVectorisable("a varying quotient or extreme of sizes")
+                product = product * self.vectorise(kc.Variable(atom, kc.LONG))
             total = product if total is None else total + product
         assert total is not None
         return total
@@ -121,7 +125,7 @@ class Lanes(Vectors):
     ) -> kc.Expression:
         """An operator of the program on vectors."""
         name, type_ = operator.name, operator.type
-        wide = [self.spread(o) for o in operands]
+        wide = [self.broadcast(o) for o in operands]
         if name in COMPARISONS:
             return self.compare(COMPARED[name], *wide)
         if name == "convert":
@@ -142,7 +146,7 @@ class Lanes(Vectors):
         if quotient is not None:
             return quotient
         if operator.result == BOOL or self.loops:
-            raise NotLifted(f"{operator} is done lane by lane")
+            raise NotVectorisable(f"{operator} is done lane by lane")
         result = kc.VectorType(operator.result)
         return self.each(
             lambda n: kc.Operation(
@@ -163,9 +167,9 @@ class Lanes(Vectors):
             return None
         if operator.name in ("div", "quot"):
             places = kc.Literal(number.bit_length() - 1, right.type)
-            return kc.Binary(">>", left, self.spread(places), left.type)
+            return kc.Binary(">>", left, self.broadcast(places), left.type)
         if operator.name in ("mod", "rem"):
-            ones = self.spread(kc.Literal(number - 1, right.type))
+            ones = self.broadcast(kc.Literal(number - 1, right.type))
             return kc.Binary("&", left, ones, left.type)
         return None
 
@@ -192,10 +196,10 @@ class Lanes(Vectors):
             return kc.Cast(number, self.wide(target)) if target != I32 else number
         if target == BOOL:
             zero = kc.Literal(0.0 if source.is_float else 0, kc.VectorType(source))
-            return self.compare("!=", operand, self.spread(zero))
+            return self.compare("!=", operand, self.broadcast(zero))
         if source.is_float and target.is_integer:
             type_ = self.wide(target)
-            nought = self.spread(kc.Literal(0.0, kc.VectorType(source)))
+            nought = self.broadcast(kc.Literal(0.0, kc.VectorType(source)))
             taken: kc.Expression
             taken = kc.Call(f"convert_{_c_name(type_)}_sat", (operand,), type_)
             if target.kind == "uint":
@@ -209,7 +213,7 @@ class Lanes(Vectors):
         if spelling(operator).vector is not None:
             return kc.Operation(operator, (operand,), self.wide(target))
         if self.loops:
-            raise NotLifted(f"{operator} is done lane by lane")
+            raise NotVectorisable(f"{operator} is done lane by lane")
         result = kc.VectorType(target)
         return self.each(
             lambda n: kc.Operation(operator, (self.lane(operand, n),), result), target
@@ -218,22 +222,22 @@ class Lanes(Vectors):
     def cast(
         self, operand: kc.Expression, source: ScalarType, target: ScalarType
     ) -> kc.Expression:
-        """C's own conversion, of index code."""
+        """C's conversion, in index arithmetic."""
         if source == target:
             return operand
         if source == BOOL or target == BOOL:
-            raise NotLifted("a cast of truth values")
-        return kc.Cast(self.spread(operand), self.wide(target))
+            raise NotVectorisable("a cast of booleans")
+        return kc.Cast(self.broadcast(operand), self.wide(target))
 
     # --- memory -----------------------------------------------------------------------
 
     def load(self, load: kc.Load) -> kc.Expression:
         """The elements at the indices of all lanes."""
         if load.memory.space == "private":
-            raise NotLifted("an array of the thread")
+            raise NotVectorisable("a private array")
         outcome = first_of(LOADS, load, self)
         if isinstance(outcome, Declined):
-            raise NotLifted(outcome.reason)
+            raise NotVectorisable(outcome.reason)
         return self.from_memory(load.memory, outcome)
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:
@@ -244,12 +248,12 @@ class Lanes(Vectors):
                 inside = size_in_lane(index.size, self.affine, self.varying, number)
                 if inside is not None:
                     return kc.SizeValue(inside)
-            return self.lane(self.lift(index), number)
+            return self.lane(self.vectorise(index), number)
         first, step = found
         return first if is_zero(step) else first + kc.as_expression(step) * number
 
     def guarded(self, load: kc.Expression, number: int) -> kc.Expression:
-        """A load in one lane, done only if the lane is active."""
+        """A load in one lane, executed only if the lane is active."""
         if self.mask is None:
             return load
         active = self.lane(self.mask, number).differs(0)

@@ -1,10 +1,10 @@
-"""Loops over points, W points at once: maps, folds and scans, as rules.
+"""Vectorised loops over points: maps, folds and scans, as rules.
 
-`vectorise_map` is Lift's asVector with the split that goes before it. A fold has a
-running value in each lane: where its operator commutes neighbouring points go to
-neighbouring lanes, and memory is read in whole vectors; else each lane has a stretch of
-its own, and lanes are combined in order at the end. A scan goes on in order: within a
-vector by shuffles, from vector to vector by one operator.
+`vectorise_map` is Lift's asVector with the split that precedes it. A fold has an
+accumulator in each lane: if its operator commutes points are distributed cyclically,
+and memory is read in whole vectors; else in blocks, and lanes are combined in order at
+the end. A scan keeps the order: within a vector by shuffles, from vector to vector by
+one application of the operator.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from typing import Any
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import STREAMABLE
-from minifut.kernel_passes.if_convert import speculate
-from minifut.kernel_passes.vectorise.operators import Fold, LiftedCode
+from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
 from minifut.kernel_passes.vectorise.rule import LIFT, LoopSite, Outcome, lane_rule
-from minifut.kernel_passes.vectorise.statements import lift
+from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined
 
 ONE = kc.Literal(1, kc.LONG)
-MADE_BY_THE_DEVICE = (
-    "of plain operators the compiler of the device makes vectors itself"
+VECTORISED_BY_THE_DEVICE = (
+    "the compiler of the device vectorises folds with plain operators itself"
 )
-TOGETHER = 4
-"""running vectors at once where a body is light: one would wait for its operator"""
-DEALT = "the operator commutes, so that points may be dealt in turn"
+INDEPENDENT_ACCUMULATORS = 4
+"""vectors of accumulators where a body is cheap: one would wait for the operator's
+latency"""
+COMMUTES = "the operator commutes, so that points can be distributed cyclically"
 
 
 @lane_rule("asVector", LIFT)
 def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
-    """Do as many points at once as there are lanes; the last ones overlap with those
-    before, which are done again to the same effect. Too few to fill the lanes are done
-    one by one.
+    """Execute as many points at once as there are lanes; the last vector overlaps the
+    one before, whose points are repeated with the same effect. A loop of fewer points
+    than lanes is executed point by point.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -75,7 +76,9 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
             with k.loop("block", stop, start, width) as block:
                 begin = kc.Call("min", (block, stop - width), kc.LONG)
                 first = k.declare("first", begin)
-                k.statements.extend(lift(k, body, loop.variable, (first, 1), width))
+                k.statements.extend(
+                    vectorise(k, body, loop.variable, (first, 1), width)
+                )
             k.assign(rest, stop)
 
     chosen = site.by_width(body, blocks)
@@ -85,15 +88,15 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
 
 
 def _left_single(node: Any) -> Any:
-    """Code for a few points, in which nothing is worth lifting."""
+    """Code for a few points, in which no loop is worth vectorising."""
     if isinstance(node, kc.For) and node.points:
         node = replace(node, points=False)
     return node if isinstance(node, kc.Expression) else map_children(node, _left_single)
 
 
 @lane_rule("asVector", LIFT)
-def interleave_fold(fold: Fold, site: LoopSite) -> Outcome:
-    """Deal points to lanes in turn, each of which has a running value.
+def distribute_fold_cyclically(fold: Fold, site: LoopSite) -> Outcome:
+    """Distribute points over lanes cyclically, with an accumulator in each lane.
 
     before:
         given (const int *xs, long n)
@@ -140,31 +143,31 @@ def interleave_fold(fold: Fold, site: LoopSite) -> Outcome:
     if not fold.commutes:
         return Declined("the operator does not commute")
     if fold.plain:
-        return Declined(MADE_BY_THE_DEVICE)
-    k, many = site.k, TOGETHER if fold.light else 1
+        return Declined(VECTORISED_BY_THE_DEVICE)
+    k, many = site.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
 
-    def make(lifted: LiftedCode) -> None:
-        rest = (fold.last - fold.first) % (lifted.width * many)
+    def make(vectorised: VectorCode) -> None:
+        rest = (fold.last - fold.first) % (vectorised.width * many)
         whole = k.declare("whole", fold.last - rest)
-        lanes = [lifted.declare("lane", lifted.neutral) for _ in range(many)]
-        with k.loop("at", whole, fold.first, many * lifted.width) as at:
+        lanes = [vectorised.declare("lane", vectorised.neutral) for _ in range(many)]
+        with k.loop("at", whole, fold.first, many * vectorised.width) as at:
             for number, mine in enumerate(lanes):
-                lifted.visit(k.named(at + number * lifted.width, "own"))
-                lifted.combine(mine)
-                lifted.replace(mine, lifted.right)
-        lifted.replace(lifted.right, lanes[-1])
+                vectorised.visit(k.named(at + number * vectorised.width, "own"))
+                vectorised.combine(mine)
+                vectorised.replace(mine, vectorised.right)
+        vectorised.replace(vectorised.right, lanes[-1])
         for mine in lanes[:-1]:
-            lifted.combine(mine)
-        lifted.prefix()
-        lifted.replace(fold.running, lifted.last())
+            vectorised.combine(mine)
+        vectorised.prefix()
+        vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     return folded(fold, site, make)
 
 
 @lane_rule("asVector", LIFT)
-def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
-    """Give each lane a stretch of its own, and combine lanes in order at the end.
+def distribute_fold_in_blocks(fold: Fold, site: LoopSite) -> Outcome:
+    """Give each lane a block of points, and combine lanes in order at the end.
 
     before:
         given (const int *xs, long n)
@@ -200,7 +203,7 @@ def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
         }
         total = right.s3;
         start = part * 4L;
-    declines: points may be dealt in turn
+    declines: points can be distributed cyclically
         given (const int *xs, long n)
         commuting fold (int total = 0)
         for (long i = 0; i < n; i++) {
@@ -209,44 +212,44 @@ def divide_fold(fold: Fold, site: LoopSite) -> Outcome:
         }
     """
     if fold.commutes:
-        return Declined(DEALT)
-    if fold.light:
-        return Declined("the body is light: parts side by side are enough")
+        return Declined(COMMUTES)
+    if fold.cheap:
+        return Declined("the body is cheap: independent accumulators are enough")
     k = site.k
 
-    def make(lifted: LiftedCode) -> None:
-        part = k.declare("part", (fold.last - fold.first) // lifted.width)
-        mine = lifted.declare("lane", lifted.neutral)
+    def make(vectorised: VectorCode) -> None:
+        part = k.declare("part", (fold.last - fold.first) // vectorised.width)
+        mine = vectorised.declare("lane", vectorised.neutral)
         with k.loop("t", part) as t:
-            lifted.visit(k.named(fold.first + t, "own"), part)
-            lifted.combine(mine)
-            lifted.replace(mine, lifted.right)
-        lifted.replace(lifted.right, mine)
-        lifted.prefix()
-        lifted.replace(fold.running, lifted.last())
-        k.assign(fold.start, fold.first + part * lifted.width)
+            vectorised.visit(k.named(fold.first + t, "own"), part)
+            vectorised.combine(mine)
+            vectorised.replace(mine, vectorised.right)
+        vectorised.replace(vectorised.right, mine)
+        vectorised.prefix()
+        vectorised.replace(fold.running, vectorised.last())
+        k.assign(fold.start, fold.first + part * vectorised.width)
 
     return folded(fold, site, make)
 
 
-def folded(fold: Fold, site: LoopSite, make: Callable[[LiftedCode], None]) -> Outcome:
-    """What `make` emits with the code of the points in lanes."""
+def folded(fold: Fold, site: LoopSite, make: Callable[[VectorCode], None]) -> Outcome:
+    """The statements that `make` emits with the vectorised code of a point."""
     code = fold.code()
     code = replace(
         code,
-        body=tuple(speculate(site.k, code.body)),
-        operator=tuple(speculate(site.k, code.operator)),
+        body=tuple(if_convert(site.k, code.body)),
+        operator=tuple(if_convert(site.k, code.operator)),
     )
     chosen = site.by_width(
         [*code.body, *code.operator],
-        lambda width: make(LiftedCode(site.k, code, width)),
+        lambda width: make(VectorCode(site.k, code, width)),
     )
     return chosen.statements
 
 
 @lane_rule("asVector", LIFT)
 def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
-    """Scan vector by vector, in order.
+    """Scan vector by vector, in order, with a prefix scan inside each vector.
 
     before:
         given (const int *xs, int *ys, long n)
@@ -284,7 +287,7 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
                 total = right.s3;
         }
         start = whole;
-    declines: nothing but the last result is needed
+    declines: only the last result is needed
         given (const int *xs, long n)
         fold (int total = 0)
         for (long i = 0; i < n; i++) {
@@ -293,28 +296,28 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
         }
     """
     if not fold.code().saved:
-        return Declined("nothing but the last result is needed")
+        return Declined("only the last result is needed")
     k = site.k
 
-    def make(lifted: LiftedCode) -> None:
-        before = lifted.declare("before", lifted.spread(fold.running))
+    def make(vectorised: VectorCode) -> None:
+        before = vectorised.declare("before", vectorised.broadcast(fold.running))
         large = k.declare("large", fold.is_large()) if fold.is_large else None
-        rest = (fold.last - fold.first) % lifted.width
+        rest = (fold.last - fold.first) % vectorised.width
         whole = k.declare("whole", fold.last - rest)
 
         def stored(statement: kc.Statement) -> kc.Statement:
             if large is None:
                 return statement
-            return _around_caches(statement, large, lifted.width)
+            return _around_caches(statement, large, vectorised.width)
 
-        with k.loop("at", whole, fold.first, lifted.width) as at:
-            lifted.visit(at)
-            lifted.prefix()
-            lifted.combine(before)
-            lifted.save(at, stored)
-            lifted.replace(before, lifted.last_in_all())
+        with k.loop("at", whole, fold.first, vectorised.width) as at:
+            vectorised.visit(at)
+            vectorised.prefix()
+            vectorised.combine(before)
+            vectorised.save(at, stored)
+            vectorised.replace(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):
-            lifted.replace(fold.running, lifted.last())
+            vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     return folded(fold, site, make)
@@ -322,7 +325,7 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
 
 @lane_rule("asVector", LIFT)
 def vectorise_nest(loop: kc.Statement, site: LoopSite) -> Outcome:
-    """Do the points of a register nest at once that fill one vector.
+    """Execute the points of a register nest that fill one vector at once.
 
     before:
         given (const float *xs, float *ys, float a, long t)
@@ -345,9 +348,9 @@ def vectorise_nest(loop: kc.Statement, site: LoopSite) -> Outcome:
         return Declined("there are not as many points as lanes")
     at = (loop.start, 1)
     body = loop.body.statements
-    lifted = lift(site.k, body, loop.variable, at, width, numbers=site.numbers)
+    vectorised = vectorise(site.k, body, loop.variable, at, width, numbers=site.numbers)
     site.widths.append(width)
-    return tuple(lifted)
+    return tuple(vectorised)
 
 
 def _counts(loop: kc.For, rounds: int) -> bool:
@@ -361,7 +364,7 @@ def _counts(loop: kc.For, rounds: int) -> bool:
 def _around_caches(
     statement: kc.Statement, large: kc.Expression, width: int
 ) -> kc.Statement:
-    """A store of a vector, around the caches if results are large and it is aligned."""
+    """A store of a vector, non-temporal if the result is large and it is aligned."""
     match statement:
         case kc.Store(memory, index, exp, False):
             if memory.element in STREAMABLE and exp.type.lanes == width:

@@ -1,8 +1,8 @@
-"""Masks: what some lanes do and others do not, as rules.
+"""Masks: divergent control flow, as rules.
 
-A branch or loop that is the same for all lanes is left as it is. Else a *mask* tells in
-which lanes it is done, and under it assignments select, and stores and checks are done
-for the active lanes only. Where no lane is active, a block is skipped.
+Uniform branches and loops stay as they are. For divergent ones a *mask* holds the
+active lanes: under it assignments select, and stores and checks are done for active
+lanes only. A block is skipped if no lane is active.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.rule import code_rule
-from minifut.kernel_passes.vectorise.rule import MASKS, NotLifted, Outcome
+from minifut.kernel_passes.vectorise.rule import MASKS, NotVectorisable, Outcome
 from minifut.kernel_passes.vectorise.varying import changed_types
 
 if TYPE_CHECKING:
-    from minifut.kernel_passes.vectorise.statements import Lifter
+    from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 SHORT = 12
 """statements of a block that are cheaper than a test and a jump"""
 
 
 @code_rule(paper=MASKS)
-def mask_branch(branch: kc.Statement, lifter: Lifter) -> Outcome:
-    """Do both sides of a branch, each for the lanes that take it.
+def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+    """Execute both sides of a divergent branch, each for the lanes that take it.
 
     before:
         lanes (bool c, float x, float y)
@@ -43,28 +43,28 @@ def mask_branch(branch: kc.Statement, lifter: Lifter) -> Outcome:
         {
                 y = active_1 ? x : y;
         }
-    declines: a cast of truth values
+    declines: a cast of booleans
         lanes (bool c, int x)
         if (c) {
             x = (int)c;
         }
     """
-    lanes = lifter.lanes
+    lanes = vectoriser.lanes
     if not isinstance(branch, kc.Branch) or not lanes.varies(branch.condition):
         return None
     outer = lanes.mask
     made: list[kc.Statement] = []
-    truth = _named(lifter, made, lanes.lift(branch.condition), "truth")
-    _under(lifter, made, lanes.both(outer, truth), branch.then)
+    truth = _named(vectoriser, made, lanes.vectorise(branch.condition), "truth")
+    _under(vectoriser, made, lanes.both(outer, truth), branch.then)
     if branch.otherwise is not None and branch.otherwise.statements:
         others = lanes.both(outer, lanes.complement(truth))
-        _under(lifter, made, others, branch.otherwise)
+        _under(vectoriser, made, others, branch.otherwise)
     return tuple(made)
 
 
 @code_rule(paper=MASKS)
-def mask_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
-    """Go on while some lane does; the others keep what they have.
+def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+    """Iterate while some lane is active; inactive lanes keep their values.
 
     before:
         lanes (float x)
@@ -77,34 +77,34 @@ def mask_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
                 x = live ? ((x * x) + ((float4)(2.0f))) : x;
                 live = x < ((float4)(9.0f));
         }
-    declines: a loop of 64-bit integers ends at different times
+    declines: a divergent loop with 64-bit integers
         lanes (long x)
         while (x < 9) {
             x = x + 1;
         }
     """
-    lanes = lifter.lanes
+    lanes = vectoriser.lanes
     if not isinstance(loop, kc.While) or not lanes.varies(loop.condition):
         return None
     if any(t.bits == 64 and t.is_integer for t in changed_types((loop.body,))):
-        # Half as many lanes that wait for the slowest: 0.8 of the scalar speed.
-        raise NotLifted("a loop of 64-bit integers ends at different times")
+        # Half as many lanes, which wait for the slowest: 0.8 of the scalar speed.
+        raise NotVectorisable("a divergent loop with 64-bit integers")
     outer = lanes.mask
     made: list[kc.Statement] = []
-    first = lanes.both(outer, lanes.lift(loop.condition))
-    live = _named(lifter, made, first, "live")
+    first = lanes.both(outer, lanes.vectorise(loop.condition))
+    live = _named(vectoriser, made, first, "live")
     lanes.mask = live
-    inside = lifter.block(loop.body.statements)
-    # Lanes that have left keep their variables, so their condition stays false.
-    again = kc.Assign(live, lanes.both(outer, lanes.lift(loop.condition)))
+    inside = vectoriser.block(loop.body.statements)
+    # Inactive lanes keep their variables, so their condition stays false.
+    again = kc.Assign(live, lanes.both(outer, lanes.vectorise(loop.condition)))
     lanes.mask = outer
     some = kc.Call("any", (live,), kc.TRUTH)
     return (*made, kc.While(some, kc.Block((*inside, again))))
 
 
 @code_rule(paper=MASKS)
-def mask_counted_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
-    """Let each lane count for itself where their bounds differ.
+def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+    """Give each lane a counter of its own where their bounds differ.
 
     before:
         lanes (int x, int y)
@@ -119,45 +119,48 @@ def mask_counted_loop(loop: kc.Statement, lifter: Lifter) -> Outcome:
                 i = live ? (i + ((int4)(1))) : i;
                 live = i < x;
         }
-    declines: a loop of 64-bit integers ends at different times
+    declines: a divergent loop with 64-bit integers
         lanes (long x, float y)
         for (long i = 0; i < x; i++) {
             y = y + 0.5f;
         }
     """
-    lanes = lifter.lanes
+    lanes = vectoriser.lanes
     if not isinstance(loop, kc.For) or loop.variable.name not in lanes.varying:
         return None
     variable = loop.variable
     wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))
-    start = lanes.spread(lanes.lift(loop.start))
+    start = lanes.broadcast(lanes.vectorise(loop.start))
     step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
     body = kc.Block((*loop.body.statements, step))
     condition = kc.Binary("<", variable, loop.bound, kc.TRUTH)
-    masked: Outcome = mask_loop(kc.While(condition, body), lifter)
+    masked: Outcome = mask_loop(kc.While(condition, body), vectoriser)
     if not isinstance(masked, tuple):
         return masked
     return (kc.Declare(wide, start), *masked)
 
 
 def _named(
-    lifter: Lifter, made: list[kc.Statement], mask: kc.Expression, base: str
+    vectoriser: Vectoriser, made: list[kc.Statement], mask: kc.Expression, base: str
 ) -> kc.Variable:
     """A mask in a variable."""
-    variable = lifter.k.variable(base, mask.type)
+    variable = vectoriser.k.variable(base, mask.type)
     made.append(kc.Declare(variable, mask))
     return variable
 
 
 def _under(
-    lifter: Lifter, made: list[kc.Statement], mask: kc.Expression, block: kc.Block
+    vectoriser: Vectoriser,
+    made: list[kc.Statement],
+    mask: kc.Expression,
+    block: kc.Block,
 ) -> None:
-    """A block for the lanes of a mask; skipped if there are none, unless doing it is
-    cheaper than asking."""
-    lanes, outer = lifter.lanes, lifter.lanes.mask
-    active = _named(lifter, made, mask, "active")
+    """A block for the lanes of a mask; skipped if there are none, unless executing it
+    is cheaper than the test."""
+    lanes, outer = vectoriser.lanes, vectoriser.lanes.mask
+    active = _named(vectoriser, made, mask, "active")
     lanes.mask = active
-    inside = lifter.inner(block)
+    inside = vectoriser.inner(block)
     lanes.mask = outer
     if is_short(block):
         made.append(inside)

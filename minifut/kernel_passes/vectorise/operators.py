@@ -1,11 +1,11 @@
-"""Bodies and operators of reductions and scans on whole vectors.
+"""Vectorised bodies and operators of reductions and scans.
 
-    float16 right = xs[i .. i + 15]                    `visit`: the body, lifted
+    float16 right = xs[i .. i + 15]                    `visit`: the body, vectorised
     for d in 1, 2, 4, 8:                               `prefix`: scan within the vector
         left = right moved up by d lanes, neutral moves in
-        right = left + right                           `combine`: the operator, lifted
+        right = left + right                           `combine`: the operator
 
-Operands stand in order in the lanes, so any associative operator on scalars will do: a
+The lanes hold operands in order, so any associative operator on scalars will do: a
 tuple has a vector for each component.
 """
 
@@ -19,15 +19,15 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import move_up
 from minifut.kernel_passes.vectorise.affine import Affine
-from minifut.kernel_passes.vectorise.expressions import Lanes
-from minifut.kernel_passes.vectorise.statements import lift
+from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
+from minifut.kernel_passes.vectorise.statements import vectorise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointCode:
-    """What a step of a fold or scan consists of, for one point: the body, which leaves
-    the operands of the point `index` in `right`; the operator, `right = left op right`,
-    with its neutral values; and what is done with the result, which is in `right`."""
+    """The parts of one step of a fold or scan: the body, which leaves the operands of
+    the point `index` in `right`; the operator, `right = left op right`, with its
+    neutral values; and the statements that use the result, which is in `right`."""
 
     index: kc.Variable
     left: tuple[kc.Variable, ...]
@@ -40,18 +40,17 @@ class PointCode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """A loop over points, as rules get it:
+    """A sequential fold, the node of rules for folds:
 
         for (index = first; index < last; index++) {
             body; left = running; operator; running = right;
         }
 
-    A rule does as many points as fill vectors, and assigns the first left over to
-    `start`. `code` is made when a rule first wants it. `commutes`: points may be
-    combined in any order; `running` is neutral then. `light`: scalar code without
-    checks or loops; `plain`: that has plain operators on each component, and calls no
-    functions. `is_large`: what tells, when it runs, that results are too large for the
-    caches.
+    A rule processes as many points as fill vectors, and assigns the first remaining one
+    to `start`. `code` is made when a rule first needs it. `commutes`: points may be
+    combined in any order; `running` is neutral then. `cheap`: scalar code without
+    checks or loops; `plain`: with plain operators on each component, and without calls.
+    `is_large`: the run-time test whether results exceed the caches.
     """
 
     code: Callable[[], PointCode]
@@ -60,20 +59,20 @@ class Fold:
     last: kc.Expression
     start: kc.Variable
     commutes: bool = False
-    light: bool = False
+    cheap: bool = False
     plain: bool = False
     is_large: Callable[[], kc.Expression] | None = None
 
 
-class LiftedCode:
-    """The code of a point in vectors of a width; declares `left` and `right`."""
+class VectorCode:
+    """The code of a point, vectorised for a width; declares `left` and `right`."""
 
     def __init__(self, k: CodeBuilder, code: PointCode, width: int) -> None:
         self.code, self.k, self.width = code, k, width
-        self.lanes = Lanes(width, frozenset())
+        self.lanes = ExpressionVectoriser(width, frozenset())
         self.left = [self._wide(v) for v in code.left]
         self.right = [self._wide(v) for v in code.right]
-        self.neutral = [self.lanes.spread(value) for value in code.neutral]
+        self.neutral = [self.lanes.broadcast(value) for value in code.neutral]
         for variable in (*self.left, *self.right):
             self.k.emit(kc.Declare(variable))
 
@@ -84,9 +83,9 @@ class LiftedCode:
         """New vectors."""
         return [self.k.declare(base, value) for value in values]
 
-    def spread(self, places: Sequence[kc.Expression]) -> list[kc.Expression]:
+    def broadcast(self, places: Sequence[kc.Expression]) -> list[kc.Expression]:
         """Scalars in all lanes."""
-        return [self.lanes.spread(place) for place in places]
+        return [self.lanes.broadcast(place) for place in places]
 
     def last(self) -> list[kc.Expression]:
         """The last lane of `right`, as scalars."""
@@ -107,24 +106,23 @@ class LiftedCode:
         """`right` becomes the operands of points: `at` in the first lane, `step` from
         lane to lane."""
         with self.k.scope():
-            self._lifted(self.code.body, (at, step))
+            self._vectorised(self.code.body, (at, step))
 
     def save(
         self, at: kc.Expression, change: Callable[[kc.Statement], kc.Statement]
     ) -> None:
-        """Do for `right` what the scalar code saves, each statement as `change` has
-        it."""
-        self._lifted(self.code.saved, (at, 1), change)
+        """The statements that use the result, each as transformed by `change`."""
+        self._vectorised(self.code.saved, (at, 1), change)
 
     def combine(self, left: Sequence[kc.Expression]) -> None:
         """`right = left op right` in each lane."""
         with self.k.scope():
             for place, value in zip(self.left, left, strict=True):
                 self.k.assign(place, value)
-            self._lifted(self.code.operator, (kc.Literal(0, kc.LONG), 1))
+            self._vectorised(self.code.operator, (kc.Literal(0, kc.LONG), 1))
 
     def prefix(self) -> None:
-        """Each lane of `right` becomes all lanes up to and with it, in order."""
+        """Inclusive prefix scan of the lanes of `right` (Hillis and Steele)."""
         distance = 1
         while distance < self.width:
             moved: list[kc.Expression] = []
@@ -144,7 +142,7 @@ class LiftedCode:
         for place, value in zip(places, values, strict=True):
             self.k.assign(place, value)
 
-    def _lifted(
+    def _vectorised(
         self,
         statements: Sequence[kc.Statement],
         at: Affine,
@@ -152,5 +150,5 @@ class LiftedCode:
     ) -> None:
         code = self.code
         running = (*code.left, *code.right)
-        made = lift(self.k, statements, code.index, at, self.width, running)
+        made = vectorise(self.k, statements, code.index, at, self.width, running)
         self.k.statements.extend(map(change, made) if change else made)

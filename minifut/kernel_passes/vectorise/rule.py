@@ -1,8 +1,8 @@
-"""Rules that lift to lanes: what they share.
+"""Vectorisation rules: their common context.
 
-Rules for loops are asked by the lowering and have a `LoopSite`; rules for what stands
-in the body of a point are asked while it is lifted, and have the lifter or its lanes.
-`NotLifted`, anywhere inside, is the rule's refusal.
+Rules for loops are applied by the lowering and have a `LoopSite`; rules for statements
+and loads in the body of a point are applied while it is vectorised, and have the
+vectoriser or its lanes. `NotVectorisable`, raised anywhere inside, declines the rule.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from minifut.kernel_passes.rule import (
     CodeRule,
     CodeSite,
     Refused,
-    Told,
+    Remark,
     code_rule,
-    unnoted,
+    untraced,
 )
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
@@ -31,16 +31,16 @@ MASKS = "Whole-function vectorization"
 Outcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 
 
-class NotLifted(Refused):
-    """The body needs something that lanes do not have; the message says what."""
+class NotVectorisable(Refused):
+    """The body has something that cannot be vectorised; the message says what."""
 
 
 @dataclass(slots=True)
 class LoopSite(CodeSite):
-    """Where a loop over points stands, and the numbers of lanes to choose from, most
-    first, by what `is_wanted` tells when the kernel is built (there may be one number
-    only); those for which there is code end up in `widths`. Registers in `numbers`
-    never hold a NaN."""
+    """The context of a loop over points: candidate numbers of lanes, largest first, of
+    which `is_wanted` selects one when the kernel is built (there may be just one);
+    those for which there is code are added to `widths`. Registers in `numbers` never
+    hold a NaN."""
 
     choices: tuple[int, ...]
     is_wanted: Callable[[int], kc.Expression] | None = None
@@ -51,30 +51,30 @@ class LoopSite(CodeSite):
     def by_width(
         self, body: Sequence[kc.Statement], make: Callable[[int], None]
     ) -> kc.Block:
-        """What `make` emits for the width that is chosen when the kernel is built;
-        nothing for single points. Where variables of 64 bits change, half as many
-        fill a vector."""
+        """The code of `make` for the width that is selected when the kernel is built;
+        empty for single points. Where variables of 64 bits are assigned, a vector has
+        half as many lanes."""
         share = 2 if any(t.bits == 64 for t in changed_types(body)) else 1
         chosen = kc.Block(())
         for number, width in reversed([*enumerate(self.choices)]):
-            with self.k.nested() as statements, unnoted(self.k, number > 0):
+            with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)
             block = kc.Block(tuple(statements))
             if self.is_wanted is not None:
-                choice = kc.Chosen(self.is_wanted(width), block, chosen)
+                choice = kc.StaticIf(self.is_wanted(width), block, chosen)
                 block = kc.Block((choice,))
             chosen = block
             self.widths.insert(0, width // share)
         return chosen
 
-    def told(self) -> Told:
-        """The code there is now, in words."""
+    def remark(self) -> Remark:
+        """The widths for which there is code."""
         numbers = " or ".join(map(str, self.widths))
-        return Told((f"{numbers} lanes in {self.k.base}",), self.governing)
+        return Remark((f"{numbers} lanes in {self.k.base}",), self.governing)
 
 
 def lane_rule(
     label: str = "", paper: str = ""
 ) -> Callable[[Callable[[Any, Any], Outcome]], CodeRule]:
     """Makes a function a rule for loops over points."""
-    return code_rule(label, paper, lambda _, site: site.told())
+    return code_rule(label, paper, lambda _, site: site.remark())

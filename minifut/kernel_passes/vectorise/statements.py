@@ -1,5 +1,5 @@
-"""Statements lifted to lanes, those of the body in order; see the package. What some
-lanes do and others do not is for the rules of `masks`."""
+"""Vectorised statements of a body, in order; see the package. Divergent control flow is
+left to the rules of `masks`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.rule import CodeRule, first_of
 from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
-from minifut.kernel_passes.vectorise.expressions import Lanes
+from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.masks import (
     mask_branch,
     mask_counted_loop,
     mask_loop,
 )
-from minifut.kernel_passes.vectorise.rule import NotLifted
+from minifut.kernel_passes.vectorise.rule import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 from minifut.rewrite.trace import Derivation
 
 
-def lift(
+def vectorise(
     k: CodeBuilder,
     statements: Sequence[kc.Statement],
     index: kc.Variable,
@@ -39,19 +39,19 @@ def lift(
     `index` is the variable that counts the points, `at` its value in the first lane and
     the step to the next; `running` are variables from outside with a value per lane:
     they are vectors of the same names. Families of registers in `numbers` never hold a
-    NaN. Raises `NotLifted` with the reason.
+    NaN. Raises `NotVectorisable` with the reason.
     """
     _refuse_early(statements)
     given = [index.name, *(variable.name for variable in running)]
-    lanes = Lanes(width, find_varying(statements, given), k.derivation)
+    lanes = ExpressionVectoriser(width, find_varying(statements, given), k.derivation)
     lanes.affine[index.name] = at
     lanes.numbers = numbers
-    return Lifter(k, lanes, assigned(statements)).block(statements)
+    return Vectoriser(k, lanes, assigned(statements)).block(statements)
 
 
 def _refuse_early(statements: Sequence[kc.Statement]) -> None:
-    """What one point writes, another may not read; and large bodies that lifting would
-    refuse after most of the work are those with calls."""
+    """Points may not read what others write; and bodies with calls are refused here, as
+    they are large and would be refused only after most of the work."""
     loaded, stored = set(), set()
     for statement in statements:
         for node in walk(statement):
@@ -63,17 +63,19 @@ def _refuse_early(statements: Sequence[kc.Statement]) -> None:
                     stored.add(memory)
                     shared = memory in loaded
                 case kc.CallFunction():
-                    raise NotLifted("CallFunction in lanes")
+                    raise NotVectorisable("CallFunction has no vector form")
                 case _:
                     continue
             if shared:
-                raise NotLifted("points read what they write")
+                raise NotVectorisable("points read what they write")
 
 
-class Lifter:
-    """Lifts statement after statement into `out`; the site of the rules for masks."""
+class Vectoriser:
+    """Vectorises statements into `out`; the context of the rules for masks."""
 
-    def __init__(self, k: CodeBuilder, lanes: Lanes, changing: frozenset[Name]) -> None:
+    def __init__(
+        self, k: CodeBuilder, lanes: ExpressionVectoriser, changing: frozenset[Name]
+    ) -> None:
         self.k = k
         self.lanes = lanes
         self.changing = changing
@@ -113,7 +115,7 @@ class Lifter:
             case kc.Comment():
                 self.out.append(statement)
             case _:
-                raise NotLifted(f"{type(statement).__name__} in lanes")
+                raise NotVectorisable(f"{type(statement).__name__} in lanes")
 
     # --- variables --------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class Lifter:
                 lanes.affine[name] = (first, found[1])
                 return
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))
-        value = None if init is None else lanes.spread(lanes.lift(init))
+        value = None if init is None else lanes.broadcast(lanes.vectorise(init))
         self.out.append(kc.Declare(wide, value))
 
     def assign(self, variable: kc.Variable | kc.Register, exp: kc.Expression) -> None:
@@ -139,7 +141,7 @@ class Lifter:
             self.out.append(kc.Assign(variable, exp))
             return
         target = replace(variable, type=lanes.wide(variable.type.scalar))
-        value = lanes.spread(lanes.lift(exp))
+        value = lanes.broadcast(lanes.vectorise(exp))
         if lanes.mask is not None:
             value = lanes.choose(lanes.mask, value, target)
         self.out.append(kc.Assign(target, value))
@@ -148,7 +150,7 @@ class Lifter:
         """Consecutive elements at once, others in the order of their lanes."""
         outcome = first_of(STORES, store, self)
         if isinstance(outcome, Declined):
-            raise NotLifted(outcome.reason)
+            raise NotVectorisable(outcome.reason)
         self.out.extend(outcome)
 
     def where_active(self, number: int, statement: kc.Statement) -> kc.Statement:
@@ -162,22 +164,22 @@ class Lifter:
         self, number: int, values: tuple[kc.Expression, ...], label: str | None
     ) -> None:
         """The first active lane fails, as the first point would."""
-        lifted = [self.lanes.lift(value) for value in values]
+        vectorised = [self.lanes.vectorise(value) for value in values]
         for lane in range(self.lanes.width):
-            mine = tuple(self.lanes.lane(value, lane) for value in lifted)
+            mine = tuple(self.lanes.lane(value, lane) for value in vectorised)
             self.out.append(self.where_active(lane, kc.Fail(number, mine, label)))
 
     # --- control ----------------------------------------------------------------------
 
     def inner(self, block: kc.Block) -> kc.Block:
-        """A block lifted, under the mask that there is."""
+        """A block vectorised, under the mask that there is."""
         return kc.Block(tuple(self.block(block.statements)))
 
     def masked(self, rule: CodeRule, statement: kc.Statement) -> bool:
         """Emit what a rule makes of a statement; False if it is not of its kind."""
         outcome = rule(statement, self)
         if isinstance(outcome, Declined):
-            raise NotLifted(outcome.reason)
+            raise NotVectorisable(outcome.reason)
         self.out.extend(outcome or ())
         return outcome is not None
 

@@ -1,8 +1,8 @@
-"""Vectors of a width: how values are spread over lanes, compared, chosen and stored.
+"""Vector operations of one width: broadcasts, comparisons, selections, memory formats.
 
-A truth value is a mask: an i32 in each lane, -1 or 0, whatever was compared (`select`
-wants it as wide as what it chooses, so it is converted where it is used); in memory it
-is a byte.
+A varying boolean is a mask: an i32 in each lane, -1 or 0, whatever was compared
+(`select` requires the width of its operands, so it is converted where it is used); in
+memory it is a byte.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minifut.kernel_ir import nodes as kc
 INTEGER = {8: I8, 16: I16, 32: I32, 64: I64}
 
 
-class Vectors:
+class VectorOperations:
     """Makes vectors of `width` lanes."""
 
     def __init__(self, width: int) -> None:
@@ -24,10 +24,10 @@ class Vectors:
     # --- types ------------------------------------------------------------------------
 
     def wide(self, scalar: ScalarType) -> kc.VectorType:
-        """The type of a varying value; masks for truth values."""
+        """The type of a varying value; masks for booleans."""
         return kc.VectorType(I32 if scalar == BOOL else scalar, self.width)
 
-    def spread(self, exp: kc.Expression) -> kc.Expression:
+    def broadcast(self, exp: kc.Expression) -> kc.Expression:
         """The value as a vector, whether it varies or not."""
         if exp.type.lanes > 1:
             return exp
@@ -39,7 +39,7 @@ class Vectors:
         return kc.Vector((exp,), self.wide(exp.type.scalar))
 
     def lane(self, exp: kc.Expression, number: int) -> kc.Expression:
-        """One lane of a lifted value."""
+        """One lane of a vectorised value."""
         if exp.type.lanes == 1:
             return exp
         return kc.Component(exp, number, kc.VectorType(exp.type.scalar))
@@ -54,11 +54,11 @@ class Vectors:
     # --- masks ------------------------------------------------------------------------
 
     def as_mask(self, compared: kc.Expression, bits: int) -> kc.Expression:
-        """What a comparison of operands of so many bits gives, as a mask."""
+        """The result of a comparison of operands of so many bits, as a mask."""
         return compared if bits == 32 else kc.Cast(compared, self.wide(BOOL))
 
     def both(self, a: kc.Expression | None, b: kc.Expression) -> kc.Expression:
-        """Lanes in both masks."""
+        """The lanes in both masks."""
         if a is None:
             return b
         return kc.Binary("&", a, b, self.wide(BOOL))
@@ -67,7 +67,7 @@ class Vectors:
         self, mask: kc.Expression, then: kc.Expression, otherwise: kc.Expression
     ) -> kc.Expression:
         """`then` in the lanes of the mask, `otherwise` in the others."""
-        then, otherwise = self.spread(then), self.spread(otherwise)
+        then, otherwise = self.broadcast(then), self.broadcast(otherwise)
         bits = register_bits(then.type.scalar)
         if bits != 32:
             mask = kc.Cast(mask, kc.VectorType(INTEGER[bits], self.width))
@@ -75,7 +75,7 @@ class Vectors:
 
     def complement(self, mask: kc.Expression) -> kc.Expression:
         """The lanes not in the mask."""
-        minus = self.spread(kc.Literal(-1, kc.INT))
+        minus = self.broadcast(kc.Literal(-1, kc.INT))
         return kc.Binary("^", mask, minus, self.wide(BOOL))
 
     def compare(
@@ -88,14 +88,14 @@ class Vectors:
     # --- memory -----------------------------------------------------------------------
 
     def from_memory(self, memory: kc.Memory, loaded: kc.Expression) -> kc.Expression:
-        """What lanes hold of loaded elements: truth values are bytes in memory."""
+        """Loaded elements as a register value: booleans are bytes in memory."""
         if memory.element != BOOL:
             return loaded
-        zero = self.spread(kc.Literal(0, kc.VectorType(U8)))
+        zero = self.broadcast(kc.Literal(0, kc.VectorType(U8)))
         return self.compare("!=", loaded, zero)
 
     def to_memory(self, memory: kc.Memory, value: kc.Expression) -> kc.Expression:
-        """A vector as it is stored."""
+        """A vector in its memory format."""
         if memory.element != BOOL:
             return value
         one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)

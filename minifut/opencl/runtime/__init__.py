@@ -18,9 +18,9 @@ generated module describes a program by data and one host function per entry poi
             rt.Failure(("Index ", rt.Hole("i64"), " is wrong."), ("a.fut:3:4",)),),
         parameters=(rt.Parameter("main_tile", "tile_size", {"cpu": 64, "gpu": 16}),),
         entries=(rt.Entry("main", main, ("n",),
-            parameters=(rt.Value("xs", "[]f32", (rt.Leaf("f32", ("n",)),)),
-                        rt.Value("a", "f32", (rt.Leaf("f32"),))),
-            results=(rt.Value("", "[]f32", (rt.Leaf("f32", (None,)),)),)),),
+            parameters=(rt.Value("xs", "[]f32", (rt.EntryLeaf("f32", ("n",)),)),
+                        rt.Value("a", "f32", (rt.EntryLeaf("f32"),))),
+            results=(rt.Value("", "[]f32", (rt.EntryLeaf("f32", (None,)),)),)),),
     )
     instance = program.load(device=None, parameters={"main_tile": 32})
     ys = instance.main(xs, 2.0)                 # NumPy in, NumPy out
@@ -47,18 +47,19 @@ sizes, integers and bools are Python ints and bools, floats NumPy or Python floa
 * `run.trace(label, value)` prints to stderr. `program.constants(run)`, if given, runs
   once per load; what it returns is `run.constants`.
 
-Kernels. Each takes `global int *failure` as its **first** parameter, which the
-launcher passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's
-name ("bool" is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and
-returns if it is not 0. To fail with number k and values (longs; floats as the bits of
-a double) it calls `minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of
+Kernels. Each takes `global int *failure` as its **first** parameter, which the launcher
+passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's name
+("bool" is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and returns
+if it is not 0. To fail with number k and values (longs; floats as the bits of a double)
+it calls `minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of
 `FAILURE_TEXT`, which stands before the program's prelude, and ends safely. Arrays are
 aligned to their element only (a user's NumPy array is used in place on CPU devices):
 use `vload16`, `vstore16`, never a cast to a vector pointer. Kernels must not write to
 blocks that came as arguments unless the parameter is unique (those are copied on the
-way in). A kernel's text may use the macro of a parameter: list it in `Kernel.macros`
-as (macro, parameter index); it is then built with `-D macro=value`. For macros in
-`Kernel.chosen` the value comes with each launch: `kernels[i].built(value)(points, ..)`.
+way in). A kernel's text may use the macro of a parameter: list it in `Kernel.macros` as
+(macro, parameter index); it is then built with `-D macro=value`. For macros in
+`Kernel.per_launch` the value comes with each launch: `kernels[i].built(value)(points,
+..)`.
 
 Speed. A call of one kernel on 1,024 f32 from and to NumPy takes about 45 us, of which
 the launch and its wait are 35; each further launch takes 4 us. It stays so if host
@@ -70,10 +71,10 @@ from __future__ import annotations
 from minifut.opencl.runtime.describe import (
     DTYPES,
     Entry,
+    EntryLeaf,
     Failure,
     Hole,
     Kernel,
-    Leaf,
     Parameter,
     Value,
 )
@@ -86,7 +87,24 @@ from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 
 __all__ = [
-    "DTYPES", "FAILURE_TEXT", "Block", "Device", "Entry", "Failure", "Hole", "Instance",
-    "Kernel", "Leaf", "Opaque", "Parameter", "Program", "Run", "Schedules", "Session",
-    "Value", "list_devices", "open_device", "open_session",
+    "DTYPES",
+    "FAILURE_TEXT",
+    "Block",
+    "Device",
+    "Entry",
+    "EntryLeaf",
+    "Failure",
+    "Hole",
+    "Instance",
+    "Kernel",
+    "Opaque",
+    "Parameter",
+    "Program",
+    "Run",
+    "Schedules",
+    "Session",
+    "Value",
+    "list_devices",
+    "open_device",
+    "open_session",
 ]  # fmt: skip

@@ -31,8 +31,8 @@ class Kernel:
 
     `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
     macro's name and the index of the tunable parameter that is its value, or for those
-    in `chosen` its bound: each launch gives their values to `Launcher.built`. `shaped`:
-    the indices of parameters that sizes handed to it are computed from.
+    in `per_launch` its bound: each launch gives their values to `Launcher.built`.
+    `shaped`: the indices of parameters that sizes handed to it are computed from.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Kernel:
     text: str | None = None
     local: int | tuple[int, ...] | None = 1
     macros: tuple[tuple[str, int], ...] = ()
-    chosen: tuple[str, ...] = ()
+    per_launch: tuple[str, ...] = ()
     shaped: tuple[int, ...] = ()
 
 
@@ -71,7 +71,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class EntryLeaf:
     """A core parameter or result: a scalar (no shape), or an array.
 
     A dimension is a number that must match, the name of a size parameter of the entry
@@ -92,7 +92,7 @@ class Value:
 
     name: str
     text: str
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[EntryLeaf, ...]
     unique: bool = False
     kind: str = "array"
     parts: tuple[Value, ...] = ()

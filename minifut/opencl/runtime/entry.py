@@ -16,7 +16,7 @@ import numpy as np
 
 from minifut.errors import UsageError, counted
 from minifut.opencl.runtime import arrays
-from minifut.opencl.runtime.describe import DTYPES, Entry, Leaf, Value
+from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
 
@@ -129,7 +129,7 @@ class Converter:
         return leaves
 
     def _leaf(
-        self, value: Value, leaf: Leaf, given: Any, path: str, sizes: Sizes
+        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: Sizes
     ) -> Any:
         dtype = DTYPES[leaf.type]
         if leaf.shape is None:
@@ -172,7 +172,7 @@ class Converter:
             self._wrong(value, path, array, f"{value.text}")
 
     def _check_array(
-        self, value: Value, leaf: Leaf, given: Any, dtype: np.dtype, path: str
+        self, value: Value, leaf: EntryLeaf, given: Any, dtype: np.dtype, path: str
     ) -> None:
         assert leaf.shape is not None
         if given.ndim != len(leaf.shape):
@@ -187,7 +187,7 @@ class Converter:
             )
 
     def _check_shape(
-        self, leaf: Leaf, shape: tuple[int, ...], path: str, sizes: Sizes
+        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: Sizes
     ) -> None:
         assert leaf.shape is not None
         for dimension, wanted in enumerate(leaf.shape):
@@ -290,7 +290,7 @@ class Converter:
         return Opaque(value.text, tuple(kept), self.program)
 
 
-def _fits(leaves: tuple[Leaf, ...], given: tuple[Any, ...]) -> bool:
+def _fits(leaves: tuple[EntryLeaf, ...], given: tuple[Any, ...]) -> bool:
     """Whether these may be the insides of an opaque value: a program of the same name
     may know another type by this text."""
     if len(leaves) != len(given):

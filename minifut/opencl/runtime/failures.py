@@ -55,8 +55,8 @@ static int minifut_called(global int *failure, int left, int place) {{
 }}
 """
 
-_COME_LAST = f"""\
-static int minifut_come_last(global int *failure, long groups) {{
+_IS_LAST_GROUP = f"""\
+static int minifut_is_last_group(global int *failure, long groups) {{
   volatile global int *arrived = failure + {2 * ARRIVED};
   if (atomic_inc(arrived) != groups - 1) return 0;
   atomic_xchg(arrived, 0);
@@ -64,8 +64,8 @@ static int minifut_come_last(global int *failure, long groups) {{
 }}
 """
 
-_TAKE = f"""\
-static long minifut_take(global int *failure, long groups, long workers) {{
+_FETCH_WORK = f"""\
+static long minifut_fetch_work(global int *failure, long groups, long workers) {{
   volatile global int *taken = failure + {2 * TAKEN};
   int number = atomic_inc(taken);
   if (number == groups - 1) atomic_xchg(taken, 0);
@@ -74,13 +74,13 @@ static long minifut_take(global int *failure, long groups, long workers) {{
 """
 
 FAILURE_TEXT = "".join(
-    (*map(_fail_function, range(9)), _CALLED_FUNCTION, _COME_LAST, _TAKE)
+    (*map(_fail_function, range(9)), _CALLED_FUNCTION, _IS_LAST_GROUP, _FETCH_WORK)
 )
 """OpenCL C: `minifut_fail<k>(failure, number, a, ..)` records a failure with k longs,
-and gives 2, or 1 if there was one before. `minifut_come_last(failure, groups)` says
-whether all other groups came there before; `minifut_take(failure, groups, workers)`
-gives a group that no other worker has. `minifut_called(failure, left, place)` notes
-the place of a call that was `left` with such a number, and gives that back."""
+and gives 2, or 1 if there was one before. `minifut_is_last_group(failure, groups)` says
+whether all other groups came there before; `minifut_fetch_work(failure, groups,
+workers)` gives a group that no other worker has. `minifut_called(failure, left, place)`
+notes the place of a call that was `left` with such a number, and gives that back."""
 
 
 def decode(bits: int, type_: str) -> Any:

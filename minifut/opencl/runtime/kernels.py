@@ -83,7 +83,7 @@ class Launcher:
         found = self._built.get(values)
         if found is None:
             prelude, options, constants = self._build
-            chosen = dict(zip(self.kernel.chosen, values, strict=True))
+            chosen = dict(zip(self.kernel.per_launch, values, strict=True))
             known = {**constants, **chosen}
             found = Launcher(self._session, self.kernel, prelude, options, known)
             self._built[values] = found

@@ -61,7 +61,7 @@ class Block:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "_pool", None)
         if pool is not None:
-            pool.give_back(self.capacity, self.buffer, self.host)
+            pool.release(self.capacity, self.buffer, self.host)
 
 
 class Pool:
@@ -102,7 +102,7 @@ class Pool:
             self.peak = self.in_use
         return Block(buffer, nbytes, host, self, capacity)
 
-    def give_back(self, capacity: int, buffer: Any, host: Any) -> None:
+    def release(self, capacity: int, buffer: Any, host: Any) -> None:
         """A block that nobody holds any more."""
         self.in_use -= capacity
         self.kept += capacity

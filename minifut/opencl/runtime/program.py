@@ -25,7 +25,7 @@ from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 from minifut.opencl.runtime.timed import TimedCall
-from minifut.opencl.runtime.watch import Seen, watched_launchers, watched_values
+from minifut.opencl.runtime.watch import Observation, watched_launchers, watched_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Instance:
             on_device(p, session.device) for p in program.parameters
         )
         self._wanted: dict[str, int] = {}
-        self._seen: Seen | None = None
+        self._seen: Observation | None = None
         self._launchers: dict[tuple[int, ...], Launcher] = {}
         values = self._values(parameters)
         self.run = Run(session, (), values, program.failures, program.places)
@@ -148,7 +148,7 @@ class Instance:
             if "choice" in kinds and program.constants is not None:
                 self._evaluate_constants(program.constants)
 
-    def watch(self, seen: Seen | None) -> None:
+    def watch(self, seen: Observation | None) -> None:
         """From now on note comparisons and launches there (None: nowhere)."""
         with self.session.lock:
             self._seen = seen

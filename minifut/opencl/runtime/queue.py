@@ -32,7 +32,7 @@ from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
-LOOKING = 5e-3
+SPIN_SECONDS = 5e-3
 """seconds of looking whether the device is done, before waiting for it"""
 
 
@@ -110,7 +110,7 @@ class Session:
         status = event.command_execution_status
         if status > self._complete:
             self.queue.flush()
-            stop = perf_counter() + LOOKING
+            stop = perf_counter() + SPIN_SECONDS
             while status > self._complete and perf_counter() < stop:
                 give_way()
                 status = event.command_execution_status

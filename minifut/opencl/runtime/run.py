@@ -69,7 +69,9 @@ class Run:
             )
         self._check_local(local_bytes, parameters)
 
-    def check_asked(self, local_bytes: int, parameters: Mapping[str, int]) -> None:
+    def check_requested_tiles(
+        self, local_bytes: int, parameters: Mapping[str, int]
+    ) -> None:
         """An error if parameters that are not at their defaults ask for more local
         memory than there is; what those need is left to other versions."""
         if not self.asked.isdisjoint(parameters):

@@ -22,8 +22,8 @@ import numpy as np
 from minifut.opencl.runtime.describe import (
     DTYPES,
     Entry,
+    EntryLeaf,
     HostFunction,
-    Leaf,
     Value,
 )
 from minifut.opencl.runtime.entry import Converter
@@ -151,5 +151,5 @@ class TimedCall:
         return self._known_out
 
 
-def _leaves(values: tuple[Value, ...]) -> list[Leaf]:
+def _leaves(values: tuple[Value, ...]) -> list[EntryLeaf]:
     return [leaf for value in values for leaf in value.leaves]

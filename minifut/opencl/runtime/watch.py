@@ -26,7 +26,7 @@ Comparison = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Seen:
+class Observation:
     """What runs did, in order; clear it to forget the ones before."""
 
     comparisons: list[Comparison] = field(default_factory=list)
@@ -68,7 +68,7 @@ class WatchedLauncher:
         number: int,
         shape: Mapping[str, int],
         chosen: Sequence[str],
-        seen: Seen,
+        seen: Observation,
     ) -> None:
         self._launcher = launcher
         self._number = number
@@ -101,7 +101,7 @@ class WatchedLauncher:
 
 
 def watched_values(
-    table: Sequence[Parameter], values: Sequence[int], seen: Seen
+    table: Sequence[Parameter], values: Sequence[int], seen: Observation
 ) -> list[int]:
     """The values, of which the thresholds note their comparisons."""
     found: list[int] = []
@@ -117,13 +117,13 @@ def watched_launchers(
     table: Sequence[Parameter],
     values: Sequence[int],
     launchers: Sequence[Launcher],
-    seen: Seen,
+    seen: Observation,
 ) -> tuple[WatchedLauncher, ...]:
     """The launchers, each noting its starts and the parameters that shape it."""
     watched = []
     for number, launcher in enumerate(launchers):
         macros = dict(launcher.kernel.macros)
-        chosen = [table[macros[name]].name for name in launcher.kernel.chosen]
+        chosen = [table[macros[name]].name for name in launcher.kernel.per_launch]
         indices = (*macros.values(), *launcher.kernel.shaped)
         shape = {table[index].name: values[index] for index in indices}
         watched.append(WatchedLauncher(launcher, number, shape, chosen, seen))

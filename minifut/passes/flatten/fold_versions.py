@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
-from minifut.passes.flatten.choice import Choice, gains
 from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL, flatten_reduce
 from minifut.passes.flatten.inner_scan import flatten_scan
@@ -27,6 +26,7 @@ from minifut.passes.flatten.split_fold import (
     NOTHING_INSIDE,
     split_fold_from_map,
 )
+from minifut.passes.flatten.version_choice import VersionChoice, gains
 from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
 from minifut.passes.flatten.versions import offers_of
 from minifut.rewrite.rule import Declined
@@ -121,7 +121,7 @@ def choose_versions_of_fold(
         inner.build.statements, nest.depth + 1
     ):
         first = flatten_reduce if exp.is_redomap else flatten_scan
-        choice = Choice(site, nest, statement, pattern, inner, False, first)
+        choice = VersionChoice(site, nest, statement, pattern, inner, False, first)
         if reserved or not offers.outer:
             choice.emit(reserved, intra=False)
             return True

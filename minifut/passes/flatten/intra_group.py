@@ -173,7 +173,7 @@ def with_own_destinations(
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class GroupRequirements:
     """`parallelism` is the number of points of the largest operation of the threads,
     `local_bytes` the room that all arrays of the group take, `thread_bytes` what each
     thread takes besides."""
@@ -183,7 +183,7 @@ class Needs:
     thread_bytes: int
 
 
-def needs_of(kernel: SegMap) -> Needs | None:
+def requirements_of(kernel: SegMap) -> GroupRequirements | None:
     """What a kernel of groups needs; None if the host does not know it."""
     statements = kernel.body.statements
     bound = frozenset(kernel.space.indices)
@@ -197,10 +197,10 @@ def needs_of(kernel: SegMap) -> Needs | None:
     known = [size for size in points if inner.isdisjoint(size.names())]
     if used is None or not known:
         return None
-    return Needs(maximum(*known), used, _thread_bytes(statements))
+    return GroupRequirements(maximum(*known), used, _thread_bytes(statements))
 
 
-def fits(build: Builder, needs: Needs) -> Name:
+def fits(build: Builder, needs: GroupRequirements) -> Name:
     """The host's check of whether the arrays of a group fit into local memory."""
     limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
     used = needs.local_bytes

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
-from minifut.passes.flatten.choice import Choice, gains
 from minifut.passes.flatten.distribute import distribute_map_over_let
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
 from minifut.passes.flatten.intra_group import run_map_in_groups
@@ -37,6 +36,7 @@ from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
 from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_map_in_threads
+from minifut.passes.flatten.version_choice import VersionChoice, gains
 from minifut.passes.flatten.version_names import (
     FULL,
     INCREMENTAL,
@@ -149,7 +149,7 @@ def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
     found = perfect or distribute_map_over_let(inner, nest, statement, pattern)
     more = found and gains(inner.build.statements, nest.depth + 1)
     if more and (reserved or not offers.outer):
-        choice = Choice(
+        choice = VersionChoice(
             site, nest, statement, pattern, inner, perfect, run_map_in_threads
         )
         choice.emit(reserved, offers.intra and not perfect)

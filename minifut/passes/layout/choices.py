@@ -1,9 +1,10 @@
-"""What may be chosen at one kernel, and what was chosen at each statement.
+"""The layout candidates of a kernel, and the choices of a plan for each statement.
 
-An `Offer` is a variable that runs fastest and, for arrays, the dimension that is to lie
-innermost then. Under the GPU schedule the offers are the strategies of the kernel; on a
-CPU they are, for each variable, what each array costs least in. What an offer leaves
-open, or what would have to be turned dearly, is read as it lies.
+An `Offer` is an innermost variable of the kernel and, for arrays, an innermost
+dimension. Under the GPU schedule the offers are the strategies of the kernel; on a CPU
+they are, for each variable, the dimension of each array with the least cost. Arrays
+that an offer does not mention, or whose transposition would cost too much, are read in
+their present order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from minifut.ir.core import Stm
 from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
-from minifut.passes.layout.costs import Machine, fastest_variables, is_lifted
+from minifut.passes.layout.costs import Machine, fastest_variables, is_vectorised
 from minifut.passes.layout.strategies import kernel_strategies
 
 Dimension: TypeAlias = tuple[Name, int]
@@ -54,7 +55,7 @@ class LoopChoice:
     parameters: tuple[int | None, ...]
 
 
-Choice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
+LayoutChoice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class KernelFacts:
     machine: Machine
     reads: dict[Name, list[Access]] = field(default_factory=dict)
     writes: dict[Name, list[Access]] = field(default_factory=dict)
-    lifted: bool = False
+    vectorised: bool = False
     offers: list[Offer] = field(default_factory=list)
     costs: dict[tuple[Name, Name, int], float] = field(default_factory=dict)
 
@@ -82,7 +83,7 @@ class KernelFacts:
         kernel = statement.exp
         assert isinstance(kernel, KERNELS)
         fixed = _updated(kernel)
-        facts = KernelFacts(machine, lifted=is_lifted(kernel))
+        facts = KernelFacts(machine, vectorised=is_vectorised(kernel))
         accesses = [a for a in accesses_of(statement, scope) if a.array not in fixed]
         for access in accesses:
             group = facts.writes if access.writes else facts.reads
@@ -104,13 +105,13 @@ class KernelFacts:
         key = array, fastest, innermost
         if key not in self.costs:
             self.costs[key] = sum(
-                self.machine.cost(access, fastest, innermost, self.lifted)
+                self.machine.cost(access, fastest, innermost, self.vectorised)
                 for access in self.arrays[array]
             )
         return self.costs[key]
 
     def best(self, fastest: Name) -> Offer:
-        """What each array costs least in."""
+        """The innermost dimension of each array with the least cost."""
         wanted = {}
         for array, accesses in self.arrays.items():
             last = len(accesses[0].places) - 1

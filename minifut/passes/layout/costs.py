@@ -1,16 +1,16 @@
-"""What accesses cost: bytes moved between memory and the device, by schedule.
+"""The cost model of accesses: bytes moved between memory and the device, by schedule.
 
-GPU     work-items run side by side along the variable that runs fastest. Neighbours in
-        memory along it move no more bytes than are used, an array that is the same
-        along it next to none, and all else a sector for each element.
-CPU     one thread runs through its points, one after the other: a line of the cache
-        for each element, if neighbouring points do not find theirs side by side. In
-        bodies with loops neighbouring points lie in the lanes of vectors, which gather
-        what is not side by side. Bodies that are not lifted to lanes run through their
-        loops point by point; there it is the innermost loop that counts, and strides
-        cost little, for all the rest that such bodies do.
+GPU     neighbouring work-items differ in the innermost variable. Accesses that are
+        contiguous along it (coalesced) move no more bytes than are used, invariant
+        ones next to none, and all others a sector for each element.
+CPU     a thread processes its points in order: a cache line for each element, unless
+        neighbouring points access neighbouring elements. In bodies with loops
+        neighbouring points are lanes of vectors, which gather elements that are not
+        contiguous. Bodies that are not vectorised execute their loops point by point;
+        there the innermost loop counts, and strides cost little compared to the rest
+        of such bodies.
 
-An array is turned by reading and writing it once.
+A transposition reads and writes the array once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LINE = 64
 SHARED = 16
 """work-items that share what is the same for them"""
 GATHER, STRIDE = 5.0, 1.2
-"""what an element costs a CPU more, gathered by lanes, or with a stride in a loop;
+"""relative cost of an element on a CPU, gathered by lanes, or with a stride in a loop;
 measured on the default device at 1024 to 4096 squared"""
 LAUNCH = 1 << 16
 """bytes that could be moved while a kernel starts"""
@@ -40,27 +40,28 @@ LAUNCH = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """`turning` is what a byte costs to be turned, `access` what an access costs if a
-    variable runs fastest and a dimension lies innermost in memory."""
+    """`transposition` is the cost of transposing a byte, `access` the cost of an access
+    if a variable of the kernel and a dimension of the array are innermost."""
 
     schedule: str
-    turning: float
+    transposition: float
     access: Callable[[Access, Name, int, bool], float]
 
-    def turn(self, type_: Type) -> float:
-        """Lay an array out anew."""
+    def transposition_cost(self, type_: Type) -> float:
+        """The cost of a copy in another order."""
         nbytes = count(shape_of(type_)) * element_of(type_).bytes
-        return LAUNCH + self.turning * nbytes
+        return LAUNCH + self.transposition * nbytes
 
     def cost(
-        self, access: Access, fastest: Name, innermost: int, lifted: bool
+        self, access: Access, fastest: Name, innermost: int, vectorised: bool
     ) -> float:
-        """Bytes moved for one access. `lifted`: neighbouring points lie in lanes."""
-        return self.access(access, fastest, innermost, lifted)
+        """Bytes moved for one access. `vectorised`: neighbouring points lie in
+        lanes."""
+        return self.access(access, fastest, innermost, vectorised)
 
 
-def _gpu(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
-    del lifted
+def _gpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> float:
+    del vectorised
     nbytes = float(access.elements * access.nbytes)
     if not access.varies_with(fastest):
         return nbytes / SHARED
@@ -69,15 +70,15 @@ def _gpu(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
     return nbytes * max(1, SECTOR // access.nbytes)
 
 
-def _cpu(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
+def _cpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> float:
     nbytes = float(access.elements * access.nbytes)
-    nearest = access.loops[-1] if access.loops and not lifted else fastest
+    nearest = access.loops[-1] if access.loops and not vectorised else fastest
     same = not access.varies_with(nearest)
     if same or innermost in access.places_along(nearest):
         return nbytes  # what is the same comes from the cache at the price of the rest
     if not access.loops:
         return nbytes * max(1, LINE // access.nbytes)
-    return nbytes * (GATHER if lifted else STRIDE)
+    return nbytes * (GATHER if vectorised else STRIDE)
 
 
 GPU = Machine("gpu", 2.5, _gpu)
@@ -97,7 +98,7 @@ def fastest_variables(kernel: Kernel, machine: Machine) -> list[Name]:
     return [indices[-1]]
 
 
-def is_lifted(kernel: Kernel) -> bool:
+def is_vectorised(kernel: Kernel) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors: threads make
     or copy no arrays, and cannot fail."""
     if any(isinstance(type_, ArrayType) for type_ in kernel.types):

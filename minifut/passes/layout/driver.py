@@ -1,12 +1,12 @@
-"""The pass `layout`: lays arrays out and turns kernels as a schedule wants them.
+"""The pass `layout`: orders of arrays in memory and of kernel dimensions, by schedule.
 
     let s = segmap grid (i < n) {.. a[i, j] ..}
   →
     let b = manifest((1, 0), a)
     let s = segmap grid (i < n) {.. b[i, j] ..}
 
-Copies serve all later kernels of the same body, those inside its branches and loops
-included. It runs once for each schedule, since what is good for one is bad for another.
+Copies are shared by all later kernels of the same body, also inside its branches and
+loops. The pass runs once for each schedule, as their cost models differ.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from minifut.names import Name, NameSource
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (
     BranchChoice,
-    Choice,
     Dimension,
     KernelChoice,
+    LayoutChoice,
     LoopChoice,
 )
 from minifut.passes.layout.costs import MACHINES
@@ -39,7 +39,7 @@ from minifut.passes.layout.rules import (
     exchange_kernel_dimensions,
     make_result_in_layout,
     make_results,
-    turn_operands,
+    transpose_operands,
 )
 from minifut.rewrite.rule import Site
 from minifut.rewrite.trace import Trace
@@ -54,7 +54,7 @@ def lay_out(
     for function in program.functions:
         choices = plan(function, scope, MACHINES[schedule])
         if any(map(_changes, choices.values())):
-            maker = _Maker(choices, names, scope, trace or Trace())
+            maker = _LayoutRewriter(choices, names, scope, trace or Trace())
             body = maker.body(function.body, {}, ())
             functions.append(replace(function, body=body))
         else:
@@ -69,8 +69,8 @@ lay_out_for_cpu = partial(lay_out, "cpu")
 lay_out_for_gpu = partial(lay_out, "gpu")
 
 
-def _changes(choice: Choice) -> bool:
-    """Whether a choice asks for anything that is not so by itself."""
+def _changes(choice: LayoutChoice) -> bool:
+    """Whether a choice differs from the program as it is written."""
     match choice:
         case KernelChoice(fastest, reads, results):
             return bool(fastest or reads or results)
@@ -86,11 +86,11 @@ Copies = dict[Dimension, Name]
 
 
 @dataclass(slots=True)
-class _Maker:
-    """Carries choices out. `lies` are the innermost dimensions of arrays that are not
-    row-major."""
+class _LayoutRewriter:
+    """Rewrites a function according to a plan. `lies` has the innermost dimensions of
+    arrays that are not row-major."""
 
-    choices: Mapping[int, Choice]
+    choices: Mapping[int, LayoutChoice]
     names: NameSource
     scope: Scope
     trace: Trace
@@ -226,7 +226,7 @@ class _Maker:
         missing = [(a, d) for a, d in choice.reads if (a, d) not in copies]
         after: tuple[Stm, ...] = (statement,)
         if missing:
-            after = turn_operands(statement, missing, self.site())
+            after = transpose_operands(statement, missing, self.site())
             self.trace.fire(coalesce_by_transposition, statement, after)
             for (array, dimension), copy in zip(missing, after, strict=False):
                 copies[array, dimension] = copy.pattern[0].name

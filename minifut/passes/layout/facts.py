@@ -1,5 +1,6 @@
-"""What the plan knows of a function: its kernels, what is needed where, ranks, and what
-it costs to turn an array. Each is found once, since the plan asks for every state.
+"""Properties of a function that the plan uses: its kernels, needed orders, ranks, and
+the costs of transposing arrays. Each is computed once, as the plan uses it for every
+state.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ class FunctionFacts:
         if rank > 1:
             state[name] = innermost or (rank - 1,)
 
-    def turn(self, name: Name) -> float:
+    def transposition_cost(self, name: Name) -> float:
         if name not in self.turns:
-            self.turns[name] = self.machine.turn(self.scope[name])
+            self.turns[name] = self.machine.transposition_cost(self.scope[name])
         return self.turns[name]
 
     def with_results(self, statement: Stm, state: State) -> State:
@@ -113,7 +114,7 @@ class FunctionFacts:
     ) -> float:
         """The cost of making arrays lie as wanted."""
         return sum(
-            self.turn(atom)
+            self.transposition_cost(atom)
             for atom, one, other in zip(atoms, lie, wanted, strict=True)
             if one != other and isinstance(atom, Name)
         )

@@ -30,10 +30,10 @@ from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.choices import (
     BranchChoice,
-    Choice,
     Dimension,
     KernelChoice,
     KernelFacts,
+    LayoutChoice,
     LoopChoice,
     Offer,
 )
@@ -57,7 +57,7 @@ Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Trail]]
 """by the innermost dimensions of the results"""
 
 
-def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Choice]:
+def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, LayoutChoice]:
     """Choices by the ids of statements; none if nothing is worth moving."""
     known = FunctionFacts(scope, machine)
     if not known.look_at(function.body):
@@ -78,8 +78,8 @@ def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Choice
     return _choices(trail)
 
 
-def _choices(trail: Trail) -> dict[int, Choice]:
-    found: dict[int, Choice] = {}
+def _choices(trail: Trail) -> dict[int, LayoutChoice]:
+    found: dict[int, LayoutChoice] = {}
     waiting = [trail]
     while waiting:
         at = waiting.pop()
@@ -99,7 +99,7 @@ class _Planner:
     tried: int = 0
 
     @property
-    def in_haste(self) -> bool:
+    def is_greedy(self) -> bool:
         """Whether so many ways have been tried that from now on the best is taken."""
         return self.tried > PATIENCE
 
@@ -126,7 +126,7 @@ class _Planner:
                     total = cost + more
                     if key not in best or total < best[key][0]:
                         best[key] = total, kept, trail if not item else (trail, item)
-            most = 1 if self.in_haste else MOST
+            most = 1 if self.is_greedy else MOST
             ways = heapq.nsmallest(most, best.values(), key=lambda way: way[0])
         ends: Ends = {}
         for cost, after, trail in ways:
@@ -200,7 +200,7 @@ class _Planner:
             results = [
                 list(self.results(facts, offer, array)) for array in facts.writes
             ]
-            if self.in_haste:
+            if self.is_greedy:
                 cheapest = tuple(min(o, key=lambda w: w[0]) for o in reads + results)
                 yield self.chosen(statement, facts, offer, cheapest, state)
                 continue
@@ -225,7 +225,7 @@ class _Planner:
             return
         yield own, array, None
         if there < own:
-            yield there + self.known.turn(array), array, wanted
+            yield there + self.known.transposition_cost(array), array, wanted
 
     def results(
         self, facts: KernelFacts, offer: Offer, array: Name
@@ -324,7 +324,7 @@ class _Planner:
                     )
                 )
                 cost = rounds * own + self.known.conform(exp.initial, starts, order)
-                cost += sum(self.known.turn(array) for array, _ in ahead)
+                cost += sum(self.known.transposition_cost(array) for array, _ in ahead)
                 choice = LoopChoice(ahead, order)
                 yield cost, after, (id(statement), choice, (trail,))
 
@@ -339,7 +339,7 @@ class _Planner:
         number = 1
         for each in every:
             number *= len(each)
-        if self.in_haste:
+        if self.is_greedy:
             return [starts]
         if number > WAYS // 4:
             return list(dict.fromkeys((starts, self.known.row_major(names))))
@@ -349,7 +349,7 @@ class _Planner:
         self, body: Body, state: State, parameters: tuple[Name, ...]
     ) -> list[tuple[Dimension, ...]]:
         """Copies to make ahead of a loop: none, each wanted one, or all."""
-        if self.in_haste:
+        if self.is_greedy:
             return [()]
         wanted = sorted(
             (

@@ -1,8 +1,8 @@
-r"""The rewrites by which layouts come about: operands turned ahead of a kernel, the
-dimensions of its space exchanged, results made in another order.
+r"""Rewrites that change layouts: transpose operands before a kernel, exchange the
+dimensions of its space, make results in another order.
 
-Each looks at one kernel alone, as a GPU would run it best; the pass uses the same
-rewrites with what the plan of the whole program says.
+Each considers one kernel alone, for a GPU; the pass uses the same rewrites as the plan
+of the whole function decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPORT = "Optimising locality of reference in Futhark"
 LECTURE = "Locality of reference"
 
 
-def turn_operands(
+def transpose_operands(
     statement: Stm, reads: Iterable[Dimension], site: Site
 ) -> tuple[Stm, ...]:
     """Copies of operands with a dimension innermost, and the kernel that reads them."""
@@ -45,7 +45,7 @@ def turn_operands(
 
 @rule("coalesce_by_transposition", paper=LECTURE)
 def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
-    """Turn an operand so that neighbouring threads read neighbours in memory.
+    """Transpose an operand so that accesses of neighbouring threads are coalesced.
 
     before:
         given (n: i64, m: i64, a: [n][m]f32)
@@ -67,7 +67,7 @@ def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
           }
           return returns s
         }
-    declines: is not worth the bytes
+    declines: does not save as many bytes as it costs
         given (n: i64, m: i64, a: [n][m]f32)
         let y: [m]f32 = segmap grid (i < m) -> (f32) {
           let s: f32 = loop (t: f32 = 0f32) for j: i64 < n do {
@@ -85,16 +85,18 @@ def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
     reads = []
     for array, dimension in facts.best(fastest).wanted.items():
         last = len(facts.arrays[array][0].places) - 1
-        turned = facts.cost(array, fastest, dimension) + GPU.turn(site.scope[array])
-        if array in facts.reads and turned < facts.cost(array, fastest, last):
+        transposed = facts.cost(array, fastest, dimension)
+        transposed += GPU.transposition_cost(site.scope[array])
+        if array in facts.reads and transposed < facts.cost(array, fastest, last):
             reads.append((array, dimension))
     if not reads:
-        return Declined("turning an operand is not worth the bytes")
-    return turn_operands(statement, reads, site)
+        return Declined("a transposed operand does not save as many bytes as it costs")
+    return transpose_operands(statement, reads, site)
 
 
 def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm, ...]:
-    """The kernel with one variable innermost, and its results seen as they were."""
+    """The kernel with one variable innermost, and its results as views in the old
+    order."""
     kernel = statement.exp
     assert isinstance(kernel, SegMap)
     space = kernel.space
@@ -119,7 +121,7 @@ def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm,
 
 @rule("exchange_kernel_dimensions", paper=REPORT)
 def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
-    """Let the variable run fastest along which most bytes are coalesced.
+    """Make the variable innermost along which most bytes are coalesced.
 
     before:
         given (n: i64, m: i64, a: [m][n]f32, b: [m][n]f32)
@@ -137,7 +139,7 @@ def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
           return returns x
         }
         let y: [n][m]f32 = rearrange((1, 0), z)
-    declines: runs fastest as it is
+    declines: is innermost already
         given (n: i64, m: i64, a: [n][m]f32)
         let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {
           let u: f32 = a[i, j]
@@ -157,7 +159,7 @@ def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
     variables = list(dict.fromkeys(offer.fastest for offer in facts.offers))
     best = min(variables, key=read)
     if best == variables[0]:
-        return Declined("the best variable runs fastest as it is")
+        return Declined("the best variable is innermost already")
     return exchange_dimensions(statement, best, site)
 
 
@@ -181,7 +183,7 @@ def make_results(
 
 @rule("make_result_in_layout", paper=LECTURE)
 def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
-    """Let neighbouring threads, each of which makes a row, write neighbours.
+    """Coalesce the writes of neighbouring threads, each of which makes a row.
 
     before:
         given (n: i64, m: i64)
@@ -195,7 +197,7 @@ def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
           return returns row
         }
         let y: [n][m]i64 = manifest((1, 0), z)
-    declines: neighbouring threads write neighbours
+    declines: the writes are coalesced already
         given (n: i64, m: i64)
         let y: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {
           return returns j
@@ -211,7 +213,7 @@ def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
         if name in facts.writes
     }
     if not orders:
-        return Declined("neighbouring threads write neighbours as it is")
+        return Declined("the writes are coalesced already")
     return make_results(statement, orders, site)
 
 

@@ -30,14 +30,14 @@ from minifut.ir.traverse import bound_names, map_children, walk
 from minifut.names import Name
 from minifut.passes.tiling.marks import LECTURE, REDUCTION
 from minifut.passes.tiling.positions import (
+    IndexRange,
     Places,
-    Stretch,
     is_tile_size,
     places_in,
 )
 from minifut.rewrite.rule import Declined, Outcome, Site, rule
 
-Stretches = tuple[Stretch, ...]
+Stretches = tuple[IndexRange, ...]
 MADE_HERE = (CollectiveCopy, SegMap, Loop)
 
 
@@ -110,7 +110,7 @@ def copy_tile(statement: Stm, site: Site) -> Outcome:
     places = places_in(nest, site.definitions)
     reasons: dict[str, None] = {}
     for read in _reads(nest, site):
-        found = _stretches(read, places, reach, site)
+        found = _index_ranges(read, places, reach, site)
         if isinstance(found, str):
             if found:
                 reasons[found] = None
@@ -147,7 +147,7 @@ def _reads(nest: SegMap, site: Site) -> Iterator[Index]:
             yield node
 
 
-def _stretches(
+def _index_ranges(
     read: Index, places: Places, reach: Reach, site: Site
 ) -> Stretches | str:
     """Where the group reads, or why that is not worth or open to a copy."""
@@ -163,77 +163,77 @@ def _stretches(
         return f"where {name} is read depends on values"
     if not used & reach.steps:
         return ""
-    found = [places.stretch(atom) for atom in atoms]
-    stretches = tuple(s for s in found if s is not None)
-    owned = [_differing(s, places) for s in stretches]
+    found = [places.index_range(atom) for atom in atoms]
+    index_ranges = tuple(s for s in found if s is not None)
+    owned = [_differing(s, places) for s in index_ranges]
     apart = all(a.isdisjoint(b) for i, a in enumerate(owned) for b in owned[i + 1 :])
-    if len(stretches) < len(atoms) or not apart:
+    if len(index_ranges) < len(atoms) or not apart:
         return f"{name} is read by each point at places of its own"
     if any(len(own & reach.steps) and len(own) > 1 for own in owned):
         return f"{name} is read by each point at places of its own"
-    if not all(is_tile_size(s.length, site.definitions) for s in stretches):
+    if not all(is_tile_size(s.length, site.definitions) for s in index_ranges):
         return f"how much of {name} a group reads is not decided by parameters"
     used = set[Name]().union(*owned)
     if all(used & dimension for dimension in reach.dimensions):
         return f"{name} varies with every dimension: nothing is shared"
-    return stretches
+    return index_ranges
 
 
-def _differing(stretch: Stretch, places: Places) -> frozenset[Name]:
-    return stretch.own.names() & places.bounds.keys()
+def _differing(index_range: IndexRange, places: Places) -> frozenset[Name]:
+    return index_range.own.names() & places.bounds.keys()
 
 
 def _with_copy(
     statement: Stm,
     nest: SegMap,
     read: Index,
-    stretches: Stretches,
+    index_ranges: Stretches,
     reach: Reach,
     places: Places,
     site: Site,
 ) -> tuple[Stm, ...]:
     build = Builder(site.names, site.scope, statement.location)
-    order = _order(stretches, reach, places)
-    tile = _copied(build, read.array, stretches, order)
-    key = (read.array, stretches)
+    order = _order(index_ranges, reach, places)
+    tile = _copied(build, read.array, index_ranges, order)
+    key = (read.array, index_ranges)
 
     def instead(index: Index) -> list[Size] | None:
         if index.array != read.array:
             return None
         atoms = [part for part in index.slice if not isinstance(part, DimSlice)]
-        if (index.array, tuple(places.stretch(a) for a in atoms)) != key:
+        if (index.array, tuple(places.index_range(a) for a in atoms)) != key:
             return None
-        return [stretches[at].own for at in order]
+        return [index_ranges[at].own for at in order]
 
     body = _Redirect(build, tile, instead).node(nest)
     return (*build.statements, replace(statement, exp=body))
 
 
-def _order(stretches: Stretches, reach: Reach, places: Places) -> list[int]:
-    """The stretches as dimensions of the tile: rows, steps, columns."""
+def _order(index_ranges: Stretches, reach: Reach, places: Places) -> list[int]:
+    """The index_ranges as dimensions of the tile: rows, steps, columns."""
 
     def rank(at: int) -> int:
-        own = _differing(stretches[at], places)
+        own = _differing(index_ranges[at], places)
         if own & reach.steps:
             return 1
         return 2 if own & reach.dimensions[-1] else 0
 
-    return sorted((at for at, s in enumerate(stretches) if not s.is_place), key=rank)
+    return sorted((at for at, s in enumerate(index_ranges) if not s.is_place), key=rank)
 
 
 def _copied(
-    build: Builder, array: Name, stretches: Stretches, order: list[int]
+    build: Builder, array: Name, index_ranges: Stretches, order: list[int]
 ) -> Name:
     """Emit the copy."""
-    source, parts = _source(build, array, stretches)
-    kept = [at for at, s in enumerate(stretches) if not s.is_place]
+    source, parts = _source(build, array, index_ranges)
+    kept = [at for at, s in enumerate(index_ranges) if not s.is_place]
     permutation = [kept.index(at) for at in order]
     if permutation != sorted(permutation):
-        if len(kept) < len(stretches):
+        if len(kept) < len(index_ranges):
             fixed = [
                 part if s.is_place else DimSlice(i64(0), size, i64(1))
                 for part, s, size in zip(
-                    parts, stretches, build.shape(source), strict=True
+                    parts, index_ranges, build.shape(source), strict=True
                 )
             ]
             source = build.slice(source, *fixed)
@@ -243,23 +243,23 @@ def _copied(
 
 
 def _source(
-    build: Builder, array: Name, stretches: Stretches
+    build: Builder, array: Name, index_ranges: Stretches
 ) -> tuple[Name, list[Atom | DimSlice]]:
     """The array, or the part of it that positions are limited to, and what to copy."""
     shape = build.shape(array)
     whole: list[Atom | DimSlice] = []
     parts: list[Atom | DimSlice] = []
-    for stretch, size in zip(stretches, shape, strict=True):
+    for index_range, size in zip(index_ranges, shape, strict=True):
         part = DimSlice(i64(0), size, i64(1))
-        if stretch.is_place:
-            parts.append(build.size_atom(stretch.start, "place"))
+        if index_range.is_place:
+            parts.append(build.size_atom(index_range.start, "place"))
         else:
-            first = build.size_atom(stretch.start, "first")
-            parts.append(DimSlice(first, stretch.length, i64(stretch.apart)))
-            limit = size if stretch.limit is None else stretch.limit
-            if (limit, stretch.offset, stretch.stride) != (size, ZERO, ONE):
-                offset = build.size_atom(stretch.offset, "offset")
-                part = DimSlice(offset, limit, build.size_atom(stretch.stride))
+            first = build.size_atom(index_range.start, "first")
+            parts.append(DimSlice(first, index_range.length, i64(index_range.apart)))
+            limit = size if index_range.limit is None else index_range.limit
+            if (limit, index_range.offset, index_range.stride) != (size, ZERO, ONE):
+                offset = build.size_atom(index_range.offset, "offset")
+                part = DimSlice(offset, limit, build.size_atom(index_range.stride))
         whole.append(part)
     plain = all(
         isinstance(p, DimSlice) and p.start == i64(0) and p.length == size

@@ -26,9 +26,9 @@ from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.marks import BLOCKS, PAPER, REDUCTION
 from minifut.passes.tiling.recompute import (
+    dependences_of,
     expanded,
     fresh_nest,
-    needs_of,
     nest_over,
     reads,
 )
@@ -152,7 +152,7 @@ def distribute_nest(statement: Stm, site: Site) -> Outcome:
     used: set[Name] = {r for r in results if isinstance(r, Name)}
     for later in statements[at:]:
         used |= free_names(later)
-    if needs_of(statements[:at], used).carried:
+    if dependences_of(statements[:at], used).carried:
         return _cut(statement, nest, at, site)
     bound = {p.name for p in statements[at].pattern}
     alone = at == len(statements) - 1 and set(results) <= bound
@@ -172,7 +172,7 @@ def _cut(statement: Stm, nest: SegMap, at: int, site: Site) -> tuple[Stm, ...]:
     }
     for later in after:
         used |= free_names(later)
-    needs = needs_of(before, used)
+    needs = dependences_of(before, used)
     kinds = {p.name: p for s in before for p in s.pattern}
     carried = [kinds[name] for name in needs.carried]
     arrays = expanded(build, nest, carried)

@@ -130,7 +130,7 @@ class _Tiler:
         then = self.node(exp.then)
         return (replace(statement, exp=replace(exp, then=then, otherwise=otherwise)),)
 
-    def within(self, whole: Body, at: int, version: Version) -> Body:
+    def within(self, whole: Body, at: int, version: TiledVersion) -> Body:
         """A body with the version in place of its statement `at`."""
         above, below = whole.statements[:at], whole.statements[at + 1 :]
         results = dict(
@@ -148,7 +148,9 @@ class _Tiler:
             (*rest.statements[:at], *middle, *rest.statements[at:]), rest.result
         )
 
-    def chosen(self, version: Version, body: Body, statement: Stm) -> tuple[Stm, ...]:
+    def chosen(
+        self, version: TiledVersion, body: Body, statement: Stm
+    ) -> tuple[Stm, ...]:
         """What takes `body` if the version's tests hold, else does the statement."""
         pattern = tuple(
             Param(self.names.like(p.name), p.type) for p in statement.pattern
@@ -161,7 +163,7 @@ class _Tiler:
         last = Stm(statement.pattern, choice, (), statement.location)
         return (*version.guards, last)
 
-    def version(self, statement: Stm) -> Version | None:
+    def version(self, statement: Stm) -> TiledVersion | None:
         """The tiled version of a kernel, if the rules make one."""
         kernel = statement.exp
         assert isinstance(kernel, SegMap)
@@ -192,7 +194,7 @@ class _Tiler:
         body = made.body
         if split is not None and guards.split is not None:
             body = self.either(guards.split, split.body, body, target)
-        return Version(guards.statements, guards.tiled, body)
+        return TiledVersion(guards.statements, guards.tiled, body)
 
     def govern(self, at: int, guards: Guards) -> None:
         """Note with a step the thresholds of the version that it led to."""
@@ -285,7 +287,7 @@ class _Tiler:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class TiledVersion:
     """A tiled version of a kernel: host statements with the tests that stand before it,
     their outcome, and what computes the kernel's results."""
 

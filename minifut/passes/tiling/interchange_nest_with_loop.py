@@ -20,9 +20,9 @@ from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.distribute_nest import is_target
 from minifut.passes.tiling.marks import PAPER
 from minifut.passes.tiling.recompute import (
+    dependences_of,
     expanded,
     fresh_nest,
-    needs_of,
     nest_over,
     reads,
 )
@@ -90,7 +90,7 @@ def interchange_nest_with_loop(statement: Stm, site: Site) -> Outcome:
     local = {*nest.space.indices, *[p.name for s in above for p in s.pattern]}
     if not local.isdisjoint(free_names(loop.form)):
         return Declined("the loop does not run equally often at all points")
-    if needs_of(above, free_names(loop.body)).carried:
+    if dependences_of(above, free_names(loop.body)).carried:
         return Declined("something dear would be computed again at each step")
     return _interchanged(statement, nest, above, last, site)
 
@@ -104,7 +104,7 @@ def _interchanged(
     initial = _initial_arrays(build, nest, above, loop)
     carried = tuple(expanded(build, nest, loop.parameters))
     indices = nest.space.indices
-    again = needs_of(above, free_names(loop.body)).again
+    again = dependences_of(above, free_names(loop.body)).again
     start = reads([p.name for p in carried], loop.parameters, indices)
     statements = (*start, *again, *loop.body.statements)
     inside = build.nested()

@@ -91,14 +91,14 @@ def load_registers(statement: Stm, site: Site) -> Outcome:
         changing.add(loop.form.index)
     changing.update(p.name for s in loop.body.statements for p in s.pattern)
     for at, nest in nests:
-        found = _lasting(nest, changing)
+        found = _invariant_reads(nest, changing)
         if found is not None:
             return _loaded(statement, loop, at, nest, found, site)
     return Declined("all that is read differs from step to step") if nests else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Lasting:
+class _InvariantReads:
     """The position of a statement whose value lasts, and what it is computed from."""
 
     at: int
@@ -106,7 +106,7 @@ class _Lasting:
     indices: tuple[Name, ...]
 
 
-def _lasting(nest: SegMap, changing: set[Name]) -> _Lasting | None:
+def _invariant_reads(nest: SegMap, changing: set[Name]) -> _InvariantReads | None:
     """The last of the values in the nest that do not change with the step and of which
     a read is part."""
     varying = set(changing)
@@ -137,7 +137,7 @@ def _lasting(nest: SegMap, changing: set[Name]) -> _Lasting | None:
     needed_ = tuple(statements[i] for i in sources[statements[last].pattern[0].name])
     free = {n for s in needed_ for n in free_names(s)}
     indices = tuple(index for index in nest.space.indices if index in free)
-    return _Lasting(last, needed_, indices)
+    return _InvariantReads(last, needed_, indices)
 
 
 def _own(nest: SegMap, exp: Index) -> tuple[Name, ...]:
@@ -146,7 +146,12 @@ def _own(nest: SegMap, exp: Index) -> tuple[Name, ...]:
 
 
 def _loaded(
-    statement: Stm, loop: Loop, at: int, nest: SegMap, found: _Lasting, site: Site
+    statement: Stm,
+    loop: Loop,
+    at: int,
+    nest: SegMap,
+    found: _InvariantReads,
+    site: Site,
 ) -> tuple[Stm, ...]:
     build = Builder(site.names, site.scope, statement.location)
     target = nest.body.statements[found.at]

@@ -1,7 +1,8 @@
-"""Where the threads of a group read an array: per dimension a stretch, or one place.
+"""Where the threads of a group read an array: per dimension a index_range, or one
+place.
 
     a[min(g * t * r + x * r + j, n - 1), b * d + l]      x < t, j < r, l < d
-      dimension 0: from g * t * r, t * r long, of a stretch that ends at n
+      dimension 0: from g * t * r, t * r long, of a index_range that ends at n
       dimension 1: from b * d, d long
 
 A place is expanded to a size over the names that differ within the group (indices of
@@ -26,7 +27,7 @@ from minifut.names import Name
 
 
 @value
-class Stretch:
+class IndexRange:
     """One dimension of a read: `start` is the same for the whole group, `own` which
     element from there each point reads (no `own`: the one at `start`), `length` how
     many there are, `apart` how far they are from each other. With a `limit`, these are
@@ -58,8 +59,8 @@ class Places:
         """The size over indices and names from outside."""
         return size.substitute(self.meanings)
 
-    def stretch(self, place: Atom) -> Stretch | None:
-        """The stretch that all points together read; None if it is none."""
+    def index_range(self, place: Atom) -> IndexRange | None:
+        """The index_range that all points together read; None if it is none."""
         size = self.expanded(atom_size(place))
         if not self.unknown.isdisjoint(size.names()):
             return None
@@ -69,12 +70,12 @@ class Places:
             apart = _common_factor(own)
             own = _divided(own, apart)
             length = self._length(own)
-            return None if length is None else Stretch(shared, own, length, apart)
+            return None if length is None else IndexRange(shared, own, length, apart)
         if len(own.terms) != 1:
             return None
         return self._limited(own, shared)
 
-    def _limited(self, own: Size, offset: Size) -> Stretch | None:
+    def _limited(self, own: Size, offset: Size) -> IndexRange | None:
         """offset + factor * min(place, last)."""
         ((monomial, coefficient),) = own.terms
         (clamp, *more) = [a for a in monomial if isinstance(a, Extreme)]
@@ -94,7 +95,7 @@ class Places:
             isinstance(a, Extreme) for m, _ in own.terms for a in m
         ):
             return None
-        return Stretch(start, own, length, 1, fixed[0] + 1, offset, factor)
+        return IndexRange(start, own, length, 1, fixed[0] + 1, offset, factor)
 
     def _is_shared(self, size: Size) -> bool:
         return self.bounds.keys().isdisjoint(size.names())

@@ -21,16 +21,16 @@ from minifut.passes.simplify.dead_code import has_effects
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class Dependences:
     """Statements to do again, in order, and names whose values must be carried."""
 
     again: tuple[Stm, ...]
     carried: tuple[Name, ...]
 
 
-def needs_of(
+def dependences_of(
     above: Sequence[Stm], wanted: Iterable[Name], dear: Iterable[Name] = ()
-) -> Needs:
+) -> Dependences:
     """What code that uses the `wanted` names needs of the statements `above` it; the
     values of `dear` names are always carried."""
     needed = set(wanted)
@@ -48,7 +48,7 @@ def needs_of(
             needed |= free_names(statement)
         else:
             carried.extend(reversed(used))
-    return Needs(tuple(reversed(again)), tuple(reversed(carried)))
+    return Dependences(tuple(reversed(again)), tuple(reversed(carried)))
 
 
 def nest_over(

@@ -39,7 +39,7 @@ from minifut.passes.tiling.nest import (
     redomaps_of,
 )
 from minifut.passes.tiling.parameters import parameter
-from minifut.passes.tiling.recompute import needs_of
+from minifut.passes.tiling.recompute import dependences_of
 from minifut.rewrite.rule import Declined, Outcome, Site, rule
 
 
@@ -159,7 +159,7 @@ def _split(
     names = {value for value in values if isinstance(value, Name)}
     for later in below:
         names |= free_names(later)
-    again = needs_of(above, names).again
+    again = dependences_of(above, names).again
     body = KernelBody((*reads, *again, *below), kernel.body.result)
     last = rename(replace(kernel, body=body), build.names)
     build.append(Stm(statement.pattern, last, (), statement.location))

@@ -17,7 +17,7 @@ from minifut.ir.traverse import walk
 from minifut.passes.layout.unswitch import unswitch
 from minifut.passes.pipelines import FULL, run_pipeline
 from minifut.rewrite.trace import Trace
-from minifut.tuning.choices import choices_of, occurrences
+from minifut.tuning.decisions import choices_of, occurrences
 
 STEPS = """
 def solve [n] (xs: [n]i64): [n]i64 =

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from minifut.tuning.execution_paths import execution_path
 from minifut.tuning.parameters import NEVER
-from minifut.tuning.ways import way_of
 from tests.tuning.simulated import choice
 
 CHOICES = (choice("outer", not_taken=[choice("inner")]),)
@@ -11,7 +11,7 @@ SEEN = {"outer": (64, 4096), "inner": (8,)}
 
 
 def way(outer: int, inner: int, **sizes: int) -> object:
-    return way_of(CHOICES, SEEN, {"outer": outer, "inner": inner, **sizes})
+    return execution_path(CHOICES, SEEN, {"outer": outer, "inner": inner, **sizes})
 
 
 def test_values_between_the_same_amounts_are_alike() -> None:
@@ -26,4 +26,6 @@ def test_what_is_not_come_across_does_not_matter() -> None:
 def test_unseen_thresholds_and_sizes_count_by_value() -> None:
     assert way(0, 0, rows=4) != way(0, 0, rows=5)
     values = ({"outer": 0, "inner": 0}, {"outer": 1, "inner": 0})
-    assert way_of(CHOICES, {}, values[0]) != way_of(CHOICES, {}, values[1])
+    assert execution_path(CHOICES, {}, values[0]) != execution_path(
+        CHOICES, {}, values[1]
+    )

@@ -7,7 +7,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import I32
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.if_convert import speculate
+from minifut.kernel_passes.if_convert import if_convert
 from minifut.names import Name, NameSource
 
 
@@ -64,7 +64,7 @@ def test_nested_branches_mean_the_same() -> None:
             k.assign(z, t + 1)
         with k.branch(z < 3):
             k.assign(z, z + x)
-    made = speculate(k, code)
+    made = if_convert(k, code)
     assert not any(isinstance(n, kc.Branch) for s in made for n in walk(s))
     for a in range(8):
         for b in range(4):
@@ -83,7 +83,7 @@ def test_what_may_fault_stays_behind_its_branch() -> None:
     for exp in (k.load(memory, 3), divided, x // x):
         with k.nested() as code, k.branch(x.differs(0)):
             k.assign(x, exp)
-        assert isinstance(speculate(k, code)[0], kc.Branch)
+        assert isinstance(if_convert(k, code)[0], kc.Branch)
     with k.nested() as code, k.branch(x.differs(0)):
         k.store(memory, 0, x)
-    assert isinstance(speculate(k, code)[0], kc.Branch)
+    assert isinstance(if_convert(k, code)[0], kc.Branch)

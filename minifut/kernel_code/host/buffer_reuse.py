@@ -1,10 +1,9 @@
-"""Which array's memory a result lives in, when updates are done in place.
+"""Buffer reuse: which array's memory holds a result when updates are in place.
 
     loop (acc = s) for i < n do let acc' = acc with [i] = x in {acc'}
 
-Here `acc'` lives in the memory of `acc`, so the loop needs no memory and no copy of its
-own. `resident` goes back from a result through updates in place, other names for the
-same array, ifs and loops.
+Here `acc'` reuses the memory of `acc`, so the loop needs no memory and no copy of its
+own. `of` follows a result back through in-place updates, aliases, ifs and loops.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from minifut.ir.core import (
 from minifut.names import Name
 
 
-class Residence:
-    """Answers for the bodies of one function; `in_place` says what is done there."""
+class BufferReuse:
+    """Queries about the bodies of a program with the given in-place updates."""
 
     def __init__(self, in_place: InPlace) -> None:
         self.in_place = in_place
 
     def of(self, statements: tuple[Stm, ...], atom: Atom) -> Name | None:
-        """The array in whose memory `atom` lies after the statements, as it was called
-        before them or where they make it; None for a constant."""
+        """The array whose memory holds `atom` after the statements, by its name before
+        them or the one that they allocate; None for a constant."""
         if not isinstance(atom, Name):
             return None
         found = atom
@@ -75,12 +74,14 @@ class Residence:
         return None if found in inside else found
 
     def stays(self, loop: Loop, position: int) -> bool:
-        """Whether a parameter of a loop keeps its memory and layout all the time."""
+        """Whether a parameter of a loop keeps its memory and layout in all
+        iterations."""
         name = loop.parameters[position].name
         return self.of(loop.body.statements, loop.body.result[position]) == name
 
     def through(self, loop: Loop, position: int) -> Name | None:
-        """What the loop's result lives in: its start, if nothing is copied."""
+        """The array whose memory holds a loop's result: the initial value, if nothing
+        is copied."""
         start = loop.initial[position]
         name = loop.parameters[position].name
         if name in self.in_place.copied or not self.stays(loop, position):

@@ -1,9 +1,9 @@
-"""Kernels that are alike: of those that differ only in names a module holds one.
+"""Kernel deduplication: of kernels that differ only in names a module has one.
 
     __kernel void main_transpose(.., long n, __global float *xs)      one kernel,
     __kernel void main_transpose_2(.., long m, __global float *ys)    started twice
 
-Versions repeat much of what stands around them, and copies and transpositions are the
+Versions of a program share most of their kernels, and copies and transpositions are the
 same for all arrays of a rank; each distinct text is compiled once.
 """
 
@@ -18,17 +18,17 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(slots=True)
-class Alike:
-    """`number(name, text, shape)` tells kernels apart by their texts; `shape` is all
-    else that matters for running one."""
+class KernelDeduplication:
+    """`number(name, text, shape)` identifies kernels by their texts up to names;
+    `shape` has the other properties that distinguish them."""
 
     numbers: dict[tuple[str, Hashable], int] = field(default_factory=dict)
     waiting: dict[Hashable, tuple[str, str, int]] = field(default_factory=dict)
-    """the only kernel so far of its shape and length, whose text was not looked at"""
+    """the first kernel of its shape and length, whose text is not normalised yet"""
     count: int = 0
 
     def number(self, name: str, text: str, shape: Hashable) -> tuple[int, bool]:
-        """Its place among different kernels, and whether it is the first there."""
+        """Its number among distinct kernels, and whether it is the first with it."""
         rough = (shape, text.count("\n"))
         if rough not in self.waiting:
             self.waiting[rough] = (name, text, self.count)
@@ -44,7 +44,7 @@ class Alike:
 
 
 def without_names(name: str, text: str) -> str:
-    """The text with the kernel's name and those of its parameters by their order."""
+    """The text with the names of kernel and parameters replaced by their positions."""
     start = text.index(f" {name}(")
     head = text[start : text.index("{", start)]
     names = {name: "#"}

@@ -1,19 +1,20 @@
-"""How segments are spread over the groups of a GPU, and what its work-items share.
+"""Distribution of segments over the work-groups of a GPU.
 
-A space of S segments of length L is cut into S x C *pieces*: C chunks of each segment,
-C > 1 only if there are too few segments to fill the device. A piece is the work of t
+A space of S segments of length L is split into S x C *tasks*: C chunks of each segment,
+C > 1 only if there are too few segments to fill the device. A task is executed by t
 neighbouring lanes of a group, t the power of two that covers it, at most the group:
 
-    many short segments     C = 1, several pieces in a group
-    middling ones           C = 1, a group per segment
-    few long ones           C > 1, several groups per segment; another kernel combines
+    many short segments     C = 1, several tasks in a group
+    medium segments         C = 1, a group per segment
+    few long segments       C > 1, several groups per segment; another kernel combines
 
 All is computed when the program runs, from S and L; the kernels stay the same. Groups
-walk over the pieces with the stride of the grid, in step: all loops with barriers have
-bounds that are the same for all work-items of a group.
+loop over the tasks with the stride of the grid (grid-stride loop); all loops with
+barriers have bounds that are uniform in the group.
 
-Local memory: `Shared` is one local array per operand. Barriers: `meeting` holds what
-may fail, and ends with a barrier that failing work-items reach too.
+Local memory: `SharedOperands` is one local array per operand. Barriers: a
+`barrier_region` contains code that may fail, and ends with a barrier that failing
+work-items reach too.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ STAGED = Parameter(
 """Elements per work-item in local memory, where that allows; if odd, the strided
 accesses of a group fall into different banks"""
 ELEMENTS = 8
-"""Elements per work-item that make a chunk of a segment worth a group of its own"""
+"""Minimum of elements per work-item for a chunk of a segment"""
 GROUPS_PER_CORE = Parameter(
     "gpu.fold.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
 )
-"""Groups that keep a core busy"""
+"""Groups that saturate a compute unit"""
 STRIDES = 8
-"""How many times GROUPS_PER_CORE groups start before groups take several pieces"""
+"""How many times GROUPS_PER_CORE groups start before groups have several tasks"""
 
 Values = tuple[kc.Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """S segments of length L as pieces; sizes are over variables of the host."""
+class WorkDistribution:
+    """S segments of length L as tasks; sizes are over variables of the host."""
 
     segments: Size
     length: Size
@@ -65,7 +66,7 @@ class Spread:
     group: Size
 
     @property
-    def pieces(self) -> Size:
+    def tasks(self) -> Size:
         return self.segments * self.chunks
 
     @property
@@ -73,33 +74,37 @@ class Spread:
         return self.groups * self.group
 
 
-def spread(host: HostBuilder, segments: Size, length: Size, group: Size) -> Spread:
-    """Cut S segments of length L for this device."""
+def distribute(
+    host: HostBuilder, segments: Size, length: Size, group: Size
+) -> WorkDistribution:
+    """Split S segments of length L for this device."""
     busy = host.cores() * host.parameter(GROUPS_PER_CORE)
     fill = busy // maximum(segments, ONE)
     worth = ceil_div(length, group * ELEMENTS)
     chunks = host.let_size(maximum(ONE, minimum(fill, worth)), "chunks")
     chunk = host.let_size(ceil_div(length, chunks), "chunk")
-    return _spread(host, segments, length, chunks, chunk, group, ONE)
+    return _distribute(host, segments, length, chunks, chunk, group, ONE)
 
 
 def whole_segments(
     host: HostBuilder, segments: Size, length: Size, group: Size, wanted: Size
-) -> Spread:
-    """One piece per segment; no groups at all if `wanted` (0 or 1) is 0."""
-    return _spread(host, segments, length, ONE, length, group, wanted)
+) -> WorkDistribution:
+    """One task per segment; no groups at all if `wanted` (0 or 1) is 0."""
+    return _distribute(host, segments, length, ONE, length, group, wanted)
 
 
-def later_chunks(host: HostBuilder, cut: Spread) -> Spread:
-    """The pieces of a spread but the first of each segment; as pieces of their own
-    their number in the segment is one less."""
+def later_chunks(host: HostBuilder, cut: WorkDistribution) -> WorkDistribution:
+    """The tasks without the first of each segment; as tasks of their own their number
+    in the segment is one less."""
     several = minimum(cut.chunks - 1, ONE)
     chunks = host.let_size(cut.chunks - 1, "later")
     groups = host.let_size(cut.groups * several, "groups")
-    return Spread(cut.segments, cut.length, chunks, cut.chunk, groups, cut.group)
+    return WorkDistribution(
+        cut.segments, cut.length, chunks, cut.chunk, groups, cut.group
+    )
 
 
-def _spread(
+def _distribute(
     host: HostBuilder,
     segments: Size,
     length: Size,
@@ -107,12 +112,12 @@ def _spread(
     chunk: Size,
     group: Size,
     wanted: Size,
-) -> Spread:
+) -> WorkDistribution:
     lanes = minimum(group, 2 * maximum(chunk, ONE))
     needed = ceil_div(segments * chunks * lanes, group)
     most = host.cores() * host.parameter(GROUPS_PER_CORE) * STRIDES
     groups = host.let_size(minimum(needed, most) * wanted, "groups")
-    return Spread(segments, length, chunks, chunk, groups, group)
+    return WorkDistribution(segments, length, chunks, chunk, groups, group)
 
 
 def fold_group(
@@ -125,7 +130,7 @@ def fold_group(
 def staged_elements(
     host: HostBuilder, types: Sequence[ScalarType], group: Size
 ) -> Size:
-    """Elements per work-item that fit beside one value each."""
+    """Elements per work-item that fit into local memory beside one value each."""
     fitting = group_limits.local_room(host) // (group * _bytes(types)) - 1
     return host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
 
@@ -173,7 +178,7 @@ def assign_all(
 # --- local memory and barriers ------------------------------------------------------
 
 
-class Shared:
+class SharedOperands:
     """An array in local memory per operand, with `count` elements: a host size."""
 
     def __init__(
@@ -187,28 +192,28 @@ class Shared:
         self.memories = [k.local_memory(t, count, base) for t in types]
 
     def put(self, index: kc.Operand, values: Sequence[kc.Expression]) -> None:
-        """Store the operands of one place."""
+        """Store the operands at an index."""
         for memory, value in zip(self.memories, values, strict=True):
             self.k.store(memory, index, value)
 
     def get(self, index: kc.Operand) -> Values:
-        """The operands of one place, in variables."""
+        """Load the operands at an index into variables."""
         loads = [self.k.load(memory, index) for memory in self.memories]
         return tuple(self.k.declare("shared", load) for load in loads)
 
 
 @contextmanager
-def meeting(
+def barrier_region(
     k: KernelBuilder,
     spaces: str = "local",
     repair: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Statements, then a barrier, which those that fail reach by a jump.
+    """Statements, then a barrier, which failing work-items reach by a jump.
 
-    They go on with what their variables hold: the failure is recorded, nobody will look
-    at the result, and all that could harm is checked by itself. (Leaving the group is
-    no way out: all would have to agree on it.) `repair` emits what those that failed do
-    before the barrier, so that the others find no memory that was never written.
+    They continue with arbitrary values: the failure is recorded, the results are
+    discarded, and every access is checked by itself. (An early return is not possible:
+    a barrier needs all work-items.) `repair` emits what failed work-items do before
+    the barrier, so that the others read no uninitialised memory.
     """
     before = k.fail_label, k.can_fail
     label = str(k.names.fresh("meet"))
@@ -232,19 +237,19 @@ def meeting(
     k.barrier(spaces)
 
 
-# --- pieces -------------------------------------------------------------------------
+# --- tasks -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What a work-item knows of the piece that it works on: `lane` of `lanes`, its
-    place `local` in the group, the `piece` (if `active`) with the elements from `start`
-    up to `end` of `segment`; `chunk` is the most elements that any piece has."""
+class SegmentTask:
+    """The task of a work-item: it is `lane` of `lanes`, work-item `local` of the group;
+    the `task` (if `active`) has the elements from `start` up to `end` of `segment`;
+    `chunk` is the largest number of elements of any task."""
 
     lane: kc.Expression
     lanes: kc.Expression
     local: kc.Expression
-    piece: kc.Expression
+    task: kc.Expression
     active: kc.Expression
     segment: kc.Expression
     start: kc.Expression
@@ -253,33 +258,33 @@ class Piece:
 
 
 @contextmanager
-def each_piece(k: KernelBuilder, of: Spread) -> Iterator[Piece]:
-    """Run over the pieces, all work-items of a group in step."""
+def each_task(k: KernelBuilder, of: WorkDistribution) -> Iterator[SegmentTask]:
+    """A grid-stride loop over the tasks, uniform in each group."""
     local = k.declare("local", k.identity("get_local_id"))
     group = k.declare("group", k.identity("get_group_id"))
     count = k.declare("groups", k.identity("get_num_groups"))
     k.thread = (k.declare("thread", k.identity("get_global_id")), of.grid)
     chunk, chunks = k.size_value(of.chunk), k.size_value(of.chunks)
-    pieces = k.declare("pieces", k.size_value(of.pieces))
+    tasks = k.declare("tasks", k.size_value(of.tasks))
     lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
     with k.while_loop((lanes * 2 <= k.width) & (lanes < chunk)):
         k.assign(lanes, lanes * 2)
     lane = k.declare("lane", local % lanes)
     per_group = k.declare("per_group", k.width // lanes)
     own = k.declare("own", local // lanes)
-    bound = k.declare("bound", (pieces + per_group - 1) // per_group)
+    bound = k.declare("bound", (tasks + per_group - 1) // per_group)
     with k.loop("round", bound, group, count) as at:
-        piece = k.declare("piece", at * per_group + own)
-        active = k.declare("active", (own < per_group) & (piece < pieces))
-        segment: kc.Expression = piece
+        task = k.declare("task", at * per_group + own)
+        active = k.declare("active", (own < per_group) & (task < tasks))
+        segment: kc.Expression = task
         start: kc.Expression = kc.Literal(0, kc.LONG)
         if of.chunks != ONE:
-            segment = k.declare("segment", piece // chunks)
-            start = k.declare("start", (piece - segment * chunks) * chunk)
+            segment = k.declare("segment", task // chunks)
+            start = k.declare("start", (task - segment * chunks) * chunk)
         length = k.size_value(of.length)
         least = kc.Call("min", (start + chunk, length), kc.LONG)
         end = k.declare("end", kc.Select(active, least, start, kc.LONG))
-        yield Piece(lane, lanes, local, piece, active, segment, start, end, chunk)
+        yield SegmentTask(lane, lanes, local, task, active, segment, start, end, chunk)
 
 
 def bind_segment(
@@ -313,6 +318,6 @@ def count_segments(host: HostBuilder, space: SegSpace) -> tuple[Size, Size]:
     return host.let_size(segments, "segments"), host.let_size(sizes[-1], "length")
 
 
-def launch(host: HostBuilder, k: KernelBuilder, over: Spread) -> None:
-    """Launch a kernel over all groups of a spread; its results are new arrays."""
+def launch(host: HostBuilder, k: KernelBuilder, over: WorkDistribution) -> None:
+    """Launch a kernel over all groups; its results are new arrays."""
     host.launch(k, over.grid, over.group, fresh=True)

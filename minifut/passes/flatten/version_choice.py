@@ -24,7 +24,12 @@ from minifut.passes.flatten.defaults import (
     fold_defaults,
     outer_defaults,
 )
-from minifut.passes.flatten.intra_group import both, fits, needs_of, run_map_in_groups
+from minifut.passes.flatten.intra_group import (
+    both,
+    fits,
+    requirements_of,
+    run_map_in_groups,
+)
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import FlatteningRule, Pattern
 from minifut.passes.flatten.site import SEGMENTED, Site
@@ -35,7 +40,7 @@ IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VersionChoice:
     """One place where versions are chosen from: `first` makes the outer version and
     `inner` has the last one, which is one segmented operation if it is `perfect`."""
 
@@ -104,7 +109,7 @@ class Choice:
             return None
         kernel = inside.build.statements[-1].exp
         assert isinstance(kernel, SegMap)
-        needs = needs_of(kernel)
+        needs = requirements_of(kernel)
         if needs is None:
             return None
         site.versions.room -= copied

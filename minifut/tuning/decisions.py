@@ -1,18 +1,19 @@
-"""The choices of a program as a tree: which parameter decides what, and within which
-branch of which other one.
+"""The decision tree of a program: which parameter selects among which alternatives, and
+inside which alternative of which other parameter.
 
     let outer = at_least(n, main.map_reduce.outer)
     if outer then .. else { let inner = at_least(n * m, main.map_reduce.map.outer)
                             if inner then .. else .. }
 →
-    Choice(main.map_reduce.outer,
-           (Branch(0, ()), Branch(NEVER, (Choice(main.map_reduce.map.outer, ..),))))
+    DecisionPoint(main.map_reduce.outer,
+        (Alternative(0, ()),
+         Alternative(NEVER, (DecisionPoint(main.map_reduce.map.outer, ..),))))
 
 A threshold decides by the value 0 (the version is taken) or NEVER, a parameter of class
 "choice" by each of its values; others shape kernels and decide nothing here. Choices
-that follow each other are independent. A condition may combine parameters with what is
-known only when the program runs; then either branch may follow, and what it holds
-counts. Kernels are not looked into: what decides stands on the host.
+that follow each other are independent. A condition may combine parameters with values
+known only at run time; then either alternative may follow, and the decisions in both
+count. Kernels are not searched: decisions are made on the host.
 
 Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
 """
@@ -53,72 +54,75 @@ Settings = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class Alternative:
     """What follows where the parameter has the value."""
 
     value: int
-    choices: tuple[Choice, ...]
+    decisions: tuple[DecisionPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DecisionPoint:
     """A place where a parameter decides."""
 
     parameter: Parameter
-    branches: tuple[Branch, ...]
+    branches: tuple[Alternative, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A choice, and the settings without which it is not reached."""
+    """A decision, and the settings without which it is not reached."""
 
     parameter: Parameter
     ancestors: Settings
 
 
-def choices_of(program: Program, entry: str) -> tuple[Choice, ...]:
-    """The choices that calls of an entry point come across, in order."""
+def decisions_of(program: Program, entry: str) -> tuple[DecisionPoint, ...]:
+    """The decisions that calls of an entry point come across, in order."""
     for known in program.entries:
         if known.name == entry:
             return _Reader(program).function(known.function)
     raise UsageError(unknown("entry point", entry, (e.name for e in program.entries)))
 
 
-def occurrences(choices: tuple[Choice, ...]) -> list[Occurrence]:
-    """Every choice of the tree, those further down before the ones that lead there."""
+def occurrences(decisions: tuple[DecisionPoint, ...]) -> list[Occurrence]:
+    """Every decision of the tree, those further down before the ones that lead
+    there."""
 
-    def below(choices: tuple[Choice, ...], settings: Settings) -> Iterator[Occurrence]:
-        for choice in choices:
-            name = choice.parameter.name
-            for branch in choice.branches:
-                yield from below(branch.choices, {**settings, name: branch.value})
-            yield Occurrence(choice.parameter, settings)
+    def below(
+        decisions: tuple[DecisionPoint, ...], settings: Settings
+    ) -> Iterator[Occurrence]:
+        for decision in decisions:
+            name = decision.parameter.name
+            for branch in decision.branches:
+                yield from below(branch.decisions, {**settings, name: branch.value})
+            yield Occurrence(decision.parameter, settings)
 
-    return list(below(choices, {}))
+    return list(below(decisions, {}))
 
 
 def paths(
-    choices: tuple[Choice, ...], settings: Settings | None = None
+    decisions: tuple[DecisionPoint, ...], settings: Settings | None = None
 ) -> Iterator[dict[str, int]]:
     """The settings of each way through the program; parameters that a way does not
     come across are not in it. Mind that there may be very many."""
     known = dict(settings or {})
-    if not choices:
+    if not decisions:
         yield known
         return
-    first, rest = choices[0], choices[1:]
+    first, rest = decisions[0], decisions[1:]
     name = first.parameter.name
     for branch in first.branches:
         if known.get(name, branch.value) == branch.value:
-            for inside in paths(branch.choices, {**known, name: branch.value}):
+            for inside in paths(branch.decisions, {**known, name: branch.value}):
                 yield from paths(rest, inside)
 
 
-def number_of_paths(choices: tuple[Choice, ...]) -> int:
+def number_of_paths(decisions: tuple[DecisionPoint, ...]) -> int:
     """How many ways there are, if no parameter decides in several places."""
     total = 1
-    for choice in choices:
-        total *= sum(number_of_paths(branch.choices) for branch in choice.branches)
+    for decision in decisions:
+        total *= sum(number_of_paths(branch.decisions) for branch in decision.branches)
     return total
 
 
@@ -142,10 +146,10 @@ class _Reader:
 
     program: Program
     definitions: dict[Name, object] = field(default_factory=dict)
-    known: dict[Name, tuple[Choice, ...]] = field(default_factory=dict)
-    bodies: dict[int, tuple[Choice, ...]] = field(default_factory=dict)
+    known: dict[Name, tuple[DecisionPoint, ...]] = field(default_factory=dict)
+    bodies: dict[int, tuple[DecisionPoint, ...]] = field(default_factory=dict)
 
-    def function(self, name: Name) -> tuple[Choice, ...]:
+    def function(self, name: Name) -> tuple[DecisionPoint, ...]:
         if name not in self.known:
             self.known[name] = ()  # what a recursive call comes across
             for function in self.program.functions:
@@ -153,15 +157,15 @@ class _Reader:
                     self.known[name] = self.body(function.body)
         return self.known[name]
 
-    def body(self, body: Body) -> tuple[Choice, ...]:
+    def body(self, body: Body) -> tuple[DecisionPoint, ...]:
         if id(body) not in self.bodies:
-            found: list[Choice] = []
+            found: list[DecisionPoint] = []
             for statement in body.statements:
                 found += self.statement(statement)
             self.bodies[id(body)] = tuple(found)
         return self.bodies[id(body)]
 
-    def statement(self, statement: Stm) -> tuple[Choice, ...]:
+    def statement(self, statement: Stm) -> tuple[DecisionPoint, ...]:
         match statement.exp:
             case If(condition, then, otherwise) as exp:
                 for number, parameter in enumerate(statement.pattern):
@@ -180,13 +184,13 @@ class _Reader:
 
     def decide(
         self, condition: Atom, then: Body, otherwise: Body, settings: Settings
-    ) -> tuple[Choice, ...]:
-        """The choices of a conditional, whose condition may rest on several."""
+    ) -> tuple[DecisionPoint, ...]:
+        """The decisions of a conditional, whose condition may rest on several."""
         match self.value(condition, settings):
             case Parameter() as parameter:
                 name = parameter.name
                 branches = tuple(
-                    Branch(
+                    Alternative(
                         value,
                         self.decide(
                             condition, then, otherwise, {**settings, name: value}
@@ -194,7 +198,7 @@ class _Reader:
                     )
                     for value in values_of(parameter)
                 )
-                return (Choice(parameter, branches),)
+                return (DecisionPoint(parameter, branches),)
             case Constant(value):
                 return self.body(then if value else otherwise)
             case None:

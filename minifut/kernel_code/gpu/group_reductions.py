@@ -2,11 +2,11 @@
 
     segred thread (i < n, j < m) {add, 0} {..}     n segments of m elements
 
-A segment is the work of t neighbouring lanes, t the power of two that covers it, at
+A segment is assigned to t neighbouring lanes, t the power of two that covers it, at
 most the group; so a group works on several short segments at once. Lanes fold elements
-into registers (side by side if the operator commutes, else neighbours), then meet in a
-tree or in prefixes in local memory; see `gpu.group_fold`. A reduction without segments
-gives scalars: all threads read them from where the tree left them.
+into registers (distributed cyclically if the operator commutes, else in blocks), then
+combine in a tree or a prefix scan in local memory; see `gpu.lane_groups`. A reduction
+without segments gives scalars: all threads read them from local memory.
 
 Operators on arrays: a segment is the work of one thread.
 """
@@ -21,40 +21,48 @@ from minifut.ir.kernels import SegBinOp, SegRed, SegScan
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
-from minifut.kernel_code.gpu.group_fold import Element, Team
+from minifut.kernel_code.gpu.lane_groups import Element, LaneGroup
 from minifut.kernel_code.gpu.segred import (
     body_at,
-    fold_neighbours,
-    interleave_lanes,
+    distribute_cyclically,
+    distribute_in_blocks,
     reduce_strided,
 )
-from minifut.kernel_code.gpu.spread import Piece, Shared, bind_segment, meeting
+from minifut.kernel_code.gpu.work_distribution import (
+    SegmentTask,
+    SharedOperands,
+    barrier_region,
+    bind_segment,
+)
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.operators import State, returned, works_on_scalars
+from minifut.kernel_code.operators import Accumulators, returned, works_on_scalars
 from minifut.kernel_ir import nodes as kc
 
 
 def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    if interleave_lanes.fires(exp, k):
+    if distribute_cyclically.fires(exp, k):
         fold = reduce_strided
-    elif fold_neighbours.fires(exp, k):
-        fold = _reduce_neighbours
+    elif distribute_in_blocks.fires(exp, k):
+        fold = _reduce_consecutive
     else:
-        _one_by_one(k, stm, exp)
+        _one_segment_per_thread(k, stm, exp)
         return
     count = _operands(exp)
     outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
     types = [element_of(type_) for type_ in exp.types[:count]]
     results = [k.fresh(bound) for bound in stm.pattern[:count] if outer]
     mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
-    with k.together(), pieces(k, outer, k.resolve(exp.space.sizes[-1])) as piece:
-        at = bind_segment(k, exp.space, piece.segment)
-        lanes = _team(k, exp.operators, types, piece)
+    with (
+        k.cooperative_region(),
+        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
+    ):
+        at = bind_segment(k, exp.space, task.segment)
+        lanes = _lane_group(k, exp.operators, types, task)
         point = body_at(k, exp, at, mapped)
         total: Sequence[kc.Expression] = fold(lanes, point)
         if outer:
-            with k.branch(piece.active & piece.lane.equals(0)):
+            with k.branch(task.active & task.lane.equals(0)):
                 for result, value in zip(results, total, strict=True):
                     k.write(result, at, value)
         else:
@@ -68,28 +76,31 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
 def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
     """Scan every segment; bind the results."""
     if not all(map(works_on_scalars, exp.operators)):
-        _one_by_one(k, stm, exp)
+        _one_segment_per_thread(k, stm, exp)
         return
     count = _operands(exp)
     types = [element_of(type_) for type_ in exp.types[:count]]
     made = [k.fresh(bound) for bound in stm.pattern]
     results, mapped = made[:count], made[count:]
     outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
-    with k.together(), pieces(k, outer, k.resolve(exp.space.sizes[-1])) as piece:
-        at = bind_segment(k, exp.space, piece.segment)
-        lanes = _team(k, exp.operators, types, piece)
+    with (
+        k.cooperative_region(),
+        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
+    ):
+        at = bind_segment(k, exp.space, task.segment)
+        lanes = _lane_group(k, exp.operators, types, task)
         point = body_at(k, exp, at, mapped)
         own = lanes.neutral("own")
-        with meeting(k), neighbours(k, piece) as index:
-            lanes.absorb(own, point(index))
+        with barrier_region(k), consecutive(k, task) as index:
+            lanes.combine_right(own, point(index))
             for result, value in zip(results, own, strict=True):
                 k.write(result, (*at, index), value)
         lanes.prefixes(own)
-        with meeting(k), k.branch(piece.lane > 0):
-            before = lanes.shared.get(piece.local - 1)
-            with neighbours(k, piece) as index:
+        with barrier_region(k), k.branch(task.lane > 0):
+            before = lanes.shared.get(task.local - 1)
+            with consecutive(k, task) as index:
                 after = [k.declare("own", k.read(r, (*at, index))) for r in results]
-                lanes.precede(before, after)
+                lanes.combine_left(before, after)
                 for result, value in zip(results, after, strict=True):
                     k.write(result, (*at, index), value)
     _bind_arrays(k, stm, made)
@@ -110,8 +121,10 @@ def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
 
 
 @contextmanager
-def pieces(k: GroupBuilder, outer: tuple[Size, ...], length: Size) -> Iterator[Piece]:
-    """Run over the segments, all threads in step."""
+def tasks(
+    k: GroupBuilder, outer: tuple[Size, ...], length: Size
+) -> Iterator[SegmentTask]:
+    """A loop over the segments, uniform in the group."""
     local, width = k.local, k.width
     zero = kc.Literal(0, kc.LONG)
     chunk = k.named(k.size_value(length), "length")
@@ -123,46 +136,48 @@ def pieces(k: GroupBuilder, outer: tuple[Size, ...], length: Size) -> Iterator[P
     if not outer:
         active = k.declare("active", own.equals(0))
         end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
-        yield Piece(lane, lanes, local, zero, active, zero, zero, end, chunk)
+        yield SegmentTask(lane, lanes, local, zero, active, zero, zero, end, chunk)
         return
     segments = k.named(k.size_value(product(outer)), "segments")
     per_round = k.declare("per_round", width // lanes)
     rounds = k.declare("rounds", (segments + per_round - 1) // per_round)
     with k.loop("round", rounds) as number:
-        piece = k.declare("segment", number * per_round + own)
-        active = k.declare("active", (own < per_round) & (piece < segments))
+        task = k.declare("segment", number * per_round + own)
+        active = k.declare("active", (own < per_round) & (task < segments))
         end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
-        yield Piece(lane, lanes, local, piece, active, piece, zero, end, chunk)
+        yield SegmentTask(lane, lanes, local, task, active, task, zero, end, chunk)
         k.barrier()
 
 
-def _team(
+def _lane_group(
     k: GroupBuilder,
     operators: tuple[SegBinOp, ...],
     types: list[ScalarType],
-    piece: Piece,
-) -> Team:
+    task: SegmentTask,
+) -> LaneGroup:
     """The lanes of a segment, with a place in local memory for each thread."""
-    return Team(k, operators, types, piece, Shared(k, types, k.group, "lanes"), k.group)
+    return LaneGroup(
+        k, operators, types, task, SharedOperands(k, types, k.group, "lanes"), k.group
+    )
 
 
 @contextmanager
-def neighbours(k: GroupBuilder, piece: Piece) -> Iterator[kc.Variable]:
-    """The elements of this lane: consecutive ones."""
-    share = k.declare("share", (piece.chunk + piece.lanes - 1) // piece.lanes)
-    first = k.declare("first", piece.lane * share)
-    least = kc.Call("min", (first + share, piece.end), kc.LONG)
+def consecutive(k: GroupBuilder, task: SegmentTask) -> Iterator[kc.Variable]:
+    """The elements of this lane: a block of consecutive ones."""
+    share = k.declare("share", (task.chunk + task.lanes - 1) // task.lanes)
+    first = k.declare("first", task.lane * share)
+    least = kc.Call("min", (first + share, task.end), kc.LONG)
     with k.loop("at", k.declare("stop", least), first) as index:
         yield index
 
 
-def _reduce_neighbours(lanes: Team, point: Element) -> list[kc.Variable]:
-    """Each lane folds consecutive elements, so that the order is kept."""
+def _reduce_consecutive(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Block distribution: each lane folds consecutive elements, so order is kept."""
     k = lanes.k
     assert isinstance(k, GroupBuilder)
     own = lanes.neutral("sum")
-    with meeting(k), neighbours(k, lanes.piece) as index:
-        lanes.absorb(own, point(index))
+    with barrier_region(k), consecutive(k, lanes.task) as index:
+        lanes.combine_right(own, point(index))
     lanes.tree(own)
     return own
 
@@ -170,7 +185,7 @@ def _reduce_neighbours(lanes: Team, point: Element) -> list[kc.Variable]:
 # --- operators on arrays ------------------------------------------------------------
 
 
-def _one_by_one(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
+def _one_segment_per_thread(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
     """A thread reduces or scans a segment from its first element to its last."""
     count = _operands(exp)
     scans = isinstance(exp, SegScan)
@@ -184,25 +199,25 @@ def _one_by_one(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
         spaces = whole if scans or position >= count else outer
         made.append(k.new_array(element_of(type_), spaces, bound.name.base))
     results, mapped = made[:count], made[count:]
-    with k.phase(), k.points(outer) as at:
+    with k.thread_region(), k.points(outer) as at:
         for name, index in zip(exp.space.indices, at, strict=False):
             k.bind_index(name, index)
-        state = State(k, exp.operators)
-        state.reset()
+        accumulators = Accumulators(k, exp.operators)
+        accumulators.reset()
         with k.loop("at", k.size_value(whole[-1])) as last:
             k.bind(exp.space.indices[-1], last)
             k.statements_of(exp.body.statements)
             values = returned(k, exp.body)
-            state.combine(values[:count])
+            accumulators.combine(values[:count])
             if scans:
-                state.save(results, (*at, last))
+                accumulators.save(results, (*at, last))
             for array, value in zip(mapped, values[count:], strict=True):
                 k.write(array, tuple(map(k.as_size, (*at, last))), value)
         if not scans:
-            state.save(results, at)
+            accumulators.save(results, at)
     for bound, array in zip(stm.pattern, made, strict=True):
         if isinstance(bound.type, ArrayType):
             k.bind(bound.name, array)
         else:
-            with k.touching():
+            with k.access_region():
                 k.define(bound, k.read(array, ()))

@@ -8,7 +8,7 @@ import pytest
 import minifut
 from minifut import compiler
 from minifut.errors import Source
-from minifut.opencl.alike import Alike, without_names
+from minifut.opencl.deduplication import KernelDeduplication, without_names
 
 TEXT = """\
 __kernel void {name}(
@@ -34,7 +34,7 @@ def test_names_of_kernel_and_parameters_do_not_matter() -> None:
 
 
 def test_alike_kernels_share_a_number() -> None:
-    alike = Alike()
+    alike = KernelDeduplication()
     found = [
         alike.number("a", text("a", "n", "xs"), "shape"),
         alike.number("b", text("b", "n", "xs", "2.0f"), "shape"),

@@ -24,7 +24,7 @@ Sources = frozenset[str]
 NONE: Sources = frozenset()
 
 
-def shaping_parameters(functions: Iterable[kc.HostFunction]) -> dict[str, Sources]:
+def launch_parameters(functions: Iterable[kc.HostFunction]) -> dict[str, Sources]:
     """The names of the parameters for each kernel, by its name."""
     found: dict[str, Sources] = {}
     for function in functions:

@@ -6,7 +6,7 @@ from minifut.ir.core import Constant, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.sizes import Size, ceil_div
 from minifut.ir.types import BOOL, I64
-from minifut.kernel_code.host.shaping import shaping_parameters
+from minifut.kernel_code.host.launch_parameters import launch_parameters
 from minifut.kernel_ir import nodes as kc
 from minifut.names import NameSource
 
@@ -46,7 +46,7 @@ def test_sizes_are_followed_through_assignments_branches_and_loops() -> None:
         )
     )
     function = kc.HostFunction(names.fresh("main"), (n,), body, ())
-    found = shaping_parameters([function])
+    found = launch_parameters([function])
     assert found["divided"] == {"rows"}
     assert found["swapped"] == {"depth"}, "from the second round on"
     assert found["plain"] == frozenset(), "its threshold only guards it"

@@ -1,12 +1,13 @@
-"""Arrays of a thread whose sizes change from round to round of a loop.
+"""Relocatable arrays of a thread: their sizes change from iteration to iteration.
 
     loop (k, xs: [k]t) = (n, ys) while .. do      xs lies in the thread's arena, at an
       let (k', zs: [k']t) = filter ..             offset that is a variable; zs stays
       in {k', zs}                                 where it was made, and xs moves there
 
-So the arena fills up with what earlier rounds left behind. When it is half full, what
-the loop carries on is brought together at the arena's end and moved down, all at once,
-to where the loop began: two copies, as the parts may overlap the place where they go.
+So the arena fills up with garbage of earlier iterations. When it is half full, the
+arrays that the loop carries are compacted: copied to the arena's end, then moved down,
+all at once, to where the loop began. There are two copies, as source and target may
+overlap (Lisp 2's mark-compact, with the loop parameters as the only roots).
 """
 
 from __future__ import annotations
@@ -19,38 +20,38 @@ from minifut.ir.core import Param
 from minifut.ir.sizes import product
 from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.threads.arena import Arena, arena_of, take
+from minifut.kernel_code.threads.arena import Arena, allocate, arena_of
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_ir import nodes as kc
 
 if TYPE_CHECKING:
-    Carried = tuple[Param, "Roaming"]
+    Carried = tuple[Param, "RelocatableArray"]
 
 
 @dataclass(frozen=True, slots=True)
-class Roaming:
-    """An array whose size, and so whose place in the arena, changes: its offset there
-    is a variable."""
+class RelocatableArray:
+    """An array whose size, and so whose address in the arena, changes: its offset is a
+    variable."""
 
     memory: kc.Memory
     offset: kc.Variable
 
 
-def roam(k: KernelBuilder, bound: Param) -> Roaming:
-    """A place for an array that is bound, or a parameter of a loop."""
+def relocatable_array(k: KernelBuilder, bound: Param) -> RelocatableArray:
+    """A relocatable array for a pattern element or a parameter of a loop."""
     assert isinstance(bound.type, ArrayType)
     if not k.repeatable:
         raise NotInKernel(f"the size of {bound.name.base} changes")
     memory = arena_of(k, bound.type.element).memory
     k.use(memory, written=True)
-    return Roaming(memory, k.declare(bound.name.base, type_=kc.LONG))
+    return RelocatableArray(memory, k.declare(bound.name.base, type_=kc.LONG))
 
 
-def settled(
-    k: KernelBuilder, place: Roaming, value: Array, copied: bool = False
+def offset_in_arena(
+    k: KernelBuilder, place: RelocatableArray, value: Array, copied: bool = False
 ) -> kc.Expression:
-    """The offset in the arena where the value lies; it is copied there if it lies
-    elsewhere, or if it must be."""
+    """The offset of the value in the arena; it is copied there if it lies elsewhere, or
+    if it must be."""
     if copied or value.memory != place.memory or not value.is_row_major:
         copy = k.arena_array(place.memory.element, value.shape, "copy")
         k.copy(copy, value)
@@ -58,10 +59,10 @@ def settled(
     return k.size_value(value.offset)
 
 
-def floors(
+def arena_marks(
     k: KernelBuilder, outside: list[kc.Statement]
 ) -> dict[ScalarType, kc.Variable]:
-    """How full each arena is before a loop, noted among the statements before it."""
+    """The fill level of each arena before a loop, in variables declared there."""
     found: dict[ScalarType, kc.Variable] = {}
     for element, arena in k.arenas.items():
         found[element] = k.variable("floor", kc.LONG)
@@ -69,22 +70,22 @@ def floors(
     return found
 
 
-def let_go(
+def reclaim(
     k: KernelBuilder,
     carried: Sequence[Carried],
-    floors: dict[ScalarType, kc.Variable],
+    arena_marks: dict[ScalarType, kc.Variable],
 ) -> None:
-    """At the end of a round: keep only what the loop carries on."""
-    for element, floor in floors.items():
+    """At the end of an iteration: release all but the loop-carried arrays."""
+    for element, floor in arena_marks.items():
         own = [(p, r) for p, r in carried if r.memory.element == element]
         arena = k.arenas[element]
         if own:
-            _move_down(k, arena, element, own, floor)
+            _compact(k, arena, element, own, floor)
         else:
             k.assign(arena.used, floor)
 
 
-def _move_down(
+def _compact(
     k: KernelBuilder,
     arena: Arena,
     element: ScalarType,
@@ -100,7 +101,7 @@ def _move_down(
         for bound, place in carried:
             with k.branch(place.offset >= ground):
                 count = product(k.shape(bound.type))
-                memory, start = take(k, element, count)
+                memory, start = allocate(k, element, count)
                 to = k.size_value(start)
                 with k.loop("i", k.size_value(count)) as i:
                     k.store(memory, to + i, k.load(memory, place.offset + i))

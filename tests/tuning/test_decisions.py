@@ -1,4 +1,4 @@
-"""The tree of choices, read from printed programs."""
+"""The tree of decisions, read from printed programs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.ir.parser import parse_program
-from minifut.tuning.choices import (
-    Choice,
-    choices_of,
+from minifut.tuning.decisions import (
+    DecisionPoint,
+    decisions_of,
     number_of_paths,
     occurrences,
     paths,
@@ -24,7 +24,7 @@ def at_least(name: str) -> str:
     return f'at_least(n, "{name}" "threshold" ("cpu" = 4, "gpu" = 32768))'
 
 
-def choices(body: str, more: str = "") -> tuple[Choice, ...]:
+def decisions(body: str, more: str = "") -> tuple[DecisionPoint, ...]:
     """Of `main`, with a body that ends with a number."""
     text = f"""\
 entry "main" = main sizes 0 ("n" "i64" "array" 1) -> ("" "i64" "array" 1)
@@ -33,12 +33,12 @@ fun main (n: i64) -> (result: i64) {{
 {indent(dedent(body).strip(), "  ")}
 }}
 {more}"""
-    return choices_of(parse_program(text), "main")
+    return decisions_of(parse_program(text), "main")
 
 
-def shape(found: tuple[Choice, ...]) -> list[object]:
+def shape(found: tuple[DecisionPoint, ...]) -> list[object]:
     return [
-        (c.parameter.name, {b.value: shape(b.choices) for b in c.branches})
+        (c.parameter.name, {b.value: shape(b.decisions) for b in c.branches})
         for c in found
     ]
 
@@ -61,7 +61,7 @@ return z
 
 
 def test_choices_are_nested_in_branches() -> None:
-    found = choices(NESTED + "return x")
+    found = decisions(NESTED + "return x")
     assert shape(found) == [("a", {T: [], N: [("b", {T: [], N: []})]})]
     assert list(paths(found)) == [{"a": T}, {"a": N, "b": T}, {"a": N, "b": N}]
     seen = [(o.parameter.name, o.ancestors) for o in occurrences(found)]
@@ -69,14 +69,14 @@ def test_choices_are_nested_in_branches() -> None:
 
 
 def test_choices_that_follow_each_other_are_independent() -> None:
-    found = choices(NESTED + THEN)
+    found = decisions(NESTED + THEN)
     assert [c.parameter.name for c in found] == ["a", "c"]
     assert len(list(paths(found))) == number_of_paths(found) == 6
     assert {tuple(p.items()) for p in paths(found)} >= {(("a", T), ("c", N))}
 
 
 def test_one_parameter_in_two_places_is_one_decision() -> None:
-    found = choices(
+    found = decisions(
         f"""
         let a: bool = {at_least("a")}
         let x: i64 = if a then {{ return 1i64 }} else {{ return 2i64 }}
@@ -89,7 +89,7 @@ def test_one_parameter_in_two_places_is_one_decision() -> None:
 
 
 def test_a_condition_of_two_parameters() -> None:
-    both = choices(
+    both = decisions(
         f"""
         let a: bool = {at_least("a")}
         let b: bool = {at_least("b")}
@@ -107,7 +107,7 @@ def test_a_condition_that_only_a_run_decides() -> None:
         let y: i64 = if b then {{ return 2i64 }} else {{ return 3i64 }}
         return y
     """
-    alone = choices(
+    alone = decisions(
         f"""
         let few: bool = lt_i64(n, 10i64)
         let x: i64 = if few then {{ {inner} }} else {{ return 1i64 }}
@@ -115,7 +115,7 @@ def test_a_condition_that_only_a_run_decides() -> None:
         """
     )
     assert shape(alone) == [("b", {T: [], N: []})]
-    mixed = choices(
+    mixed = decisions(
         f"""
         let few: bool = lt_i64(n, 10i64)
         let a: bool = {at_least("a")}
@@ -129,7 +129,7 @@ def test_a_condition_that_only_a_run_decides() -> None:
 
 
 def test_a_condition_that_is_the_result_of_a_conditional() -> None:
-    found = choices(
+    found = decisions(
         f"""
         let few: bool = lt_i64(n, 10i64)
         let c: bool = if few then {{
@@ -144,7 +144,7 @@ def test_a_condition_that_is_the_result_of_a_conditional() -> None:
 
 
 def test_a_choice_has_a_branch_for_each_value() -> None:
-    found = choices(
+    found = decisions(
         """
         let p: i64 = get_parameter("tiling" "choice" ("cpu" = 0, "gpu" = 1) bounds 0 2)
         let a: bool = eq_i64(p, 1i64)
@@ -156,7 +156,7 @@ def test_a_choice_has_a_branch_for_each_value() -> None:
 
 
 def test_numbers_that_shape_kernels_decide_nothing() -> None:
-    found = choices(
+    found = decisions(
         """
         let p: i64 = get_parameter("tile" "tile_size" ("cpu" = 16, "gpu" = 16) bounds 1 64)
         let a: bool = lt_i64(p, n)
@@ -175,7 +175,7 @@ fun other (n: i64) -> (result: i64) {{
   return y
 }}
 """
-    found = choices(
+    found = decisions(
         """
         let x: i64 = loop (r: i64 = 0i64) for i: i64 < n do {
           let y: i64 = apply other(r)
@@ -190,4 +190,4 @@ fun other (n: i64) -> (result: i64) {{
 
 def test_an_entry_point_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="no entry point 'sum'"):
-        choices_of(parse_program(""), "sum")
+        decisions_of(parse_program(""), "sum")
