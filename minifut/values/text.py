@@ -158,8 +158,8 @@ def _read_array(
     data: bytes, offset: int, wrap: bool, element: str | None
 ) -> tuple[Value, int]:
     """A bracketed array, element by element: `counts[d]` is how many elements every
-    array at depth d has, -1 before the first of them is complete."""
-    start = offset
+    array at depth d has, -1 before the first of them is complete. Strings and empty
+    arrays are elements as well."""
     numbers: list[Any] = []
     counts: list[int] = []
     here: list[int] = []
@@ -176,12 +176,7 @@ def _read_array(
                 counts.append(-1)
             offset += 1
         elif mark == b"]" and (after_element or here[-1]):
-            count = here.pop()
-            depth = len(here)
-            if counts[depth] not in (-1, count):
-                message = f"a row of {count} elements among rows of {counts[depth]}"
-                raise Malformed(offset, message)
-            counts[depth] = count
+            _count(counts, len(here) - 1, here.pop(), offset)
             offset += 1
             if not here:
                 break
@@ -195,17 +190,51 @@ def _read_array(
         elif mark == b"]":
             raise Malformed(offset, "an empty array is written empty([0]T)")
         else:
-            if rank is not None and len(here) != rank:
-                raise Malformed(offset, "a scalar among arrays")
-            rank = len(here)
-            element, number, offset = _read_scalar(data, offset, element, wrap)
-            numbers.append(number)
+            start = offset
+            element, values, shape, offset = _read_element(data, offset, element, wrap)
+            if rank not in (None, len(here) + len(shape)):
+                raise _irregular(start, len(shape), (rank or 0) - len(here))
+            rank = len(here) + len(shape)
+            counts += [-1] * (rank - len(counts))
+            for depth, size in enumerate(shape, len(here)):
+                _count(counts, depth, size, start)
+            numbers += values
             here[-1] += 1
             after_element = True
-    if element is None or not numbers:
-        raise Malformed(start, "an array without elements")
+    assert element is not None
     with np.errstate(over="ignore"):
         return np.array(numbers, DTYPES[element]).reshape(counts), offset
+
+
+def _read_element(
+    data: bytes, offset: int, element: str | None, wrap: bool
+) -> tuple[str, list[Any], tuple[int, ...], int]:
+    """What an array has beside further brackets: its type, its numbers, its shape, and
+    where it ends."""
+    if data[offset : offset + 1] != b'"' and EMPTY.match(data, offset) is None:
+        name, number, end = _read_scalar(data, offset, element, wrap)
+        return name, [number], (), end
+    value, end = read_value(data, offset)
+    name = value_type(value).element
+    if element not in (None, name):
+        raise Malformed(offset, f"an array of {name} in an array of {element}")
+    return name, value.tolist() if value.size else [], value.shape, end
+
+
+def _irregular(offset: int, rank: int, wanted: int) -> Malformed:
+    """The error for an element of a rank that others do not have."""
+    came = f"an array of rank {rank}" if rank else "a scalar"
+    others = "scalars" if wanted == 0 else "arrays"
+    others += f" of rank {wanted}" if rank and wanted else ""
+    return Malformed(offset, f"{came} among {others}")
+
+
+def _count(counts: list[int], depth: int, count: int, offset: int) -> None:
+    """Note how many elements an array has; all at its depth have as many."""
+    if counts[depth] not in (-1, count):
+        message = f"a row of {count} elements among rows of {counts[depth]}"
+        raise Malformed(offset, message)
+    counts[depth] = count
 
 
 # --- strings ------------------------------------------------------------------------
