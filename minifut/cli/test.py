@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0),
     default=300.0,
     show_default=True,
-    help="Seconds that one program may take (0: any).",
+    help="Seconds that compiling a program, or one of its cases, may take (0: any).",
 )
 @click.option(
     "--exclude",

@@ -113,10 +113,13 @@ def judge_message(message: str, regex: str, what: str) -> str | None:
 
 
 def judge_failure(entry: EntryPoint, arguments: list[Any], regex: str) -> str | None:
-    """None if the run fails with the right words, else what is wrong."""
+    """None if the run fails with the right words, else what is wrong. Arguments of
+    wrong sizes are a failure like any other, whose message begins with `Error: `."""
     try:
         got = entry.call(arguments)
-    except (ProgramError, UsageError) as error:
+    except ProgramError as error:
         return judge_message(str(error), regex, "a run-time error")
+    except UsageError as error:
+        return judge_message(f"Error: {error}", regex, "a run-time error")
     shown = ", ".join(str(value) for value in got)[:200]
     return f"a run-time error with '{regex}' was expected, the results are: {shown}"

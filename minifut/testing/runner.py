@@ -52,7 +52,8 @@ SET_ASIDE = frozenset({"disable", "notest"})
 
 @dataclass(frozen=True, slots=True)
 class TestOptions:
-    """What to test on, which entry points (none: all), how long a program may take."""
+    """What to test on, which entry points (none: all), and how long it may take to
+    compile a program, to run a case, and to test a property."""
 
     __test__ = False
 
@@ -116,11 +117,9 @@ def run_program(path: Path, options: TestOptions) -> Report:
     report = Report(path)
     start = time.perf_counter()
     try:
-        with time_limit(options.seconds, PATIENCE):
-            _Run(path, options, report).run()
-    except TimeLimit as limit:
-        report.is_stuck = limit.is_stuck
-        report.failures.append(f"took more than {options.seconds:g} s")
+        _Run(path, options, report).run()
+    except TimeLimit:
+        report.failures.append(f"took more than {options.seconds:g} s to compile")
     except InternalError as error:
         report.failures.append(_shorten(str(error)))
     except (MinifutError, MemoryError) as error:
@@ -165,6 +164,10 @@ class _Run:
 
     def compile(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
         """All stages; the program is loaded only if something will be run."""
+        with time_limit(self.options.seconds, PATIENCE):
+            return self.compile_and_load(wanted)
+
+    def compile_and_load(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
         checked = compiler.check(self.source)
         self.core = compiler.to_core(checked)
         options = self.options.compile
@@ -225,6 +228,8 @@ class _Run:
             if chosen and name not in chosen:
                 continue
             for case in block.cases:
+                if self.report.is_stuck:
+                    return
                 if not self.options.sets_aside(case.tags):
                     self.report.runs += 1
                     self.run_case(program, name, case)
@@ -240,9 +245,11 @@ class _Run:
         assert self.core is not None
         tester = Tester(program, self.core, checked, self.options.seed)
         for name in block.properties:
+            if self.report.is_stuck:
+                return
             if not self.options.entries or name in self.options.entries:
                 self.report.runs += 1
-                self.fail(_caught(partial(tester.test, name)))
+                self.fail(self.caught(partial(tester.test, name), f"{name} "))
 
     def run_case(self, program: Program, name: str, case: Case) -> None:
         """One case of one entry point; a failure is noted and the others go on."""
@@ -251,7 +258,7 @@ class _Run:
             entry = program.entry(name)
             return self.judge(entry, self.arguments(program, entry, case), case)
 
-        wrong = _caught(judged)
+        wrong = self.caught(judged)
         where = f"{name}, {case.name!r} (line {case.line})"
         self.fail(wrong and f"{where}: {_shorten(wrong)}")
 
@@ -282,21 +289,25 @@ class _Run:
 
         return self.oracle.expected(name, case, self.path.parent, arguments)
 
+    def caught(self, judge: Callable[[], str | None], what: str = "") -> str | None:
+        """What a judgement says, or what kept it from being made; `what` took too long
+        if it did."""
+        try:
+            with time_limit(self.options.seconds, PATIENCE):
+                return judge()
+        except TimeLimit as limit:
+            self.report.is_stuck = limit.is_stuck
+            return f"{what}took more than {self.options.seconds:g} s"
+        except InternalError as error:
+            return str(error)
+        except (MinifutError, MemoryError) as error:
+            return str(error) or "out of memory"
+        except Exception as error:
+            return f"internal error: {_trace(error)}"
+
     def fail(self, message: str | None) -> None:
         if message:
             self.report.failures.append(message)
-
-
-def _caught(judge: Callable[[], str | None]) -> str | None:
-    """What a judgement says, or what kept it from being made."""
-    try:
-        return judge()
-    except InternalError as error:
-        return str(error)
-    except (MinifutError, MemoryError) as error:
-        return str(error) or "out of memory"
-    except Exception as error:
-        return f"internal error: {_trace(error)}"
 
 
 def _trace(error: Exception) -> str:

@@ -24,13 +24,19 @@ def divide(x: Any, y: Any) -> Any:
     return x // y
 
 
+def raised(error: Exception) -> Any:
+    raise error
+
+
 FAKE = program(
     entry("main", ["x: i32"], ["i32"], lambda x: x),
     entry("divide", ["x: i32", "y: i32"], ["i32"], divide),
     entry("both", ["x: f32"], ["f32", "f32"], lambda x: (x, -x)),
+    entry("sleep", ["x: f64"], [], lambda x: time.sleep(x) or ()),
+    entry("sized", ["x: i32"], ["i32"], lambda x: raised(UsageError("must be 3"))),
     entry("slow", [], ["i32"], lambda: time.sleep(5)),
     entry("broken", [], ["i32"], lambda: {}["key"]),
-    entry("large", [], ["i32"], lambda: (_ for _ in ()).throw(MemoryError("4 TiB"))),
+    entry("large", [], ["i32"], lambda: raised(MemoryError("4 TiB"))),
     entry("sum", ["xs: []f32"], ["f32"], lambda xs: xs.sum()),
 )
 ORACLE = program(entry("sum", ["xs: []f32"], ["f32"], lambda xs: xs.sum()))
@@ -68,6 +74,7 @@ def run(compiled: list[Exception | None], tmp_path: Path) -> Any:
         ("input { 1 }", 1),
         ("entry: divide\ninput { 7 2 } output { 3 }", 1),
         ("entry: divide\ninput { 7 0 } error: by [a-z]+", 1),
+        ("entry: sized\ninput { 1 } error: Error*", 1),
         ("entry: both\ninput { 1f32 } output { 1f32 -1.001f32 }", 1),
         ("entry: sum\nrandom input { [10]f32 } auto output", 1),
         ("warning: unused", 0),
@@ -132,8 +139,15 @@ def test_a_fault_of_ours_is_no_rejection(
 def test_time_limit(run: Any) -> None:
     start = time.perf_counter()
     (failure,) = run("entry: slow\ninput {}", TestOptions(seconds=0.2)).failures
-    assert failure == "took more than 0.2 s"
+    assert failure == "slow, '' (line 3): took more than 0.2 s"
     assert time.perf_counter() - start < 3
+
+
+def test_the_time_limit_is_that_of_a_case(run: Any) -> None:
+    cases = "".join(f"input {{ {seconds} }}\n" for seconds in (0.2, 0.2, 9.0, 0.2))
+    report = run(f"entry: sleep\n{cases}", TestOptions(seconds=0.45))
+    assert report.runs == 4
+    assert report.failures == ["sleep, '9.0' (line 5): took more than 0.45 s"]
 
 
 def test_tags_set_aside(run: Any) -> None:
