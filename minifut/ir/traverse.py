@@ -159,7 +159,10 @@ def used_names(node: object) -> set[Name]:
 
 
 def free_names(node: object) -> set[Name]:
-    """The variables that the node needs from outside. Functions do not count."""
+    """The variables that a node, or an atom, needs from outside. Functions do not
+    count."""
+    if isinstance(node, Name):
+        return {node}
     found: set[Name] = set()
     bound: set[Name] = set()
     for current in walk(node):

@@ -54,6 +54,11 @@ def test_function_names_are_not_variables() -> None:
     assert free_names(parse("apply f(x)", "exp")) == names("x")
 
 
+def test_an_atom_needs_itself() -> None:
+    read = parse("xs[i, 0i64]", "exp")
+    assert [free_names(entry) for entry in read.slice] == [names("i"), set()]
+
+
 @pytest.mark.parametrize("text", [SOACS_TEXT, KERNELS_TEXT])
 def test_whole_programs_are_closed(text: str) -> None:
     assert free_names(parse_program(text)) == set()

@@ -80,6 +80,11 @@ def test_sizes_that_differ_are_unknown(text: str, type_: str) -> None:
             " reduce (\\x y -> if null x then y else x) b xss",
             "[n] [d] [n][d]i32 -> [d]i32 -> [d]i32",
         ),
+        (
+            "[n] (a: [n][]i32) (b: []i32) (c: []i32) ="
+            " map (\\x -> match n case 0 -> x case 1 -> b case _ -> c) a",
+            "[n] [d] [n][d]i32 -> [d]i32 -> [d]i32 -> [n][d]i32",
+        ),
         # what the result is combined with says how long it is
         (
             "(a: []i32) (b: []i32) (c: []i32) = map2 (+) c (if null a then a else b)",

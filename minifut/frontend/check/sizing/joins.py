@@ -123,12 +123,14 @@ def _with_unknown(
 
 
 def may_be_equal(state: Sizing, one: Size, other: Size) -> bool:
-    """Could linking open sizes make the two equal?"""
+    """Could linking open sizes, and equating what met in joins, make the two equal?"""
+    one, other = state.normal(one), state.normal(other)
     parts = parts_if_similar(one, other)
     if parts is not None:
-        return all(
-            may_be_equal(state, state.normal(a), state.normal(b)) for a, b in parts
-        )
+        return all(may_be_equal(state, a, b) for a, b in parts)
+    for size, target in ((one, other), (other, one)):
+        if isinstance(size, SizeVar) and size.name in state.joined:
+            return all(may_be_equal(state, s, target) for s in state.joined[size.name])
     for size, target in ((one, other), (other, one)):
         level = level_if_loose(state, size)
         if level is not None and _can_link(state, size, level, frozenset(), target):

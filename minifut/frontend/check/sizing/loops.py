@@ -265,21 +265,15 @@ class _Loop:
     def _may_yet_stay(self, name: Name, ext: Name) -> None:
         """Let a size that varies be equated with the initial one, if it only varies
         because it, or what it is joined with, is that of a parameter."""
-        state = self.state
+        joined = self.state.joined
         begun, given = self.ends[name]
-        begun = state.normal(begun)
-
-        def may_stay(size_: Size) -> bool:
-            size_ = state.normal(size_)
-            if size_ == SizeVar(name) or same_size(begun, size_):
-                return True
-            if isinstance(size_, SizeVar) and size_.name in state.joined:
-                return all(may_stay(side) for side in state.joined[size_.name])
-            return may_be_equal(state, begun, size_)
-
-        if given is not None and may_stay(given):
-            state.joined[name] = (begun, begun)
-            state.joined[ext] = (SizeVar(name), given)
+        if given is None:
+            return
+        joined[name] = (begun, begun)
+        if may_be_equal(self.state, begun, given):
+            joined[ext] = (SizeVar(name), given)
+        else:
+            del joined[name]
 
 
 def _keep(_: Type) -> Type | None:
