@@ -23,6 +23,7 @@ from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
 from minifut.passes.recursion import loop_over_recursion
+from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.tiling.driver import tile
@@ -39,6 +40,14 @@ LOOP_OVER_RECURSION = Pass(
 )
 SIMPLIFY = Pass(
     "simplify", simplify, SOACS, SOACS, "fold, share, hoist and drop what is not needed"
+)
+REMOVE_CHECKS = Pass(
+    "remove-checks",
+    remove_checks,
+    SOACS,
+    SOACS,
+    "drop checks, clamps and branches that the facts of their place decide",
+    traced=True,
 )
 FUSE = Pass(
     "fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers", traced=True
@@ -118,6 +127,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     LOOP_OVER_RECURSION,
     INLINE,
     SIMPLIFY,
+    REMOVE_CHECKS,
     FUSE,
     FLATTEN,
     FLATTEN_MODERATELY,
@@ -138,6 +148,8 @@ DEFAULT: tuple[Pass, ...] = (
     INLINE,
     # so that sizes are equal where they can be, and checks stand outside of nests
     SIMPLIFY,
+    # before fusion, which moves nothing across a check
+    REMOVE_CHECKS,
     FUSE,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,

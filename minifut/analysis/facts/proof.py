@@ -1,0 +1,227 @@
+"""Proofs: a goal `form >= 0` is reduced by facts until it is plain.
+
+    n - 1 - i >= 0      by   n - 2 - i >= 0      remains   1 >= 0
+
+The newest name of the goal is eliminated with each fact that bounds it on the right
+side (a Fourier-Motzkin step); of what has several possible values (a minimum, a branch)
+each is tried in its case. A goal is plain when it holds for the ranges of its names
+alone. The steps of one question are bounded: what is not found soon is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from minifut.analysis.facts import meaning
+from minifut.analysis.facts.forms import (
+    CONSTANT,
+    Fact,
+    Form,
+    Proof,
+    atoms_of,
+    combine,
+    constant_of,
+    difference,
+    product,
+    split,
+    tightened,
+)
+from minifut.ir import core
+from minifut.ir.core import Constant, ScalarOp
+from minifut.ir.sizes import Atom
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.analysis.facts.known import Facts
+
+MOST_STEPS = (48, 8)
+"""goals looked at for one question, and for one that came up within a proof"""
+DEEPEST = 7
+"""eliminations in a row"""
+MOST_CASES = 6
+"""names of which each alternative is tried, for one question"""
+MOST_TERMS = 10
+
+
+def prove(facts: Facts, goal: Form) -> Proof | None:
+    """The facts by which the form is never negative; None: not proved."""
+    goal = tightened(goal)
+    if facts.range_of_form(goal)[0] >= 0:
+        return ()
+    if facts.proving == len(MOST_STEPS):
+        return None
+    search = _Search(facts, MOST_STEPS[facts.proving])
+    facts.proving += 1
+    try:
+        return tuple(search.used) if search.shows(goal, DEEPEST) else None
+    finally:
+        facts.proving -= 1
+
+
+class _Search:
+    def __init__(self, facts: Facts, steps: int) -> None:
+        self.facts = facts
+        self.used: list[Fact] = []
+        self.steps = steps
+        self.cases = MOST_CASES
+        self.seen: set[frozenset[tuple[object, int]]] = set()
+
+    def shows(self, goal: Form, depth: int) -> bool:
+        goal = tightened(goal)
+        known = constant_of(goal)
+        if known is not None:
+            return known >= 0
+        if self.facts.range_of_form(goal)[0] >= 0:
+            return True
+        self.steps -= 1
+        key = frozenset(goal.items())
+        if depth == 0 or self.steps < 0 or key in self.seen or len(goal) > MOST_TERMS:
+            return False
+        self.seen.add(key)
+        atom = max(atoms_of(goal), key=self.age)
+        parts = split(goal, atom)
+        if parts is None:
+            return False
+        slope, rest = parts
+        sign = self.sign_of(slope)
+        if sign == 0:
+            return False
+        bounds = self.bounds_on(atom)
+        return any(
+            self.by_fact(fact, atom, slope, rest, sign, depth) for fact in bounds
+        ) or self.by_cases(atom, slope, rest, depth)
+
+    def age(self, atom: Atom) -> int:
+        """Greater for what was defined later; most for what is no name."""
+        order = self.facts.order
+        return order.get(atom, -1) if isinstance(atom, Name) else len(order)
+
+    def bounds_on(self, atom: Atom) -> list[Fact]:
+        known = self.facts.about.get(atom, [])
+        made = self.facts.remembered("bounds", atom, meaning.bounds_of)
+        return [*made, *reversed(known)]
+
+    def sign_of(self, slope: Form) -> int:
+        """1 or -1 if the slope never has the other sign; 0 if that is not plain."""
+        low, high = self.facts.range_of_form(slope)
+        return 1 if low >= 0 else -1 if high <= 0 else 0
+
+    def by_fact(
+        self, fact: Fact, atom: Atom, slope: Form, rest: Form, sign: int, depth: int
+    ) -> bool:
+        """The atom at its bound by a fact: what remains is a goal of its own."""
+        parts = split(fact.form, atom)
+        if parts is None:
+            return False
+        factor, others = parts
+        by = constant_of(factor)
+        if by is None or by * sign <= 0:
+            return False
+        left = combine(product(slope, others), -sign, rest, abs(by))
+        mark = len(self.used)
+        self.used.append(fact)
+        if self.shows(left, depth - 1):
+            return True
+        del self.used[mark:]
+        return False
+
+    def by_cases(self, atom: Atom, slope: Form, rest: Form, depth: int) -> bool:
+        """Each alternative for the atom, with what holds in it."""
+        cases = self.facts.remembered("cases", atom, meaning.cases_of)
+        if not cases or self.cases == 0 or self.facts.proving > 1:
+            return False
+        self.cases -= 1
+        mark = len(self.used)
+        for known, conditions, value in cases:
+            with self.facts.inner():
+                for fact in known:
+                    self.facts.learn(fact)
+                for condition, truth in conditions:
+                    self.facts.assume(condition, truth, "one branch")
+                form = value if isinstance(value, dict) else self.facts.form(value)
+                goal = combine(product(slope, form), 1, rest, 1)
+                saved, self.seen = self.seen, set()
+                shown = self.shows(goal, depth - 1)
+                self.seen = saved
+            if not shown:
+                del self.used[mark:]
+                return False
+        return True
+
+
+# --- conditions -----------------------------------------------------------------------
+
+
+def holds(
+    facts: Facts, condition: core.Atom, truth: bool = True, depth: int = 12
+) -> Proof | None:
+    """The facts by which a condition is true (or false)."""
+    if isinstance(condition, Constant):
+        return () if condition.value is truth else None
+    known = facts.truths.get(condition)
+    if known is not None:
+        told = f"{condition} is {str(truth).lower()}"
+        return (Fact({}, told),) if known is truth else None
+    exp = facts.definition(condition)
+    if not isinstance(exp, ScalarOp) or depth == 0:
+        return None
+    name, operands = exp.operator.name, exp.operands
+    if name == "not":
+        return holds(facts, operands[0], not truth, depth - 1)
+    if name in ("and", "or") and exp.operator.operands[0].kind == "bool":
+        proofs = (holds(facts, operand, truth, depth - 1) for operand in operands)
+        if (name == "and") is truth:
+            return _all(proofs)
+        found = next((p for p in proofs if p is not None), None)
+        if found is not None:
+            return found
+        return _otherwise(facts, operands, truth, depth - 1)
+    return _compared(facts, exp, truth) if name in COMPARISONS else None
+
+
+def _otherwise(
+    facts: Facts, operands: tuple[core.Atom, ...], truth: bool, depth: int
+) -> Proof | None:
+    """One operand has the truth value, by what holds if the other has not."""
+    with facts.inner():
+        facts.assume(operands[0], not truth, "otherwise")
+        return holds(facts, operands[1], truth, depth)
+
+
+def _all(proofs: Iterable[Proof | None]) -> Proof | None:
+    used: Proof = ()
+    for one in proofs:
+        if one is None:
+            return None
+        used += one
+    return used
+
+
+COMPARISONS = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+"""with their opposites"""
+
+
+def _compared(facts: Facts, exp: ScalarOp, truth: bool) -> Proof | None:
+    if not exp.operator.operands[0].is_integer:
+        return None
+    name = exp.operator.name if truth else COMPARISONS[exp.operator.name]
+    left, right = (meaning.form_of(facts, operand) for operand in exp.operands)
+    up, down = difference(right, left), difference(left, right)
+    match name:
+        case "le":
+            return prove(facts, up)
+        case "lt":
+            return prove(facts, _less(up))
+        case "ge":
+            return prove(facts, down)
+        case "gt":
+            return prove(facts, _less(down))
+        case "eq":
+            return _all(prove(facts, form) for form in (up, down))
+    either = (prove(facts, _less(form)) for form in (up, down))
+    return next((p for p in either if p is not None), None)
+
+
+def _less(form: Form) -> Form:
+    return combine(form, 1, {CONSTANT: 1}, -1)

@@ -1,0 +1,136 @@
+"""What follows from definitions, ranges and conditions, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from minifut.analysis.facts import Facts
+from minifut.ir.core import Atom, Constant, Function, Stm
+from minifut.ir.parser import parse_program
+from minifut.ir.scope import scope_of
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64
+from minifut.names import Name
+
+HEAD = 'entry "main" = main sizes 2 ("k" "i64" "array" 1, "xs" "[]i64" "array" 1)'
+
+
+def facts_after(statements: str) -> tuple[Facts, dict[str, Name]]:
+    """What is known after the statements of a function of n, m, k and xs: [n][m]i64,
+    and the names by their texts."""
+    program = parse_program(
+        f'{HEAD} -> ("" "i64" "array" 1)\n'
+        f"fun main (n: i64, m: i64, k: i64, xs: [n][m]i64) -> (r: i64) {{\n"
+        f"{statements}\nreturn k\n}}"
+    )
+    function: Function = program.functions[0]
+    facts = Facts(scope_of(program))
+    facts.natural_sizes(function.parameters, all_sizes=True)
+    names = {str(p.name): p.name for p in function.parameters}
+    for statement in function.body.statements:
+        tell(facts, statement)
+        names |= {str(p.name): p.name for p in statement.pattern}
+    return facts, {text.rsplit("_", 1)[0]: name for text, name in names.items()}
+
+
+def tell(facts: Facts, statement: Stm) -> None:
+    facts.define(statement)
+    condition: Atom | None = getattr(statement.exp, "condition", None)
+    if not statement.pattern and condition is not None:
+        facts.assume(condition, True, "a check")
+
+
+KNOWN = {
+    "0 <= k": "let c: bool = le_i64(0i64, k) let () = assert(c, [], [])",
+    "n < k": "let c: bool = lt_i64(n, k) let () = assert(c, [], [])",
+}
+TRUE = {
+    "a size": ("", "n", 0),
+    "a sum of sizes": ("let x: i64 = add_i64(n, m)", "x", 0),
+    "a check": (KNOWN["0 <= k"], "k", 0),
+    "above a size": (KNOWN["n < k"], "k", 1),
+    "a maximum": ("let x: i64 = max_i64(k, 3i64)", "x", 3),
+    "a mask": ("let x: i64 = and_i64(k, 7i64)", "x", 0),
+    "a remainder": ("let x: i64 = mod_i64(k, 8i64)", "x", 0),
+    "half a size": ("let h: i64 = div_i64(n, 2i64) let x: i64 = sub_i64(n, h)", "x", 0),
+    "a shift": ("let h: i64 = shr_i64(n, 1i64) let x: i64 = sub_i64(n, h)", "x", 0),
+    "a branch": (
+        "let c: bool = lt_i64(k, 0i64) let x: i64 = if c then {0i64} else {k}", "x", 0
+    ),
+    "elements": ("let p: i64 = mul_i64(n, m) let x: i64 = add_i64(p, 1i64)", "x", 1),
+}  # fmt: skip
+FALSE = {
+    "anything": ("", "k", 0),
+    "a size less one": ("let x: i64 = sub_i64(n, 1i64)", "x", 0),
+    "a size that may be zero": ("", "n", 1),
+    "a sum that wraps": (
+        KNOWN["0 <= k"] + " let x: i64 = add_i64(k, 1i64)", "x", 0
+    ),
+    "a product that wraps": (KNOWN["0 <= k"] + " let x: i64 = mul_i64(k, n)", "x", 0),
+    "a minimum": ("let x: i64 = min_i64(k, n)", "x", 0),
+    "a remainder by zero": ("let x: i64 = mod_i64(k, n)", "x", 1),
+    "an absolute value that wraps": ("let x: i64 = abs_i64(k)", "x", 0),
+    "narrowed": (
+        "let y: i32 = convert_i64_i32(n) let x: i64 = convert_i32_i64(y)", "x", 0
+    ),
+}  # fmt: skip
+
+
+def at_least(question: tuple[str, str, int]) -> bool:
+    statements, base, least = question
+    facts, names = facts_after(statements)
+    return facts.proves(Size.of(names[base]) - least) is not None
+
+
+@pytest.mark.parametrize("what", TRUE)
+def test_proved(what: str) -> None:
+    assert at_least(TRUE[what])
+
+
+@pytest.mark.parametrize("what", FALSE)
+def test_not_proved(what: str) -> None:
+    assert not at_least(FALSE[what])
+
+
+def test_what_is_learnt_in_a_scope_ends_with_it() -> None:
+    facts, names = facts_after("let c: bool = le_i64(0i64, k)")
+    with facts.inner():
+        facts.assume(names["c"], True, "the branch")
+        assert facts.proves(Size.of(names["k"])) is not None
+        assert facts.range_of(names["k"])[0] == 0
+    assert facts.proves(Size.of(names["k"])) is None
+    with facts.inner():
+        facts.assume(names["c"], False, "the branch")
+        assert facts.nonzero(names["k"]) is not None
+
+
+def test_a_proof_lists_the_facts_that_it_used() -> None:
+    facts, names = facts_after(KNOWN["n < k"] + " let d: i64 = sub_i64(k, n)")
+    proof = facts.proves(Size.of(names["d"]) - 1)
+    assert proof is not None
+    assert any("a check" in str(fact) for fact in proof)
+
+
+def test_indices_are_inside() -> None:
+    facts, names = facts_after("")
+    i, j = Name("i", 1000), Name("j", 1001)
+    n, m = Size.of(names["n"]), Size.of(names["m"])
+    with facts.inner():
+        facts.run_over(i, facts.form(n), "the map")
+        facts.run_over(j, facts.form(m), "the map")
+        assert facts.inside((i, j), (n, m)) is not None
+        assert facts.inside((j, i), (n, m)) is None
+        assert facts.proves(n * m - 1 - Size.of(i) * m - Size.of(j)) is not None
+        assert facts.inside((Constant(0, I64), j), (n, m)) is not None
+
+
+def test_a_disjunction_is_resolved_when_one_part_fails() -> None:
+    facts, names = facts_after(
+        "let e: bool = le_i64(n, 0i64) let c: bool = le_i64(5i64, k)"
+        " let o: bool = or_bool(e, c) let () = assert(o, [], [])"
+    )
+    k, n = Size.of(names["k"]), Size.of(names["n"])
+    assert facts.proves(k - 5) is None
+    with facts.inner():
+        facts.run_over(Name("i", 1000), facts.form(n), "the map")
+        assert facts.proves(k - 5) is not None
