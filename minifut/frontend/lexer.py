@@ -27,7 +27,7 @@ SPECIAL_OPERATORS = frozenset(["=", "-", "*", "<", "^", "|", "!", "->"])
 
 END = "$END"
 
-_WORD = r"(?:[a-zA-Z][a-zA-Z0-9_']*|_[a-zA-Z0-9][a-zA-Z0-9_']*)"
+_WORD = r"(?:[a-zA-Z][a-zA-Z0-9_']*|_+[a-zA-Z0-9][a-zA-Z0-9_']*)"
 _SYMBOL = r"[-+*/%=!><|&^][-+*/%=!><|&^.]*"
 _INTEGER_SUFFIX = r"(?:[iu](?:8|16|32|64))?"
 _FLOAT_SUFFIX = r"(?:f(?:16|32|64))?"

@@ -47,7 +47,7 @@ def texts(text: str) -> list[str]:
         ("#foo #[bar] # x"[:11], "CONSTRUCTOR #[ ID ]"),
         ("'t '~t '^t 't'", "' ID '~ ID '^ ID CHAR"),
         ("'^' '~' '\\''", "CHAR CHAR CHAR"),
-        ("_ _x __y x_'", "_ ID _ ID ID"),
+        ("_ _x __y x_' __", "_ ID ID ID _ _"),
         ("??? ?[n]", "??? ? [ ID ]"),
         ("`f` \\x :> :", "` ID ` \\ ID :> :"),
         ("letx let in_", "ID let ID"),

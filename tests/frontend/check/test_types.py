@@ -127,3 +127,9 @@ def test_defaulting_warns_when_it_shows_in_the_type() -> None:
 
     assert "ambiguous" in check("def f x = x + 1").warnings[0]
     assert not check("def f (x: i32) = x + i32.f64 (1 + 2)").warnings
+
+
+def test_names_may_begin_with_underscores() -> None:
+    assert (
+        inferred("def __x = 1u8\ndef f (_: i32) (__y: i32) = 2u8") == "i32 -> i32 -> u8"
+    )
