@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING
 from minifut.errors import Source
 from minifut.frontend import syntax
 from minifut.frontend.check import builtins
-from minifut.frontend.check.environment import Scope, Structure, TypeBinding
+from minifut.frontend.check.environment import (
+    Scope,
+    Structure,
+    TypeBinding,
+    abstract_type,
+)
 from minifut.frontend.types import (
     BOOL,
     SCALAR_NAMES,
@@ -36,6 +41,13 @@ if TYPE_CHECKING:
 _START = re.compile(
     r"^(?P<kind>def|val|module type)\s+(?:\((?P<symbol>[^)]+)\)|(?P<name>[\w']+))", re.M
 )
+
+_SPACES = {
+    "numeric.fut": "numeric",
+    "accumulators.fut": "member",
+    "strided.fut": "member",
+}
+"""files whose definitions are not in scope: of numeric modules, of `intrinsics` only"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,7 @@ class PreludeValue:
 @cache
 def index() -> dict[tuple[str, str], PreludeText]:
     """All definitions of the prelude's files by kind ("value", "module type",
-    "numeric") and name."""
+    "numeric", "member") and name."""
     found: dict[tuple[str, str], PreludeText] = {}
     folder = resources.files("minifut.frontend") / "prelude"
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
@@ -79,8 +91,7 @@ def index() -> dict[tuple[str, str], PreludeText]:
                 "\n" * line + _without_comment(text[start.start() : end]),
             )
             space = "module type" if kind == "module type" else "value"
-            if entry.name == "numeric.fut":
-                space = "numeric"
+            space = _SPACES.get(entry.name, space)
             found[space, name] = PreludeText(kind, name, source)
     return found
 
@@ -133,16 +144,20 @@ class NumericModule(Structure):
 
 
 class Intrinsics(Structure):
-    """The module `intrinsics`: the built-in operators, however shadowed."""
+    """The module `intrinsics`: the built-in operators, however shadowed, and what is
+    in scope only as its members."""
 
     __slots__ = ("prelude",)
 
     def __init__(self, prelude: Prelude) -> None:
         super().__init__()
         self.prelude = prelude
+        names = prelude.context.names
+        element = ((names.fresh("t"), ""),)
+        self.types["acc"] = abstract_type(names.fresh("acc"), element, "~")
 
     def value(self, name: str) -> Name | None:
-        found = self.prelude.term(name)
+        found = self.prelude.member(name) or self.prelude.term(name)
         return None if isinstance(found, Structure) else found  # type: ignore[return-value]
 
 
@@ -186,6 +201,15 @@ class Prelude:
         self._values[name] = found
         return found
 
+    def member(self, name: str) -> Name | None:
+        """A value that is in scope only as a member of `intrinsics`."""
+        text = index().get(("member", name))
+        if text is None:
+            return None
+        if name not in self._values:
+            self._values[name] = self._from_text(text)
+        return self._values[name]
+
     def type(self, name: str) -> TypeBinding | None:
         """A scalar type."""
         if name not in SCALAR_NAMES:
@@ -213,7 +237,7 @@ class Prelude:
 
     def lookup_value(self, name: str) -> PreludeValue | None:
         """A value with its type, for those who do not check a program."""
-        found = self.term(name)
+        found = self.member(name) or self.term(name)
         if found is None or isinstance(found, Structure):
             return None
         assert not hasattr(found, "parameter")

@@ -21,7 +21,7 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType, element_of, shape_of
+from minifut.ir.types import I64, AccType, ScalarType, element_of, shape_of
 from minifut.names import Name
 
 INLINE = "inline"
@@ -45,6 +45,8 @@ def key_of(value: Value, sizes: Sizes, known: set[Name] | None) -> Hashable:
     """The key of an argument; `known` are the names that all functions see. Without
     them functions may hold what only the caller sees, which `lift` hands over."""
     match value:
+        case Leaf(_, AccType()):
+            return INLINE
         case Leaf(_, type_, size):
             if type_ == I64 and size is not None and size in sizes.numbers:
                 return ("size", sizes.numbers[size])

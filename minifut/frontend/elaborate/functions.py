@@ -121,6 +121,11 @@ class Specialisations:
             for term in instance.values()
         ]
         if INLINE in keys:
+            if recursive:
+                raise work.unsupported(
+                    "an accumulator as a parameter of a recursive function is",
+                    "take a loop instead",
+                )
             return None
         key = (closure.definition, id(closure.env), *keys)
         shared = self.made.get(key)

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from minifut.frontend.elaborate import arrays, checks, numeric, soacs, values
+from minifut.frontend.elaborate import (
+    accumulators,
+    arrays,
+    checks,
+    numeric,
+    soacs,
+    values,
+)
 from minifut.frontend.elaborate.environment import Term
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.values import (
@@ -185,6 +192,9 @@ def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
         "manifest": (1, _manifest),
         "opaque": (1, _opaque),
         "break": (1, lambda c: c.arguments[0]),
+        "acc_write": (3, accumulators.acc_write),
+        "scatter_stream": (3, accumulators.scatter_stream),
+        "hist_stream": (5, accumulators.hist_stream),
         "trace": (1, lambda c: trace(c.work, c.arguments[0], "trace")),
     }
     for rank, suffix in ((1, ""), (2, "_2d"), (3, "_3d")):

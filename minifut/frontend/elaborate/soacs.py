@@ -107,7 +107,7 @@ def _rearranged(
 # --- reduce and scan -----------------------------------------------------------------
 
 
-def _operator(call: Call, function: Value, row: Value) -> tuple[Lambda, list[Size]]:
+def binary_operator(call: Call, function: Value, row: Value) -> tuple[Lambda, list[Size]]:
     """A binary operator on rows like this one."""
     work = call.work
     sizes = values.array_sizes(row)
@@ -139,7 +139,7 @@ def reduce(
     if not values.leaves(array):
         return neutral
     _, row = element_parameters(call, array)
-    operator, sizes = _operator(call, function, row)
+    operator, sizes = binary_operator(call, function, row)
     start = values.atoms(coerce(work, neutral, sizes))
     operation = soacs.Reduce(operator, start, commutative)
     exp = soacs.redomap(
@@ -161,7 +161,7 @@ def scan(call: Call) -> Value:
     if not values.leaves(array):
         return array
     _, row = element_parameters(call, array)
-    operator, sizes = _operator(call, function, row)
+    operator, sizes = binary_operator(call, function, row)
     start = values.atoms(coerce(work, neutral, sizes))
     exp = soacs.scanomap(
         array.size,
@@ -222,7 +222,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
     if not values.leaves(given):
         return destination
     _, row = element_parameters(call, given)
-    operator, sizes = _operator(call, function, row)
+    operator, sizes = binary_operator(call, function, row)
     start = values.atoms(coerce(work, neutral, sizes))
     types = [I64] * rank + arrays.row_leaves(given)
     exp = soacs.Hist(

@@ -23,6 +23,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import (
     SCALARS,
     U8,
+    AccType,
     ArrayType,
     ScalarType,
     Type,
@@ -155,6 +156,8 @@ def map_array_sizes(
 def static_of(value: Value) -> Static:
     """The type of a value."""
     match value:
+        case Leaf(_, AccType()):
+            return UNKNOWN
         case Leaf(_, type_):
             return StaticScalar(element_of(type_))
         case values.Array(size, element):
