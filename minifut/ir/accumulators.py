@@ -26,6 +26,8 @@ from __future__ import annotations
 from minifut.ir.core import Atom, Lambda
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import Screma
+from minifut.ir.types import AccType
 from minifut.names import Name
 
 
@@ -61,6 +63,11 @@ class UpdateAcc:
     accumulator: Name
     indices: tuple[Atom, ...]
     values: tuple[Atom, ...]
+
+
+def updates_accumulators(soac: Screma) -> bool:
+    """Whether a map takes accumulators."""
+    return any(isinstance(p.type, AccType) for p in soac.function.parameters)
 
 
 ACCUMULATOR_EXPRESSIONS = (WithAcc, UpdateAcc)

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from minifut.ir.accumulators import updates_accumulators
 from minifut.ir.builder import Builder, i64
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import (
@@ -53,7 +54,7 @@ from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
-from minifut.ir.types import I64, element_of, shape_of
+from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
 
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
@@ -159,9 +160,11 @@ def apply_lambda(
 def bind_rows(
     build: Builder, function: Lambda, arrays: tuple[Name, ...], index: Name
 ) -> tuple[Atom, ...]:
-    """Emit the lambda's statements on the elements of the arrays at `index`."""
+    """Emit the lambda's statements on the elements of the arrays at `index`, and on
+    accumulators as they are."""
     for parameter, array in zip(function.parameters, arrays, strict=True):
-        build.bind((parameter,), Index(array, (index,)))
+        whole = isinstance(parameter.type, AccType)
+        build.bind((parameter,), Copy(array) if whole else Index(array, (index,)))
     build.extend(function.body.statements)
     return function.body.result
 
@@ -229,9 +232,17 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
             bound = next(pattern)
         accumulators.append(carried.add(build, bound, neutral))
     outputs.extend(pattern)
-    arrays = [carried.add(build, bound, _scratch(build, bound)) for bound in outputs]
+    rows, arrays = list(soac.arrays), []
+    roots = [getattr(build.type(array), "root", None) for array in rows]
+    for bound in outputs:
+        if isinstance(bound.type, AccType):
+            at = roots.index(bound.type.root)
+            rows[at] = carried.add(build, bound, rows[at])
+            arrays.append(rows[at])
+        else:
+            arrays.append(carried.add(build, bound, _scratch(build, bound)))
 
-    values = bind_rows(inner, soac.function, soac.arrays, index)
+    values = bind_rows(inner, soac.function, tuple(rows), index)
     offset = 0
     for operator, start in operators:
         span = slice(offset, offset + len(start))
@@ -240,9 +251,12 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
         offset += len(start)
     elements = (*carried.following[:scanned], *values[combined:])
     for array, element in zip(arrays, elements, strict=True):
-        carried.following.append(inner.update(array, (index,), element))
+        if isinstance(build.type(array), AccType):
+            carried.following.append(element)
+        else:
+            carried.following.append(inner.update(array, (index,), element))
     attributes: tuple[str, ...] = ()
-    if not soac.scans:
+    if not soac.scans and not updates_accumulators(soac):
         attributes = ("reduction",) if soac.reduces else ("map",)
     carried.loop(build, inner, index, soac.width, attributes)
 

@@ -11,15 +11,20 @@ accumulator of two arrays.
 from __future__ import annotations
 
 from minifut.errors import CompileError
-from minifut.frontend.elaborate import arrays, values
+from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import make_lambda
-from minifut.frontend.elaborate.soacs import binary_operator, element_parameters, names_of
+from minifut.frontend.elaborate.soacs import (
+    binary_operator,
+    element_parameters,
+    names_of,
+)
 from minifut.frontend.elaborate.static_types import build, static_of
 from minifut.frontend.elaborate.values import Array, Call, Leaf, Value
 from minifut.ir import soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Lambda, Param
+from minifut.ir.sizes import Size
 from minifut.ir.types import AccType
 from minifut.names import Name
 
@@ -43,7 +48,7 @@ def hist_stream(call: Call) -> Value:
     return _stream(call, destination, item, function, given)
 
 
-def _space(destination: Value) -> tuple[tuple[values.Size], tuple[Name, ...]]:
+def _space(destination: Value) -> tuple[tuple[Size], tuple[Name, ...]]:
     """The index space and the arrays of a destination."""
     assert isinstance(destination, Array)
     return (destination.size,), tuple(names_of(destination))

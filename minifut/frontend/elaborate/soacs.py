@@ -107,7 +107,9 @@ def _rearranged(
 # --- reduce and scan -----------------------------------------------------------------
 
 
-def binary_operator(call: Call, function: Value, row: Value) -> tuple[Lambda, list[Size]]:
+def binary_operator(
+    call: Call, function: Value, row: Value
+) -> tuple[Lambda, list[Size]]:
     """A binary operator on rows like this one."""
     work = call.work
     sizes = values.array_sizes(row)

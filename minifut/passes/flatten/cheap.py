@@ -30,7 +30,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.traverse import walk
-from minifut.ir.types import ArrayType
+from minifut.ir.types import AccType, ArrayType
 
 CHEAP = (
     Assert, Copy, Index, Iota, Opaque, Rearrange, Replicate, Reshape, ScalarOp, SizeExp,
@@ -39,6 +39,8 @@ CHEAP = (
 
 def is_cheap(statement: Stm) -> bool:
     """Whether the statement may be done again for each inner point."""
+    if any(isinstance(p.type, AccType) for p in statement.pattern):
+        return False
     exp = statement.exp
     if isinstance(exp, If):
         scalars = not any(isinstance(p.type, ArrayType) for p in statement.pattern)

@@ -21,8 +21,8 @@ from __future__ import annotations
 from minifut.ir.core import Assert, Atom, Body, Constant, Index, Param, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType, array_of
+from minifut.ir.traverse import free_names, substitute
+from minifut.ir.types import AccType, ArrayType, array_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import has_check, is_cheap
 from minifut.passes.flatten.expansion import expand
@@ -94,8 +94,8 @@ def distribute_map_over_let(
     if not any_exploitable(inside, nest.bound | parameters):
         return NOTHING_INSIDE
     index = site.fresh_index("i")
-    outer = nest.over(index, exp.width, exp.arrays, exp.function)
-    distribute_body(site, outer, exp.function.body, pattern)
+    outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
+    distribute_body(site, outer, body, pattern)
     return True
 
 
@@ -109,7 +109,8 @@ def distribute_body(
 
 class _Distribution:
     """`nest` holds what each point may do again, `gathered` what is to run in one
-    thread per point, `waiting` the results not yet made."""
+    thread per point, `waiting` the results not yet made; `accumulators` says which name
+    of the host stands for an accumulator after what is done so far."""
 
     def __init__(
         self, site: Site, nest: Nest, body: Body, pattern: tuple[Param, ...]
@@ -121,13 +122,14 @@ class _Distribution:
             zip(pattern, body.result, strict=True)
         )
         self.last_use = _last_uses(body)
+        self.accumulators: dict[Name, Name] = {}
 
     def run(self) -> None:
         if has_check(self.nest.statements):
             # deeper dimensions may be empty
             self.kernel((), [])
         for position, statement in enumerate(self.body.statements):
-            self.statement(position, statement)
+            self.statement(position, substitute(statement, self.accumulators))
         self.finish()
 
     def statement(self, position: int, statement: Stm) -> None:
@@ -184,11 +186,17 @@ class _Distribution:
     def read_back(self, pattern: tuple[Param, ...], targets: tuple[Param, ...]) -> None:
         """Let each point read what was computed for it."""
         at = self.nest.indices
-        rows = [
-            Stm((Param(parameter.name, parameter.type),), Index(target.name, at))
-            for parameter, target in zip(pattern, targets, strict=True)
-        ]
+        rows = []
+        for parameter, target in zip(pattern, targets, strict=True):
+            if isinstance(parameter.type, AccType):
+                self.accumulators[parameter.name] = target.name
+            else:
+                again = Param(parameter.name, parameter.type)
+                rows.append(Stm((again,), Index(target.name, at)))
         self.nest = self.nest.then(rows)
+        self.waiting = [
+            (bound, substitute(atom, self.accumulators)) for bound, atom in self.waiting
+        ]
 
     def flush(self, position: int) -> bool:
         """Run what gathered; False if a value that is needed later is irregular."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from minifut.ir.core import Atom, Constant, Copy, Index, Param, Replicate, Stm
 from minifut.ir.kernels import SegMap
-from minifut.ir.types import ArrayType, element_of, shape_of
+from minifut.ir.types import AccType, ArrayType, element_of, shape_of
 from minifut.passes.flatten.destinations import whole_array
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.rule import Answer, FlatteningRule, Pattern, flattening
@@ -79,6 +79,9 @@ VIEWS: tuple[FlatteningRule, ...] = (
 
 def expand(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
     """Bind `pattern` to the array of what `atom` is at each point of the nest."""
+    if isinstance(pattern.type, AccType):
+        site.emit((pattern,), Copy(atom))
+        return
     if isinstance(atom, Constant) or atom not in nest.bound:
         site.emit((pattern,), Replicate(nest.sizes, atom))
         return

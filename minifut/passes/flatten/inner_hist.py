@@ -92,9 +92,9 @@ def flatten_hist(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
             SegHistOp(op.shape, known, op.neutral, site.operator(op.operator))
         )
     index = site.fresh_index("j")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(exp.function.body.statements)
-    body = returns(whole.statements, exp.function.body.result)
+    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole = whole.then(point.statements)
+    body = returns(whole.statements, point.result)
     types = exp.function.results
     site.emit(pattern, SegHist(site.level, whole.space, tuple(operators), body, types))
     return True

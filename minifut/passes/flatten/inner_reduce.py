@@ -92,13 +92,13 @@ def flatten_reduce(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> 
         if operator_varies(nest, reduce.operator, reduce.neutral):
             return VARIES
     index = site.fresh_index("j")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(exp.function.body.statements)
+    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole = whole.then(point.statements)
     operators = tuple(
         SegBinOp(site.operator(r.operator), r.neutral, (), r.commutative)
         for r in exp.reduces
     )
-    body = returns(whole.statements, exp.function.body.result)
+    body = returns(whole.statements, point.result)
     types = exp.function.results
     site.emit(pattern, SegRed(site.level, whole.space, operators, body, types))
     return True

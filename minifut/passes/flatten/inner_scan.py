@@ -73,12 +73,12 @@ def flatten_scan(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
         if operator_varies(nest, scan.operator, scan.neutral):
             return VARIES
     index = site.fresh_index("j")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(exp.function.body.statements)
+    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole = whole.then(point.statements)
     operators = tuple(
         SegBinOp(site.operator(scan.operator), scan.neutral) for scan in exp.scans
     )
-    body = returns(whole.statements, exp.function.body.result)
+    body = returns(whole.statements, point.result)
     types = exp.function.results
     site.emit(pattern, SegScan(site.level, whole.space, operators, body, types))
     return True

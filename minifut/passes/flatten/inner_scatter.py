@@ -63,9 +63,9 @@ def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
             return UNKNOWN_DESTINATION
         arrays.append(array)
     index = site.fresh_index("j")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(exp.function.body.statements)
-    values = exp.function.body.result
+    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole = whole.then(point.statements)
+    values = point.result
     at, where = 0, sum(d.rank * d.count for d in exp.destinations)
     results, types = [], []
     for destination, array in zip(exp.destinations, arrays, strict=True):

@@ -15,6 +15,9 @@ Source: "Regular flattening", map-loop interchange.
 from __future__ import annotations
 
 from minifut.ir.core import Body, Index, Loop, Param, Stm
+from minifut.ir.traverse import substitute
+from minifut.ir.types import AccType
+from minifut.names import Name
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.expansion import expand
 from minifut.passes.flatten.exploitable import is_exploitable, same_everywhere
@@ -81,6 +84,7 @@ def interchange_map_with_loop(
     inside = site.inner()
     parameters, initial, rows, results = [], [], [], []
     outer: list[Param] = []
+    accumulators: dict[Name, Name] = {}
     for parameter, atom, bound in zip(
         exp.parameters, exp.initial, pattern, strict=True
     ):
@@ -94,8 +98,11 @@ def interchange_map_with_loop(
         initial.append(start.name)
         carried = site.expanded(nest, parameter.name, parameter.type)
         parameters.append(carried)
-        row = Param(parameter.name, parameter.type)
-        rows.append(Stm((row,), Index(carried.name, nest.indices)))
+        if isinstance(parameter.type, AccType):
+            accumulators[parameter.name] = carried.name
+        else:
+            row = Param(parameter.name, parameter.type)
+            rows.append(Stm((row,), Index(carried.name, nest.indices)))
         results.append(site.expanded(nest, parameter.name, parameter.type))
         outer.append(bound)
     atoms = iter(results)
@@ -109,7 +116,10 @@ def interchange_map_with_loop(
         if parameter.name not in same
     )
     distribute_body(
-        inside, nest.then(rows), Body(exp.body.statements, varying), tuple(results)
+        inside,
+        nest.then(rows),
+        substitute(Body(exp.body.statements, varying), accumulators),
+        tuple(results),
     )
     body = inside.build.finish(*given)
     site.emit(tuple(outer), Loop(tuple(parameters), tuple(initial), exp.form, body))

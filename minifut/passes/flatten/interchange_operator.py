@@ -177,8 +177,8 @@ def _elementwise_nest(
     if function is None:
         return NO_ELEMENT
     row = site.fresh_index("i")
-    rows = nest.over(row, exp.width, exp.arrays, exp.function)
-    rows = rows.then(filter(is_cheap, exp.function.body.statements))
+    rows, point = nest.over(row, exp.width, exp.arrays, exp.function)
+    rows = rows.then(filter(is_cheap, point.statements))
     if has_check(rows.statements):
         check_if_empty(site, rows, width)
     outer = nest.inside(index, width)

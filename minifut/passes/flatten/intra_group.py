@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replace_site
 
+from minifut.ir.accumulators import updates_accumulators
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Atom,
@@ -68,6 +69,7 @@ NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all point
 NOT_GRID = Declined("groups hold no groups")
 SIZES_VARY = Declined("sizes of arrays of the group differ between groups")
 SEQUENTIAL = Declined("it is sequential by its attribute")
+UPDATES = Declined("it updates accumulators, which lie in global memory")
 
 VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
 MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
@@ -122,9 +124,10 @@ def run_map_in_groups(
         return NOT_GRID
     if "sequential" in statement.attributes:
         return SEQUENTIAL
+    if updates_accumulators(exp):
+        return UPDATES
     index = site.fresh_index("i")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    body = exp.function.body
+    whole, body = nest.over(index, exp.width, exp.arrays, exp.function)
     if not any_exploitable(body.statements, whole.bound):
         return NOTHING_INSIDE
     code = site.code(_inside(site, whole), body.statements)

@@ -14,7 +14,7 @@ Source: "Regular flattening": rule G2 (manifest a perfect nest).
 from __future__ import annotations
 
 from minifut.ir.builder import i64
-from minifut.ir.core import Body, If, Lambda, ScalarOp, Stm
+from minifut.ir.core import Body, If, ScalarOp, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
@@ -93,14 +93,15 @@ def flatten_perfect_nest(
         return None
     if KEEP_INNER_SEQUENTIAL & set(statement.attributes):
         return FORBIDDEN
-    parts = split_perfect(exp.function)
+    index = site.fresh_index("i")
+    outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
+    parts = split_perfect(body)
     if parts is None:
         return IMPERFECT
     before, inner, order = parts
     if "sequential" in inner.attributes:
         return FORBIDDEN
-    index = site.fresh_index("i")
-    outer = nest.over(index, exp.width, exp.arrays, exp.function).then(before)
+    outer = outer.then(before)
     assert isinstance(inner.exp, SOAC_EXPRESSIONS)
     width = inner.exp.width
     if outer.size_varies(width):
@@ -113,17 +114,17 @@ def flatten_perfect_nest(
 
 
 def split_perfect(
-    function: Lambda,
+    body: Body,
 ) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | None:
     """The cheap statements, the SOAC behind them, and for each of its results the
-    position among the lambda's results; None if the body is no perfect nest."""
-    *before, last = function.body.statements or (None,)
+    position among the body's results; None if the body is no perfect nest."""
+    *before, last = body.statements or (None,)
     if last is None or not isinstance(last.exp, SOAC_EXPRESSIONS):
         return None
     if not all_cheap(before):
         return None
     names = [parameter.name for parameter in last.pattern]
-    result = function.body.result
+    result = body.result
     if len(set(result)) != len(result) or set(result) != set(names):
         return None
     return tuple(before), last, tuple(result.index(name) for name in names)

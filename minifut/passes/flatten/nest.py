@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from minifut.ir.core import Index, Lambda, Stm
+from minifut.ir.core import Body, Index, Lambda, Stm
 from minifut.ir.kernels import SegSpace
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, substitute
+from minifut.ir.types import AccType
 from minifut.names import Name
 
 
@@ -59,14 +60,21 @@ class Nest:
 
     def over(
         self, index: Name, size: Size, arrays: tuple[Name, ...], function: Lambda
-    ) -> Nest:
+    ) -> tuple[Nest, Body]:
         """With one more dimension, the lambda's parameters bound to the elements of the
-        arrays there."""
+        arrays there; and the lambda's body, in which accumulators are those from
+        outside, since a nest's statements may be in several kernels."""
+        pairs = tuple(zip(function.parameters, arrays, strict=True))
         rows = [
             Stm((parameter,), Index(array, (index,)))
-            for parameter, array in zip(function.parameters, arrays, strict=True)
+            for parameter, array in pairs
+            if not isinstance(parameter.type, AccType)
         ]
-        return self.inside(index, size).then(rows)
+        body = substitute(
+            function.body,
+            {p.name: array for p, array in pairs if isinstance(p.type, AccType)},
+        )
+        return self.inside(index, size).then(rows), body
 
     def varies(self, node: object) -> bool:
         """Whether a node needs something that differs between points."""

@@ -27,7 +27,7 @@ from minifut.ir.core import Index, Param, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE
-from minifut.ir.types import array_of
+from minifut.ir.types import AccType, array_of
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.site import Site, returns
 from minifut.passes.flatten.version_names import VersionNames
@@ -152,9 +152,13 @@ def leave(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> bool:
         return True
     nest = nest.inside(site.fresh_index("i"), ONE)
     boxed = tuple(
-        Param(build.names.like(p.name), array_of(p.type, (ONE,))) for p in pattern
+        p
+        if isinstance(p.type, AccType)
+        else Param(build.names.like(p.name), array_of(p.type, (ONE,)))
+        for p in pattern
     )
     site.emit(boxed, judgement(site, nest, inner, boxed).exp)
     for bound, box in zip(pattern, boxed, strict=True):
-        site.emit((bound,), Index(box.name, (i64(0),)))
+        if bound is not box:
+            site.emit((bound,), Index(box.name, (i64(0),)))
     return True

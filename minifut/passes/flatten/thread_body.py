@@ -60,9 +60,9 @@ def run_map_in_threads(
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     index = site.fresh_index("i")
-    whole = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(exp.function.body.statements)
-    body = returns(whole.statements, exp.function.body.result)
+    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole = whole.then(point.statements)
+    body = returns(whole.statements, point.result)
     site.emit(pattern, SegMap(site.level, whole.space, body, exp.function.results))
     return True
 

@@ -134,7 +134,7 @@ def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
         if not offers.intra or not run_map_in_groups(site, nest, statement, pattern):
             run_map_in_threads(site, nest, statement, pattern)
         return True
-    parts = split_perfect(exp.function)
+    parts = split_perfect(exp.function.body)
     if parts is not None and isinstance(parts[1].exp, Screma) and parts[1].exp.is_map:
         if flatten_perfect_nest(site, nest, statement, pattern):
             return True
