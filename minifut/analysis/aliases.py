@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import (
     Apply,
     Atom,
@@ -127,6 +128,15 @@ class _Forward:
                 for bound, destination in zip(pattern, destinations, strict=True):
                     self.updated(bound, destination.array, place)
                 self.inner(exp)
+            case WithAcc(inputs, function):
+                self.statements(function.body.statements, place)
+                arrays = [array for item in inputs for array in item.arrays]
+                for bound, array in zip(pattern, arrays, strict=False):
+                    self.updated(bound, array, place)
+                rest = reversed(pattern[len(arrays) :])
+                given = reversed(function.body.result)
+                for other, atom in zip(rest, given, strict=False):
+                    self.alias(other, (atom,))
             case Hist() | SegHist():
                 arrays = [a for op in exp.operators for a in op.destinations]
                 for bound, array in zip(pattern, arrays, strict=False):

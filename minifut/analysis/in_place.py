@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
+from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import (
     Apply,
     Atom,
@@ -127,6 +128,10 @@ class _Sweep:
                 return
             case Loop():
                 self.loop(exp)
+            case WithAcc(_, function):
+                self.bulk(statement, place)
+                self.need_all(function.body.result)
+                self.statements(function.body.statements, place)
             case Update(array, _, value):
                 overlap = self.aliases.of(value) & self.aliases.of(array)
                 self.replace(statement.pattern[0].name, array, overlap, place)
@@ -222,6 +227,11 @@ class _Sweep:
                 targets = [a for op in exp.operators for a in op.destinations]
                 read = free_names(exp.function) | set(exp.arrays)
                 read |= {n for op in exp.operators for n in free_names(op.operator)}
+            case WithAcc(inputs, function):
+                targets = [array for item in inputs for array in item.arrays]
+                read = free_names(function)
+                operators = [item.operator for item in inputs if item.operator]
+                read |= {n for operator in operators for n in free_names(operator)}
             case SegHist():
                 targets = [a for op in exp.operators for a in op.destinations]
                 read = free_names(exp.body)

@@ -29,9 +29,17 @@ from minifut.names import Name
 SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan)
 
 
+class NotLinear(InternalError):
+    """An accumulator that is used twice or not at all, at a `statement`."""
+
+    def __init__(self, message: str, statement: Stm | None) -> None:
+        context = "" if statement is None else show(statement, renumber=False)
+        super().__init__("ir.verify", message, context)
+        self.statement = statement
+
+
 def check_linear(program: core.Program, accumulators: frozenset[Name]) -> None:
-    """Raise an `InternalError` unless each of the program's accumulators is used
-    exactly once."""
+    """Raise `NotLinear` unless each of the program's accumulators is used once."""
     if accumulators:
         _Linearity(accumulators).program(program)
 
@@ -51,9 +59,8 @@ class _Linearity:
                     raise self.fault(parameter.name, "belongs to a function")
             self.whole(function.body, ())
 
-    def fault(self, name: Name, what: str) -> InternalError:
-        context = "" if self.at is None else show(self.at, renumber=False)
-        return InternalError("ir.verify", f"accumulator {name} {what}", context)
+    def fault(self, name: Name, what: str) -> NotLinear:
+        return NotLinear(f"accumulator {name} {what}", self.at)
 
     def whole(self, body: Body | KernelBody, parameters: Iterable[Name]) -> None:
         """A body that uses its parameters and no other accumulators."""

@@ -144,25 +144,39 @@ def bin_updates(
     value_at = sum(len(each.shape) for each in bins)
     bin_at, found = 0, []
     for number, each in enumerate(bins):
-        at: list[kc.Expression] = []
-        zero = kc.Literal(0, kc.LONG)
-        limits: list[Range] = [(zero, k.size_value(size)) for size in each.shape]
-        if ranges is not None:
-            limits[0] = ranges[number]
-        tests: list[kc.Expression] = []
-        for (low, high), index in zip(limits, returned[bin_at:], strict=False):
-            assert isinstance(index, kc.Expression)
-            place = k.named(kc.Cast(index, kc.LONG), "bin")
-            at.append(place)
-            # One comparison: unsigned, a negative difference is huge.
-            above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
-            tests.append(above < size)
-        inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
+        at = returned[bin_at : bin_at + len(each.shape)]
         bin_at += len(each.shape)
-        values = tuple(returned[value_at : value_at + len(each.arrays)])
+        values = returned[value_at : value_at + len(each.arrays)]
         value_at += len(each.arrays)
-        found.append(BinUpdate(each, tuple(at), inside, values))
+        found.append(
+            bin_update(k, each, at, values, ranges[number] if ranges else None)
+        )
     return found
+
+
+def bin_update(
+    k: KernelBuilder,
+    bins: Bins,
+    indices: Sequence[Value],
+    values: Sequence[Value],
+    first: Range | None = None,
+) -> BinUpdate:
+    """One value for one bin, in bounds or not; `first` bounds the first index."""
+    zero = kc.Literal(0, kc.LONG)
+    limits: list[Range] = [(zero, k.size_value(size)) for size in bins.shape]
+    if first is not None:
+        limits[0] = first
+    at: list[kc.Expression] = []
+    tests: list[kc.Expression] = []
+    for (low, high), index in zip(limits, indices, strict=True):
+        assert isinstance(index, kc.Expression)
+        place = k.named(kc.Cast(index, kc.LONG), "bin")
+        at.append(place)
+        # One comparison: unsigned, a negative difference is huge.
+        above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
+        tests.append(above < size)
+    inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
+    return BinUpdate(bins, tuple(at), inside, tuple(values))
 
 
 def update_bin(

@@ -19,6 +19,7 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
+from minifut.kernel_code.erase_accumulators import erase_accumulators
 from minifut.kernel_code.host.buffer_reuse import BufferReuse
 from minifut.kernel_code.host.builder import HostBuilder, HostValue
 from minifut.kernel_code.host.code import receive, transfer, value_of
@@ -106,6 +107,7 @@ def lower_program(
     program: Program, schedule: str, trace: Trace | None = None
 ) -> KernelProgram:
     """Lower all functions; the rules that are tried are noted in the trace."""
+    program = erase_accumulators(program)
     build = ProgramBuilder(program, schedule, trace)
     constants, names = _constants(build, program)
     deep = recursive(call_graph(program))

@@ -13,10 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
+from minifut.kernel_code.accumulators import combined_directly
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.arena import release_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
@@ -35,6 +37,7 @@ SERIALISING = (
     core.Manifest,
     core.Update,
     kernels.SegMap,
+    UpdateAcc,
 )
 
 
@@ -42,11 +45,13 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch one kernel."""
+    roots = combined_directly(host, operation)
+    if roots:
+        accumulate = import_module("minifut.kernel_code.cpu.accumulate")
+        accumulate.lower(host, pattern, operation, roots)
+        return
     body, space = operation.body, operation.space
-    outputs = [
-        output_of(host, bound, result, operation.space)
-        for bound, result in zip(pattern, body.result, strict=True)
-    ]
+    outputs = outputs_of(host, pattern, operation)
     simple = is_simple(operation)
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
@@ -66,6 +71,16 @@ def lower(
     )
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
+
+
+def outputs_of(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+) -> list[Array]:
+    """The memory of all results."""
+    return [
+        output_of(host, bound, result, operation.space)
+        for bound, result in zip(pattern, operation.body.result, strict=True)
+    ]
 
 
 def is_simple(operation: kernels.SegMap) -> bool:

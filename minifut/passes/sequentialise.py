@@ -1,4 +1,4 @@
-"""Turn the SOACs left inside threads into loops.
+"""Turn the SOACs left inside threads into loops, and accumulators into arrays.
 
     let (s: f32) = redomap(n, {xs}, {add, 0}, f)
   →
@@ -21,17 +21,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minifut.ir.accumulators import updates_accumulators
-from minifut.ir.builder import Builder, i64
+from minifut.ir.accumulators import AccInput, WithAcc, updates_accumulators
+from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import (
     Atom,
     Body,
-    Copy,
     ForLoop,
     Function,
     If,
-    Index,
     Lambda,
     Loop,
     Param,
@@ -56,6 +54,8 @@ from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
+from minifut.passes.accumulators_as_arrays import accumulate_in_arrays
+from minifut.passes.sequential_parts import apply_lambda, bind_rows, in_bounds
 
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
@@ -102,7 +102,7 @@ class _Sequentialiser:
 
     def node(self, node: Any) -> Any:
         """Host code: look for segmented operations."""
-        if isinstance(node, (KernelBody, SegBinOp, SegHistOp)):
+        if isinstance(node, (KernelBody, SegBinOp, SegHistOp, AccInput)):
             return self.inside(node)
         return map_children(node, self.node)
 
@@ -132,6 +132,8 @@ class _Sequentialiser:
                     loop_over_scatter(build, statement, soac)
                 case Hist() as soac:
                     loop_over_hist(build, statement, soac)
+                case WithAcc() as exp:
+                    accumulate_in_arrays(build, statement, exp)
                 case _:
                     build.append(statement)
                     changed |= statement is not before
@@ -140,33 +142,16 @@ class _Sequentialiser:
         return tuple(build.statements) if changed else statements
 
 
+def sequential_operator(item: AccInput, names: NameSource, scope: Scope) -> AccInput:
+    """The input of a `WithAcc` with an operator that has no SOACs."""
+    after: AccInput = _Sequentialiser(names, scope).inside(item)
+    return after
+
+
 def sequential_lambda(function: Lambda, names: NameSource, scope: Scope) -> Lambda:
     """The function with its SOACs turned into loops (an operator has no threads)."""
     after: Lambda = _Sequentialiser(names, scope).inside(function)
     return after
-
-
-def apply_lambda(
-    build: Builder, function: Lambda, arguments: tuple[Atom, ...]
-) -> tuple[Atom, ...]:
-    """Emit the lambda's own statements with its parameters bound to the arguments; it
-    must not be used again, since its names are now taken."""
-    for parameter, argument in zip(function.parameters, arguments, strict=True):
-        build.bind((parameter,), Copy(argument))
-    build.extend(function.body.statements)
-    return function.body.result
-
-
-def bind_rows(
-    build: Builder, function: Lambda, arrays: tuple[Name, ...], index: Name
-) -> tuple[Atom, ...]:
-    """Emit the lambda's statements on the elements of the arrays at `index`, and on
-    accumulators as they are."""
-    for parameter, array in zip(function.parameters, arrays, strict=True):
-        whole = isinstance(parameter.type, AccType)
-        build.bind((parameter,), Copy(array) if whole else Index(array, (index,)))
-    build.extend(function.body.statements)
-    return function.body.result
 
 
 @dataclass(slots=True)
@@ -264,20 +249,6 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
 def _scratch(build: Builder, bound: Param) -> Name:
     exp = Scratch(element_of(bound.type), shape_of(bound.type))
     return build.let(exp, bound.name.base)
-
-
-def in_bounds(
-    build: Builder, indices: tuple[Atom, ...], shape: tuple[Size, ...]
-) -> Name:
-    """Emit the test that all indices lie inside the shape."""
-    tests = []
-    for index, size in zip(indices, shape, strict=False):
-        tests.append(build.op("le", i64(0), index))
-        tests.append(build.op("lt", index, build.size_atom(size)))
-    whole = tests[0]
-    for test in tests[1:]:
-        whole = build.op("and", whole, test)
-    return whole
 
 
 def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:

@@ -78,7 +78,12 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     known = {parameter.name for s in constants for parameter in s.pattern}
     functions = tuple(function for _, function in made)
     functions = lift(functions + work.specialisations.functions(), known, work.names)
-    return core.Program(tuple(entry for entry, _ in made), constants, functions)
+    program = core.Program(tuple(entry for entry, _ in made), constants, functions)
+    if work.has_accumulators:
+        from minifut.frontend.elaborate.accumulators import check_accumulators
+
+        check_accumulators(program)
+    return program
 
 
 class PreludeTerms(dict[str, Term]):

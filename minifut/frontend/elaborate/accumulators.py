@@ -23,10 +23,32 @@ from minifut.frontend.elaborate.static_types import build, static_of
 from minifut.frontend.elaborate.values import Array, Call, Leaf, Value
 from minifut.ir import soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
-from minifut.ir.core import Lambda, Param
+from minifut.ir.core import Lambda, Param, Program
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
 from minifut.ir.types import AccType
+from minifut.ir.verify_accumulators import NotLinear, check_linear
 from minifut.names import Name
+
+
+def check_accumulators(program: Program) -> None:
+    """Uniqueness types leave little to be found here: what is observed twice but never
+    consumed."""
+    names = frozenset(
+        node.name
+        for node in walk(program)
+        if isinstance(node, Param) and isinstance(node.type, AccType)
+    )
+    try:
+        check_linear(program, names)
+    except NotLinear as misuse:
+        at = misuse.statement
+        raise CompileError(
+            None if at is None else at.location,
+            "an accumulator is used more than once, or never",
+            "go on with the accumulator that the last `acc_write` gave",
+            anchor="accumulator-use",
+        ) from None
 
 
 def scatter_stream(call: Call) -> Value:
@@ -74,8 +96,9 @@ def _stream(
             f"the function given to {call.name} gives back another accumulator than"
             " the one it was given",
             "return the accumulator that the last `acc_write` gave",
-            anchor="foreign-accumulator",
+            anchor="accumulator-use",
         )
+    work.has_accumulators = True
     work.build.location = work.place_of(call.location)
     with work.nested() as build:
         inputs = (root.name, *names_of(given))

@@ -54,6 +54,7 @@ class Work:
         """tell the user of something dubious"""
         self.warns_of_checks = False
         self.specialisations: Specialisations | None = None
+        self.has_accumulators = False
         self.prelude_value: Callable[[Name], object] = lambda _: None
         """a value of the prelude by its unique name"""
 

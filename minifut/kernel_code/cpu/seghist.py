@@ -141,7 +141,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     replicas = replicate_subhistograms(histogram, host)
     replicas = replicas if isinstance(replicas, Size) else ONE
     copies = [
-        _allocate_copies(
+        private_copies(
             host, each, host.let_size(is_split * chunks * replicas, "copies")
         )
         for each in bins
@@ -149,7 +149,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     sizes = (segments * is_split, length, chunks, replicas)
     _update_copies(host, operation, copies, sizes)
     for each, copied in zip(bins, copies, strict=True):
-        _combine(host, each, copied, is_split)
+        combine_copies(host, each, copied, is_split)
     return True
 
 
@@ -199,7 +199,7 @@ def sum_of(sizes: Iterable[Size]) -> Size:
     return reduce(lambda a, b: a + b, sizes, ZERO)
 
 
-def _allocate_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
+def private_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
     """Arrays of the same shape with an outermost dimension for the copies."""
     arrays = tuple(
         host.allocate(a.memory.element, (count, *a.shape), a.memory.name.base)
@@ -300,7 +300,7 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
         yield ranges
 
 
-def _combine(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) -> None:
+def combine_copies(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) -> None:
     """Combine all copies of each bin, in order, into the result."""
     count = copies.arrays[0].shape[0]
     ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)

@@ -109,13 +109,13 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
         seghist_cpu.lower(host, pattern, operation)
         return
     bins = all_bins(host, pattern, operation)
-    targets = [_target(host, each) for each in bins]
+    targets = [target_of(host, each) for each in bins]
     for target in targets:
-        _convert(host, target, back=False)
+        convert_words(host, target, back=False)
     fits = _in_local_memory(host, operation, targets)
     _in_global_memory(host, operation, targets, ONE - fits)
     for target in targets:
-        _convert(host, target, back=True)
+        convert_words(host, target, back=True)
     bind_all(host, pattern, bins)
 
 
@@ -175,7 +175,7 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
     return True
 
 
-def _target(host: HostBuilder, bins: Bins) -> Target:
+def target_of(host: HostBuilder, bins: Bins) -> Target:
     cells = cells_of(bins.operator.operator)
     if cells.is_plain:
         return Target(bins, cells, ())
@@ -184,7 +184,7 @@ def _target(host: HostBuilder, bins: Bins) -> Target:
     return Target(bins, cells, words)
 
 
-def _convert(host: HostBuilder, target: Target, back: bool) -> None:
+def convert_words(host: HostBuilder, target: Target, back: bool) -> None:
     """Fill the words of cells from the destination, or write them back."""
     if target.cells.is_plain:
         return

@@ -32,6 +32,7 @@ from minifut.names import Name
 from minifut.rewrite.trace import Derivation
 
 if TYPE_CHECKING:
+    from minifut.kernel_code.accumulators import Accumulator
     from minifut.kernel_code.lower_program import ProgramBuilder
 
 HostValue: TypeAlias = Atom | Array
@@ -73,6 +74,7 @@ class HostBuilder:
         self.limits: set[Atom] = set()
         self.derivation: Derivation | None = None
         self.per_launch: set[Name] = set()
+        self.accumulators: dict[Name, Accumulator] = {}
 
     # --- names ------------------------------------------------------------------------
 

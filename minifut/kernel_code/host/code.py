@@ -7,10 +7,12 @@ from typing import Any
 
 from minifut.analysis.layouts import Order
 from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
+from minifut.kernel_code.accumulators import lower_host_update, lower_with_acc
 from minifut.kernel_code.gpu.group_limits import check_requested_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.operators import host_text
@@ -334,6 +336,8 @@ def _apply(host: HostBuilder, stm: Stm, exp: core.Apply) -> None:
 Rule = Callable[[HostBuilder, Stm, Any], None]
 
 RULES: dict[type, Rule] = {
+    WithAcc: lower_with_acc,
+    UpdateAcc: lower_host_update,
     core.Copy: _same,
     core.Trace: _trace,
     core.Opaque: _same,

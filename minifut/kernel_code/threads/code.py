@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Stm
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import I64
+from minifut.kernel_code.accumulators import lower_update
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -197,4 +199,5 @@ RULES: dict[type, Rule] = {
     core.Loop: control.lower_loop,
     core.Apply: control.lower_apply,
     kernels.SegMap: control.lower_segmap,
+    UpdateAcc: lower_update,
 }

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from minifut.ir.accumulators import AccInput, UpdateAcc
 from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Exp, Function, Param, Program, Stm
@@ -50,6 +51,7 @@ from minifut.passes.flatten.version_names import (
     VersionNames,
 )
 from minifut.passes.flatten.versions import choose_versions
+from minifut.passes.sequentialise import sequential_operator
 from minifut.rewrite.trace import Trace
 
 Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
@@ -70,6 +72,9 @@ RULES: tuple[Rule, ...] = (
 )
 
 LAST_RESORT: Rule = run_in_one_thread
+
+PARALLEL = (*SOAC_EXPRESSIONS, UpdateAcc)
+"""what kernels do: the memory of an accumulator is the device's"""
 
 
 def flatten(
@@ -141,6 +146,9 @@ class _Flattener:
 
     def node(self, node: Any) -> Any:
         """Host code: a body's statements one by one, other nodes part by part."""
+        if isinstance(node, AccInput):
+            # its operator runs wherever there is an update
+            return sequential_operator(node, self.names, self.scope)
         statements = getattr(node, "statements", None)
         if statements is not None:
             return replace(node, statements=self.statements(statements))
@@ -161,7 +169,7 @@ class _Flattener:
         )
         for statement in statements:
             build.location = statement.location
-            if isinstance(statement.exp, SOAC_EXPRESSIONS):
+            if isinstance(statement.exp, PARALLEL):
                 if self.level == THREAD:
                     statement = with_own_destinations(
                         build, self.definitions, statement
@@ -174,7 +182,7 @@ class _Flattener:
                 inside = map_children(statement, self.node)
                 # not traced: there is no choice about it
                 keep_on_host.function(site, Nest(), inside, inside.pattern)
-        if not any(isinstance(s.exp, SOAC_EXPRESSIONS) for s in statements):
+        if not any(isinstance(s.exp, PARALLEL) for s in statements):
             same = zip(build.statements, statements, strict=True)
             if all(new is old for new, old in same):
                 return statements

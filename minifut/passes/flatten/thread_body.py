@@ -12,6 +12,7 @@ Source: "Regular flattening", rules G2 and then G1.
 
 from __future__ import annotations
 
+from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -96,7 +97,7 @@ def run_in_one_thread(
         given (n: i64)
         let k: i64 = add_i64(n, 1i64)
     """
-    if not nest.depth and not isinstance(statement.exp, SOAC_EXPRESSIONS):
+    if not nest.depth and not isinstance(statement.exp, (*SOAC_EXPRESSIONS, UpdateAcc)):
         return NO_SOAC
     leave(site, nest, statement, pattern)
     return True
