@@ -141,8 +141,8 @@ def test_every_error_of_the_front_end_has_its_entry_in_the_index() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "type t = intrinsics.acc i32",
-        "def f (xs: []i32) = intrinsics.flat_index_2d xs 0 2 1 2 1",
+        "type t = intrinsics.accumulator i32",
+        "def f (xs: []i32) = intrinsics.flat_rotate xs",
     ],
 )
 def test_what_futhark_builds_its_prelude_with_is_not_supported(text: str) -> None:
