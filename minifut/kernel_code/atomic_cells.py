@@ -21,14 +21,12 @@ from minifut.ir.types import I32, I64, U32, U64, ScalarType, element_of
 from minifut.kernel_code.operators import component_operators
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.names import Name
 
 Place = tuple[kc.Memory, kc.Expression]
 """A memory and an index into it"""
 Values = Sequence[kc.Expression]
 
 NATIVE = ("add", "min", "max", "and", "or", "xor")
-FENCES = (Name("CLK_LOCAL_MEM_FENCE", 0), Name("CLK_GLOBAL_MEM_FENCE", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +209,5 @@ def _as(memory: kc.Memory, word: ScalarType) -> kc.Memory:
 
 
 def _fence(k: KernelBuilder) -> None:
-    local, both = (kc.Variable(name, kc.INT) for name in FENCES)
+    local, both = (kc.Variable(name, kc.INT) for name in kc.FENCES)
     k.emit(kc.Evaluate(kc.Call("mem_fence", (local | both,), kc.INT)))

@@ -31,6 +31,9 @@ LONG = VectorType(I64)
 INT = VectorType(I32)
 TRUTH = VectorType(BOOL)
 
+FENCES = (Name("CLK_LOCAL_MEM_FENCE", 0), Name("CLK_GLOBAL_MEM_FENCE", 0))
+"""constants of OpenCL C, of type int: which memory a fence orders"""
+
 
 @value
 class Memory:

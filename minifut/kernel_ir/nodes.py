@@ -12,6 +12,7 @@ is reached as `from minifut.kernel_ir import nodes as kc`.
 from __future__ import annotations
 
 from minifut.kernel_ir.expressions import (
+    FENCES,
     INT,
     LONG,
     TRUTH,
@@ -98,6 +99,7 @@ from minifut.kernel_ir.statements import (
 )
 
 __all__ = [
+    "FENCES",
     "INT",
     "LONG",
     "TRUTH",

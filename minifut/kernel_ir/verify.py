@@ -67,8 +67,8 @@ class _Checker:
     """What is visible and what has a value, at one place of a kernel."""
 
     def __init__(self) -> None:
-        self.known: dict[Name, Known] = {}
-        self.given: set[Name] = set()
+        self.known: dict[Name, Known] = dict.fromkeys(kc.FENCES, kc.INT)
+        self.given: set[Name] = set(kc.FENCES)
         self.ends = False
         """whether nothing comes by here"""
         self.place: list[Any] = []
