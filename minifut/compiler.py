@@ -125,7 +125,9 @@ def to_schedule(
     from minifut.passes.pipelines import FOR_SCHEDULE
 
     with deep_recursion():
-        return run_steps(FOR_SCHEDULE[schedule], program, names_after(program), options)
+        steps = FOR_SCHEDULE[schedule]
+        made: CoreProgram = run_steps(steps, program, names_after(program), options)
+        return made
 
 
 def to_host_module(
@@ -133,13 +135,13 @@ def to_host_module(
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
     one schedule or (None) for both."""
-    from minifut.kernel_code.lower_program import lower_program
+    from minifut.kernel_code.pipelines import to_kernel_code
     from minifut.opencl.module import text_of
 
     wanted = SCHEDULES if schedule is None else (schedule,)
 
     def text() -> str:
-        lowered = [lower_program(to_schedule(program, each), each) for each in wanted]
+        lowered = [to_kernel_code(to_schedule(program, each), each) for each in wanted]
         return text_of(lowered, name)
 
     return stage("code generation", text)

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "rewrite": {"ir", "analysis"},
     "passes": {"ir", "analysis", "rewrite"},
     "kernel_ir": {"ir", "rewrite"},
-    "kernel_passes": {"ir", "rewrite", "kernel_ir"},
+    "kernel_passes": {"ir", "rewrite", "passes", "kernel_ir"},
     "kernel_code": {
         "ir",
         "analysis",

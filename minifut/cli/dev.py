@@ -231,10 +231,9 @@ def show_derivation(trace: Trace, schedule: str) -> None:
 
 def lower(program: Program, schedule: str, trace: Trace) -> Sequence[str]:
     """Try the rules of kernel code too; gives what no kernel can do, with reasons."""
-    from minifut.kernel_code.lower_program import lower_program
+    from minifut.kernel_code.pipelines import to_kernel_code
 
-    trace.stage = f"lower for {schedule}"
-    return lower_program(program, schedule, trace).on_host
+    return to_kernel_code(program, schedule, trace).on_host
 
 
 def show_on_host(lines: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ segmented operations and in functions called there.
 from __future__ import annotations
 
 from minifut.ir.accumulators import ACCUMULATOR_EXPRESSIONS
-from minifut.ir.core import CORE_EXPRESSIONS
+from minifut.ir.core import CORE_EXPRESSIONS, Program
 from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS, GetParameter
 from minifut.ir.node import value
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -25,6 +25,12 @@ class Dialect:
 
     def __str__(self) -> str:
         return self.name
+
+    def verify(self, program: Program) -> None:
+        """Raise an `InternalError` unless the program is well formed."""
+        from minifut.ir.verify import verify
+
+        verify(program, self)
 
     def allows(self, expression: type, in_kernel: bool) -> bool:
         """Whether an expression of that class may stand there."""

@@ -28,7 +28,7 @@ from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.threads.device_functions import LoweredFunction
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
-from minifut.names import Name
+from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
     from minifut.rewrite.trace import Trace
@@ -38,10 +38,14 @@ class ProgramBuilder:
     """What the host functions of a program share while they are lowered."""
 
     def __init__(
-        self, program: Program, schedule: str, trace: Trace | None = None
+        self,
+        program: Program,
+        schedule: str,
+        trace: Trace | None = None,
+        names: NameSource | None = None,
     ) -> None:
         self.trace = trace
-        self.names = names_after(program)
+        self.names = names or names_after(program)
         self.schedule = schedule
         self.functions = {f.name: f for f in program.functions}
         self.kernels: list[kc.Kernel] = []
@@ -104,12 +108,15 @@ class ProgramBuilder:
 
 
 def lower_program(
-    program: Program, schedule: str, trace: Trace | None = None
+    program: Program,
+    schedule: str,
+    trace: Trace | None = None,
+    names: NameSource | None = None,
 ) -> KernelProgram:
     """Lower all functions; the rules that are tried are noted in the trace."""
     program = erase_accumulators(program)
-    build = ProgramBuilder(program, schedule, trace)
-    constants, names = _constants(build, program)
+    build = ProgramBuilder(program, schedule, trace, names)
+    constants, constant_names = _constants(build, program)
     deep = recursive(call_graph(program))
     inner = called_in_threads(program)
     functions = [
@@ -123,7 +130,7 @@ def lower_program(
         build.failures,
         tuple(build.parameters.values()),
         constants,
-        names,
+        constant_names,
         build.places,
         tuple(build.on_host),
     )

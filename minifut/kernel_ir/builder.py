@@ -12,13 +12,12 @@ Parameters come by themselves: a name of the host that the code mentions becomes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name, NameSource
@@ -165,18 +164,6 @@ class CodeBuilder:
                 points,
             )
         )
-
-    def change_loops(self, change: Callable[[kc.For], kc.Statement | None]) -> None:
-        """Put in the place of each for loop what `change` makes of it; where that is
-        None, go on with the loops inside."""
-
-        def changed(node: Any) -> Any:
-            if isinstance(node, kc.Expression):
-                return node
-            made = change(node) if isinstance(node, kc.For) else None
-            return map_children(node, changed) if made is None else made
-
-        self.statements[:] = map(changed, self.statements)
 
     @contextmanager
     def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:

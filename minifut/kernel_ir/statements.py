@@ -111,10 +111,15 @@ class For:
 
     `parallel`: the rounds do not depend on each other through memory, which the
     compiler of the device may use to run several at once. `points`: they are the points
-    of a map, in any order, which may be lifted to lanes.
+    of a map, in any order, which may be lifted to lanes. `expensive`: a round is much
+    work, with loops or calls inside, of which the compiler of the device makes no
+    vectors.
     """
 
-    form = "for {variable!} = {start} to {bound} by {step}{parallel?}{points?} {body}"
+    form = (
+        "for {variable!} = {start} to {bound} by {step}"
+        "{parallel?}{points?}{expensive?} {body}"
+    )
 
     variable: Variable
     start: Expression
@@ -123,6 +128,7 @@ class For:
     body: Block
     parallel: bool = False
     points: bool = False
+    expensive: bool = False
 
     @property
     def rounds(self) -> int | None:

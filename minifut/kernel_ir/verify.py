@@ -33,6 +33,17 @@ from minifut.names import Name
 Known = kc.VectorType | kc.Memory
 
 
+class KernelCode:
+    """The level of programs that kernel passes read and write."""
+
+    def verify(self, program: KernelProgram) -> None:
+        """Raise an `InternalError` unless the program is well formed."""
+        verify_program(program)
+
+
+KERNEL_CODE = KernelCode()
+
+
 class Fault(Exception):
     """What is wrong with the current statement."""
 

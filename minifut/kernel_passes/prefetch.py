@@ -23,7 +23,7 @@ from dataclasses import replace
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.rule import CodeSite, Remark, code_rule
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
@@ -36,17 +36,17 @@ MOST_STREAMS = 8
 """prefetches in one iteration"""
 
 
-def prefetch_streams(k: CodeBuilder) -> None:
-    """Apply the rule to all innermost loops of a finished kernel."""
+def prefetch_streams(k: KernelEditor) -> None:
+    """Apply the rule to all innermost loops of a kernel."""
     k.change_loops(lambda loop: _with_prefetches(k, loop))
 
 
-def _with_prefetches(k: CodeBuilder, loop: kc.For) -> kc.Statement | None:
+def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
     inside = (node for s in loop.body.statements for node in walk(s))
     if loop.parallel or any(isinstance(n, kc.For | kc.While) for n in inside):
         return None
     outcome = prefetch_unit_stride_loads(loop, CodeSite(k))
-    return outcome[0] if isinstance(outcome, tuple) else None
+    return outcome if isinstance(outcome, tuple) else None
 
 
 def _remark(loop: kc.For, site: CodeSite) -> Remark:

@@ -17,7 +17,7 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_code.host.launch_parameters import launch_parameters
-from minifut.kernel_code.lower_program import lower_program
+from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
@@ -32,7 +32,7 @@ def module_text(
 ) -> str:
     """The text of the module for one schedule, or (None) for both."""
     wanted = ("cpu", "gpu") if schedule is None else (schedule,)
-    return text_of([lower_program(program, each) for each in wanted], name)
+    return text_of([to_kernel_code(program, each) for each in wanted], name)
 
 
 def _opening(name: str, lowered: KernelProgram) -> str:

@@ -1,9 +1,10 @@
 """Passes, and how a list of them is run: run, verify, dump, time, step after step.
 
-A pass is a pure function with a declaration: its name, the dialects that it reads and
-writes, and one line about it. A pipeline is a list of passes; a pass listed twice says
-why in the list. When a step fails, or when what it made does not verify, the error
-names the step and shows the program around the fault.
+A pass is a pure function with a declaration: its name, the levels that it reads and
+writes (a dialect of the core, or kernel code), and one line about it. A pipeline is a
+list of passes; a pass listed twice says why in the list. When a step fails, or when
+what it made does not verify, the error names the step and shows the program around the
+fault.
 """
 
 from __future__ import annotations
@@ -11,19 +12,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import InternalError, MinifutError
-from minifut.ir.core import Program
-from minifut.ir.dialect import Dialect
 from minifut.names import NameSource
 
 if TYPE_CHECKING:
     from minifut.rewrite.trace import Trace
 
-PassFunction = Callable[..., Program]
+PassFunction = Callable[..., Any]
 """(program, names), and the trace to fill if the pass is `traced`"""
-DumpFunction = Callable[[str, Program], None]
+DumpFunction = Callable[[str, Any], None]
+
+
+class Level(Protocol):
+    """What a program consists of at some stage."""
+
+    def verify(self, program: Any) -> None:
+        """Raise an `InternalError` unless the program is well formed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +39,8 @@ class Pass:
 
     name: str
     function: PassFunction
-    reads: Dialect
-    writes: Dialect
+    reads: Level
+    writes: Level
     summary: str
     traced: bool = False
 
@@ -69,10 +75,10 @@ class PipelineOptions:
 
 def run_steps(
     steps: Sequence[Pass],
-    program: Program,
+    program: Any,
     names: NameSource,
     options: PipelineOptions | None = None,
-) -> Program:
+) -> Any:
     """The program after all steps (or up to `stop_after`)."""
     options = options or PipelineOptions()
     for step in steps:
@@ -85,8 +91,8 @@ def run_steps(
 
 
 def run_step(
-    step: Pass, program: Program, names: NameSource, options: PipelineOptions
-) -> Program:
+    step: Pass, program: Any, names: NameSource, options: PipelineOptions
+) -> Any:
     """One step: run it, verify what it made if that is new, note the time."""
     start = time.perf_counter()
     try:
@@ -111,12 +117,10 @@ def run_step(
     return after
 
 
-def check(step: str, program: Program, dialect: Dialect) -> None:
+def check(step: str, program: Any, level: Level) -> None:
     """Verify a program; a fault becomes an error that names the step before it."""
-    from minifut.ir.verify import verify
-
     try:
-        verify(program, dialect)
+        level.verify(program)
     except InternalError as error:
         error.stage = f"pass {step} ({error.stage})"
         raise

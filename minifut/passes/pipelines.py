@@ -190,7 +190,8 @@ def run_pipeline(
     """Soacs in, Kernels out (or what there is after `options.stop_after`)."""
     if options is not None and options.stop_after is not None:
         find_pass(options.stop_after)
-    return run_steps(steps, program, names, options)
+    made: Program = run_steps(steps, program, names, options)
+    return made
 
 
 def run_pass(name: str, program: Program, names: NameSource | None = None) -> Program:
@@ -199,7 +200,8 @@ def run_pass(name: str, program: Program, names: NameSource | None = None) -> Pr
         from minifut.ir.parser import names_after
 
         names = names_after(program)
-    return run_step(find_pass(name), program, names, PipelineOptions())
+    made: Program = run_step(find_pass(name), program, names, PipelineOptions())
+    return made
 
 
 def find_pass(name: str) -> Pass:

@@ -42,6 +42,8 @@ class Trace:
     steps: list[Step] = field(default_factory=list)
     stage: str = ""
     depth: int = 0
+    origins: dict[str, Stm] = field(default_factory=dict)
+    """the statements of the core that kernels come from, by the kernels' names"""
 
     def fire(
         self,

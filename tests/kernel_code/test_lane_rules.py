@@ -115,7 +115,7 @@ def explained(folder: Path, *options: str) -> list[str]:
     result = CliRunner().invoke(command, ["--explain", str(file), *options])
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.output.split("\n")]
-    return lines[lines.index(f"lower for {options[-1] if options else 'cpu'}") :]
+    return lines[lines.index(f"lower-{options[-1] if options else 'cpu'}") :]
 
 
 def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minifut import compiler, kernel_code
 from minifut.ir.core import Program
-from minifut.kernel_code.lower_program import lower_program
+from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.lowering_examples import (
@@ -45,7 +45,7 @@ def lowered(path: Path, schedule: str) -> KernelProgram:
     """A program as kernel code."""
     program = kernels_of(path)
     with compiler.deep_recursion():
-        return lower_program(compiler.to_schedule(program, schedule), schedule)
+        return to_kernel_code(compiler.to_schedule(program, schedule), schedule)
 
 
 def lowered_examples(name: str) -> Iterator[KernelProgram]:
@@ -53,4 +53,4 @@ def lowered_examples(name: str) -> Iterator[KernelProgram]:
     rule = REGISTRY[name]
     assert isinstance(rule, CodeRule)
     for example, _ in lowering_examples(rule.documentation):
-        yield lower_program(program_of_example(example), schedule_of(rule))
+        yield to_kernel_code(program_of_example(example), schedule_of(rule))

@@ -24,7 +24,7 @@ def explained(text: str, folder: Path) -> str:
 
 def test_each_kernel_stands_below_the_rules_that_led_to_it(tmp_path: Path) -> None:
     told = explained(ROWS, tmp_path).split("\n")
-    told = told[: told.index("lower for cpu")]
+    told = told[: told.index("lower-cpu")]
     lines = [line for line in told if not line.lstrip().startswith("no ")]
     at = next(i for i, line in enumerate(lines) if "distribute_map_over_let" in line)
     depth = len(lines[at]) - len(lines[at].lstrip())
@@ -80,7 +80,7 @@ def test_names_are_those_of_the_program_and_thresholds_stand_with_rules(
 
 def test_choices_of_the_lowering_have_lines(tmp_path: Path) -> None:
     told = explained(PRODUCT, tmp_path)
-    told = told[told.index("lower for cpu") :]
+    told = told[told.index("lower-cpu") :]
     for line in (
         "read_in_place  ->  a\n",
         "no read_in_place: register nests read the copy of b in vectors\n",

@@ -27,9 +27,7 @@ from minifut.kernel_code.cpu.streaming import stream_blocks
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.loops import vectorise_map
-from minifut.kernel_passes.vectorise.widths import WIDTHS, site_of
+from minifut.kernel_passes.vectorise.widths import WIDTHS
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 CHUNKS_PER_CORE = 8
 EXPENSIVE_CHUNKS_PER_CORE = 32
 """where the costs of points may differ much"""
-LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops itself"
 LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
 
@@ -138,16 +135,9 @@ def points(
     parallel: bool,
     expensive: bool,
 ) -> None:
-    """The points of a chunk; in explicit vectors where the body has loops, around which
-    the device's compiler does not vectorise (for calls see `cpu.vectorise_calls`)."""
+    """The points of a chunk."""
     with k.nested() as body:
         visit()
     one = kc.Literal(1, kc.LONG)
     block = kc.Block(tuple(body))
-    loop = kc.For(index, start, stop, one, block, parallel, points=not expensive)
-    if expensive:
-        k.statements.extend(vectorise_map.or_comment(loop, site_of(k)) or (loop,))
-        return
-    if not calls_functions(block):
-        vectorise_map.leave(k, LEFT_TO_DEVICE)
-    k.emit(loop)
+    k.emit(kc.For(index, start, stop, one, block, parallel, True, expensive))

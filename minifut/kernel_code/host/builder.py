@@ -267,11 +267,6 @@ class HostBuilder:
         size is one that the host knows when it runs, for which kernels are built."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
-        if self.schedule == "cpu":
-            import_module(
-                "minifut.kernel_passes.vectorise.point_loops"
-            ).vectorise_calls(k)
-            import_module("minifut.kernel_passes.prefetch").prefetch_streams(k)
         if isinstance(group, Size):
             k.keep_constants(group)
             check_group(self, k, group)
@@ -280,6 +275,8 @@ class HostBuilder:
         kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
                           fresh=fresh)  # fmt: skip
         self.program.kernels.append(kernel)
+        if self.derivation is not None:
+            self.derivation.trace.origins[kernel.name] = self.derivation.statement
         arguments: list[kc.Memory | Name | Size] = []
         for parameter in kernel.parameters:
             match parameter:

@@ -1,32 +1,54 @@
-"""Vectorise loops over points that call math functions, anywhere in a kernel.
+"""Vectorise loops over points, anywhere in a kernel.
 
     for (i = 0; i < n; i++) {..             for (i = 0; i < n; i++) {..
         for (j = 0; j < m; j++)      →          for (j = 0; j < m; j += 16)
             ys[j] = exp(xs[j]);                     vstore16(exp(vload16(xs + j)))
 
-`lanes.calls` says why. The outermost loop that `vectorise_map` accepts is vectorised;
-where points have arrays of their own, or fold, that is a loop further inside. Loops of
-other expensive bodies are vectorised when `cpu.nest` emits them.
+Those that are worth it: with loops inside, around which the device's compiler does not
+vectorise, or with calls of math functions (`vectorise.calls` says why). The outermost
+loop that `vectorise_map` accepts is vectorised; where points have arrays of their own,
+or fold, that is a loop further inside. A comment in the kernel says why one is not.
 """
 
 from __future__ import annotations
 
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.editor import KernelEditor, loops_inside
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.loops import vectorise_map
 from minifut.kernel_passes.vectorise.widths import WIDTHS, site_of
+from minifut.rewrite.rule import Declined
+
+LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
-def vectorise_calls(k: CodeBuilder) -> None:
-    """Vectorise the loops of a finished kernel whose bodies call functions."""
-    if any(map(calls_functions, k.statements)):
+def vectorise_points(k: KernelEditor) -> None:
+    """Vectorise the loops over points of a kernel."""
+    loops = [
+        node
+        for statement in k.statements
+        for node in walk(statement)
+        if isinstance(node, kc.For) and node.points
+    ]
+    if any(map(_is_worth_it, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop))
+    elif loops:
+        vectorise_map.leave(k, LEFT_TO_DEVICE)
 
 
-def _vectorised(k: CodeBuilder, loop: kc.For) -> kc.Statement | None:
+def _is_worth_it(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
-    if not (loop.points and fills_vectors and calls_functions(loop.body)):
+    return loop.expensive or (fills_vectors and calls_functions(loop.body))
+
+
+def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
+    if not (loop.points and _is_worth_it(loop)):
         return None
-    vectors = vectorise_map.or_comment(loop, site_of(k))
-    return None if vectors is None else kc.Block(vectors)
+    outcome = vectorise_map(loop, site_of(k))
+    if isinstance(outcome, Declined):
+        refusal = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
+        inside = loops_inside(loop, lambda inner: _vectorised(k, inner))
+        return (refusal, inside)
+    made: tuple[kc.Statement, ...] = outcome
+    return made

@@ -1,0 +1,112 @@
+"""Passes over the kernels of a program, one kernel at a time.
+
+    prefetch = each_kernel(prefetch_streams)        a pass of prefetch_streams(k)
+
+A pass gets a kernel as a `KernelEditor`, the `CodeBuilder` that lowering would have it
+from: its rules declare variables and ask for tuning parameters as those of lowering do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import map_children
+from minifut.ir.types import ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_ir.program import KernelProgram
+from minifut.names import Name, NameSource
+from minifut.rewrite.trace import Derivation, Trace
+
+LoopChange: TypeAlias = Callable[[kc.For], tuple[kc.Statement, ...] | None]
+
+
+class KernelEditor(CodeBuilder):
+    """A finished kernel whose statements are changed."""
+
+    def __init__(self, kernel: kc.Kernel, names: NameSource) -> None:
+        super().__init__(names, kernel.name)
+        self.kernel = kernel
+        self.statements = list(kernel.body.statements)
+        self.constants = {constant.name: constant for constant in kernel.constants}
+
+    def use(self, memory: kc.Memory, *, written: bool = False) -> None:
+        """What the kernel mentions is among its parameters already."""
+
+    def scalar_parameter(self, name: Name, type_: ScalarType) -> kc.Variable:
+        """The same for scalars."""
+        return kc.Variable(name, kc.VectorType(type_))
+
+    def change_loops(self, change: LoopChange) -> None:
+        """Put in the place of each for loop what `change` makes of it; where that is
+        None, go on with the loops inside."""
+        self.statements = list(_changed(tuple(self.statements), change))
+
+    def edited(self) -> kc.Kernel:
+        """The kernel as it is now; the same one if nothing was changed."""
+        body = self.kernel.body
+        if tuple(self.statements) != body.statements:
+            body = kc.Block(tuple(self.statements))
+        constants = self.kernel.constants
+        if len(self.constants) > len(constants):
+            constants = tuple(self.constants.values())
+        return replace(self.kernel, body=body, constants=constants)
+
+
+def each_kernel(
+    change: Callable[[KernelEditor], None],
+) -> Callable[..., KernelProgram]:
+    """The pass that changes each kernel."""
+
+    def run(
+        program: KernelProgram, names: NameSource, trace: Trace | None = None
+    ) -> KernelProgram:
+        parameters = dict.fromkeys(program.parameters)
+        kernels: list[kc.Kernel] = []
+        for kernel in program.kernels:
+            k = KernelEditor(kernel, names)
+            if trace is not None and kernel.name in trace.origins:
+                k.derivation = Derivation(trace, trace.origins[kernel.name])
+            change(k)
+            kernels.append(k.edited())
+            parameters.update(
+                (constant.parameter, None) for constant in k.constants.values()
+            )
+        if all(a is b for a, b in zip(program.kernels, kernels, strict=True)):
+            return program
+        return replace(program, kernels=tuple(kernels), parameters=tuple(parameters))
+
+    return run
+
+
+def loops_inside(loop: kc.For, change: LoopChange) -> kc.For:
+    """The loop with the loops inside it changed."""
+    made: kc.For = _within(loop, change)
+    return made
+
+
+def _within(node: Any, change: LoopChange) -> Any:
+    if isinstance(node, kc.Expression):
+        return node
+    if isinstance(node, kc.Block):
+        statements = _changed(node.statements, change)
+        return node if statements is node.statements else kc.Block(statements)
+    return map_children(node, lambda child: _within(child, change))
+
+
+def _changed(
+    statements: tuple[kc.Statement, ...], change: LoopChange
+) -> tuple[kc.Statement, ...]:
+    """Statements with what came of the loops among them; the same tuple if nothing."""
+    found: list[kc.Statement] = []
+    for statement in statements:
+        made = change(statement) if isinstance(statement, kc.For) else None
+        found.extend((_within(statement, change),) if made is None else made)
+    same = len(found) == len(statements) and all(map(_is, found, statements))
+    return statements if same else tuple(found)
+
+
+def _is(a: object, b: object) -> bool:
+    return a is b

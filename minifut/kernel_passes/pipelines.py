@@ -1,0 +1,44 @@
+"""Passes over kernel code: a list for each schedule, with the reasons for its order.
+
+    after = run_steps(FOR_SCHEDULE["cpu"], program, names)
+
+Lowering comes before them, printing as OpenCL C after them.
+"""
+
+from __future__ import annotations
+
+from minifut.kernel_ir.verify import KERNEL_CODE
+from minifut.kernel_passes.editor import each_kernel
+from minifut.kernel_passes.prefetch import prefetch_streams
+from minifut.kernel_passes.vectorise.point_loops import vectorise_points
+from minifut.passes.pipeline import Pass
+
+VECTORISE = Pass(
+    "vectorise",
+    each_kernel(vectorise_points),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "do several points of expensive loops at once, in explicit vectors",
+    traced=True,
+)
+PREFETCH = Pass(
+    "prefetch",
+    each_kernel(prefetch_streams),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "prefetch what loops with indirect accesses read one element after the other",
+    traced=True,
+)
+
+ALL_PASSES: tuple[Pass, ...] = (VECTORISE, PREFETCH)
+
+FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
+    "cpu": (
+        # first: a loop over points has other accesses when it is one over vectors
+        VECTORISE,
+        # of what is left scalar; in vectors a prefetch would be asked for by each lane
+        PREFETCH,
+    ),
+    # the work-items of a group are its vectors, and hide each other's waiting
+    "gpu": (),
+}
