@@ -17,6 +17,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from minifut.files import read_regular
+
+LARGEST_ENTRY = 1 << 30
+
 
 def cache_folder() -> Path:
     """Where entries live: `$MINIFUT_CACHE`, else the user's cache folder.
@@ -35,7 +39,7 @@ def cache_folder() -> Path:
 def load_bytes(kind: str, key: str) -> bytes | None:
     """What was stored for `key`, or None when absent, unreadable or damaged."""
     try:
-        content = _entry(kind, key).read_bytes()
+        content = read_regular(_entry(kind, key), LARGEST_ENTRY)
     except (OSError, ValueError):
         return None
     checksum, _, data = content.partition(b"\n")

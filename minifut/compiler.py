@@ -22,6 +22,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minifut.errors import InternalError, MinifutError, Source, UsageError, reason
+from minifut.files import read_text
 from minifut.program import EntryPoint, Program, check_names, describe, unknown
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ DEEPEST = 100_000
 """Python frames of a stage"""
 RARELY = (100_000, 20, 100)
 """thresholds of Python's collector of cycles while compiling"""
-LARGEST_SOURCE = 16 << 20
-"""bytes; a longer program is not read"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +76,7 @@ class Options:
 def read_source(path: Path) -> Source:
     """A program from its file."""
     try:
-        if path.stat().st_size > LARGEST_SOURCE:
-            raise UsageError(f"{path}: larger than {LARGEST_SOURCE >> 20} MiB")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:

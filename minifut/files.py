@@ -1,12 +1,14 @@
-"""Files that appear whole or not at all.
+"""Files: only regular ones are read, and they appear whole or not at all.
 
+    open_regular(path), read_regular(path, most)
     write_whole(path, data)
     write_together([(path, write), ..])     none appears before all are written
     require_writable(paths)                 asked before the long work is done
 
+A pipe or a device in the place of a file to read would keep a reader waiting for ever.
 Data is written beside its place and renamed. A link is followed, a file that is there
-keeps its permissions, and what is no regular file (a pipe, a device such as
-`/dev/null`) is written to, never replaced.
+keeps its permissions, and what is no regular file (a pipe that somebody reads, a device
+such as `/dev/null`) is written to, never replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import contextlib
 import errno
 import io
 import os
+import stat
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO
@@ -22,6 +26,51 @@ from typing import IO
 from minifut.errors import UsageError, reason
 
 Write = Callable[[IO[bytes]], object]
+
+WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+PATIENCE = 2.0
+"""seconds for somebody to open the other end of a pipe"""
+LARGEST_TEXT = 16 << 20
+"""bytes of a file that is written by people"""
+
+
+def open_regular(path: str | Path) -> io.BufferedReader:
+    """A regular file, for reading. Raises `OSError`, and never waits: a device is not
+    opened, and a pipe that takes the place of the file meanwhile not waited for."""
+    _require_regular(os.stat(path))
+    handle = os.open(path, os.O_RDONLY | WITHOUT_WAITING)
+    try:
+        _require_regular(os.fstat(handle))
+    except OSError:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+
+
+def read_regular(path: str | Path, most: int) -> bytes:
+    """The bytes of a regular file. Raises `OSError`, also if there are more than
+    `most`."""
+    with open_regular(path) as stream:
+        if os.fstat(stream.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB")
+        return stream.read()
+
+
+def read_text(path: str | Path, most: int = LARGEST_TEXT) -> str:
+    """The text of a regular file. Raises `OSError` and `UnicodeDecodeError`."""
+    return _in_lines(read_regular(path, most).decode("utf-8"))
+
+
+def _in_lines(text: str) -> str:
+    """The text with `\\n` at the end of each line."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -61,7 +110,7 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
             # Pipes have no positions, which some writers ask for.
             data = io.BytesIO()
             write(data)
-            with path.open("wb") as stream:
+            with _open_direct(path) as stream:
                 stream.write(data.getbuffer())
         while ready:
             path, temporary, target = ready[0]
@@ -73,6 +122,22 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
         for _, temporary, _ in ready:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _open_direct(path: Path) -> IO[bytes]:
+    """A pipe or a device, for writing. Raises `OSError` if nobody comes to read the
+    pipe."""
+    last = time.monotonic() + PATIENCE
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | WITHOUT_WAITING)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > last:
+                raise
+            time.sleep(0.01)
+        else:
+            os.set_blocking(handle, True)
+            return os.fdopen(handle, "wb")
 
 
 def _temporary_beside(target: Path) -> str:

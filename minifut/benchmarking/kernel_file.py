@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from minifut.errors import UsageError, reason
+from minifut.files import read_text
 from minifut.ir.sizes import Size
 
 KEYS = (
@@ -89,7 +90,7 @@ class KernelFileError(UsageError):
 def read_kernel_file(path: Path) -> KernelFile:
     """Read the blocks. Raises `UsageError` with the line that is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise KernelFileError(f"{path}: cannot be read: {reason(error)}") from None
     launches: list[Launch] = []

@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import Protocol
 
 from minifut.errors import ParameterError, UsageError, reason
-from minifut.files import write_whole
+from minifut.files import read_text, write_whole
 from minifut.suggestions import nearest
 
 DEFAULT_EXTENSION = "tuning"
+
+LONGEST_NUMBER = 20
+"""digits; more would not fit 64 bits"""
 
 _LINE = re.compile(r"([^=\s]+)\s*=\s*([+-]?[0-9][0-9_]*)\Z")
 
@@ -65,13 +68,13 @@ def tuning_beside(
 ) -> dict[str, int]:
     """What the program's tuning file says; nothing if there is none."""
     path = path_beside(program, extension)
-    return read_tuning(path) if path.is_file() else {}
+    return read_tuning(path) if path.exists() else {}
 
 
 def read_tuning(path: Path) -> Settings:
     """The values in a file. Raises `UsageError` with the line that is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     found = Settings(path)
@@ -82,7 +85,10 @@ def read_tuning(path: Path) -> Settings:
         parts = _LINE.match(line)
         if parts is None:
             raise UsageError(f"{path}:{number}: '{line}' is not of the form NAME=INT")
-        found.set(parts[1], int(parts[2].replace("_", "")), number)
+        digits = parts[2].replace("_", "")
+        if len(digits) > LONGEST_NUMBER:
+            raise UsageError(f"{path}:{number}: {parts[1]}: the number is too long")
+        found.set(parts[1], int(digits), number)
     return found
 
 

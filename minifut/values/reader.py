@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from minifut.errors import UsageError, reason
+from minifut.files import open_regular, read_regular
 from minifut.values.binary import read_binary
 from minifut.values.bulk import SMALL, read_bulk
 from minifut.values.text import Malformed, read_value, skip_space
@@ -72,12 +73,9 @@ def read_literal(text: str, name: str, expected: str | None = None) -> Value:
 def read_file(path: Path) -> bytes:
     """The bytes of a data file, unpacked if it ends in .gz; sizes are limited."""
     try:
-        size = path.stat().st_size
-        if size > MAXIMAL_BYTES:
-            raise UsageError(f"{path}: larger than {MAXIMAL_BYTES >> 30} GiB")
         if path.suffix != ".gz":
-            return path.read_bytes()
-        with gzip.open(path) as stream:
+            return read_regular(path, MAXIMAL_BYTES)
+        with open_regular(path) as packed, gzip.open(packed) as stream:
             data = _read_at_most(stream, MAXIMAL_UNPACKED + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minifut.errors import Source
+from minifut.files import read_text
 from minifut.frontend.check.environment import Context, Scope, Structure
 from minifut.frontend.check.messages import error, quote
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 SETTING = "MINIFUT_IMPORT_ROOT"
 _VERSION_CONTROL = (".git", ".hg", ".svn")
 _PACKAGE = "futhark.pkg"
-_LARGEST = 16 << 20
-"""bytes of a file"""
 
 
 class Outside(Exception):
@@ -79,9 +78,7 @@ class FileReader:
         file = Path(path).resolve()
         if not file.is_relative_to(self.root):
             raise Outside(self.root)
-        if file.stat().st_size > _LARGEST:
-            raise OSError(f"larger than {_LARGEST >> 20} MiB")
-        return Source(path, file.read_text(encoding="utf-8"))
+        return Source(path, read_text(file))
 
 
 @dataclass(slots=True)
