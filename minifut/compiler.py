@@ -102,6 +102,18 @@ def to_core(
     return stage("elaboration", lambda: elaborate_program(checked, wanted))
 
 
+def without_derivatives(program: CoreProgram) -> CoreProgram:
+    """Replace derivatives by what computes them."""
+    from minifut.ir.parser import names_after
+    from minifut.passes.differentiate.driver import has_derivatives
+    from minifut.passes.pipelines import DIFFERENTIATE, run_pipeline
+
+    if not has_derivatives(program):
+        return program
+    with deep_recursion():
+        return run_pipeline(program, names_after(program), steps=(DIFFERENTIATE,))
+
+
 def to_kernels(
     program: CoreProgram, options: PipelineOptions | None = None
 ) -> CoreProgram:

@@ -36,8 +36,10 @@ def interpreted_program(
     steps: int | None = None,
 ) -> Program:
     """The program with the interpreter behind its entry points; `steps` as there."""
+    from minifut.compiler import without_derivatives
     from minifut.ir.interpret import Interpreter
 
+    program = without_derivatives(program)
     interpreter = Interpreter(program, parameters, steps=steps)
 
     def entry_point(entry: Entry) -> EntryPoint:

@@ -1,5 +1,6 @@
 """Dialects: which expressions a program may contain, and where.
 
+`DIFFERENTIABLE` is what elaboration gives: SOACs and derivatives of lambdas.
 `KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
 thresholds, and SOACs and collective copies may stand only inside the bodies of
 segmented operations and in functions called there.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from minifut.ir.accumulators import ACCUMULATOR_EXPRESSIONS
 from minifut.ir.core import CORE_EXPRESSIONS, Program
+from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
 from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS, GetParameter
 from minifut.ir.node import value
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -44,6 +46,9 @@ SOACS = Dialect(
     frozenset(
         (*CORE_EXPRESSIONS, *ACCUMULATOR_EXPRESSIONS, *SOAC_EXPRESSIONS, GetParameter)
     ),
+)
+DIFFERENTIABLE = Dialect(
+    "Differentiable", SOACS.expressions | frozenset(DERIVATIVE_EXPRESSIONS)
 )
 KERNELS = Dialect(
     "Kernels",

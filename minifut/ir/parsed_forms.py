@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
-from minifut.ir import accumulators, core, kernels, soacs
+from minifut.ir import accumulators, core, derivatives, kernels, soacs
 from minifut.ir.core import Constant, Param, Stm
 from minifut.ir.scalars import parse_operator
 from minifut.ir.sizes import Size, ceil_div, maximum, minimum
@@ -253,6 +253,9 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "scatter": _scatter,
     "destination": lambda p: soacs.ScatterDestination(p[0], int(p[1]), int(p[2])),
     "hist": _hist,
+    "jvp": lambda p: derivatives.Jvp(*p),
+    "vjp": lambda p: derivatives.Vjp(*p),
+    "custom_vjp": lambda p: derivatives.CustomVjp(*p),
     "bins": lambda p: soacs.HistOp(*p),
     # kernels
     "segmap": _segmap,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minifut.ir import accumulators, core, kernels, soacs
+from minifut.ir import accumulators, core, derivatives, kernels, soacs
 from minifut.ir.printer import Printer, quoted
 
 Form = Callable[[Printer, Any], str]
@@ -176,6 +176,22 @@ def _bins(p: Printer, op: soacs.HistOp | kernels.SegHistOp) -> str:
     return f"bins({', '.join(parts)})"
 
 
+# --- derivatives -----------------------------------------------------------------
+
+
+def _derivative(head: str) -> Form:
+    def form(p: Printer, exp: Any) -> str:
+        given = f"({p.atoms(exp.arguments)}), ({p.atoms(exp.seeds)})"
+        return f"{head}({p.lambda_(exp.function)}, {given}, {p.sizes(exp.shape)})"
+
+    return form
+
+
+def _custom_vjp(p: Printer, exp: derivatives.CustomVjp) -> str:
+    functions = f"{p.lambda_(exp.function)}, {p.lambda_(exp.adjoint)}"
+    return f"custom_vjp({functions}, ({p.atoms(exp.arguments)}))"
+
+
 # --- kernels ---------------------------------------------------------------------
 
 
@@ -263,6 +279,9 @@ FORMS: dict[type, Form] = {
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,
+    derivatives.Jvp: _derivative("jvp"),
+    derivatives.Vjp: _derivative("vjp"),
+    derivatives.CustomVjp: _custom_vjp,
     kernels.SegMap: _segmented("segmap"),
     kernels.SegRed: _segmented("segred"),
     kernels.SegScan: _segmented("segscan"),

@@ -45,6 +45,11 @@ class Screma:
     function: Lambda
 
     @property
+    def folds(self) -> tuple[Scan | Reduce, ...]:
+        """The scans, then the reduces."""
+        return (*self.scans, *self.reduces)
+
+    @property
     def is_map(self) -> bool:
         return not self.scans and not self.reduces
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from minifut.errors import InternalError
-from minifut.ir import accumulators, core, kernels, soacs
+from minifut.ir import accumulators, core, derivatives, kernels, soacs
 from minifut.ir.scope import array_type, type_of_atom
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import size_names
+from minifut.ir.traverse import size_names, substitute
 from minifut.ir.types import BOOL, I64, ArrayType, Type, array_of, element_of
 from minifut.names import Name
 
@@ -171,6 +171,31 @@ def _hist(exp: Any, scope: Types) -> tuple[Type, ...]:
     return tuple(array_type(d, scope) for o in exp.operators for d in o.destinations)
 
 
+# --- derivatives -----------------------------------------------------------------
+
+
+def _of_function(
+    function: core.Lambda, arguments: tuple[core.Atom, ...]
+) -> tuple[Type, ...]:
+    names = [parameter.name for parameter in function.parameters]
+    return substitute(function.results, dict(zip(names, arguments, strict=True)))
+
+
+def _jvp(exp: derivatives.Jvp, _: Types) -> tuple[Type, ...]:
+    primal = _of_function(exp.function, exp.arguments)
+    return (*primal, *[array_of(type_, exp.shape) for type_ in primal])
+
+
+def _vjp(exp: derivatives.Vjp, scope: Types) -> tuple[Type, ...]:
+    primal = _of_function(exp.function, exp.arguments)
+    types = [type_of_atom(atom, scope) for atom in exp.arguments]
+    return (*primal, *[array_of(type_, exp.shape) for type_ in types])
+
+
+def _custom_vjp(exp: derivatives.CustomVjp, _: Types) -> tuple[Type, ...]:
+    return _of_function(exp.function, exp.arguments)
+
+
 # --- kernels ---------------------------------------------------------------------
 
 
@@ -244,6 +269,9 @@ RULES: dict[type, Callable[[Any, Types], tuple[Type, ...]]] = {
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,
+    derivatives.Jvp: _jvp,
+    derivatives.Vjp: _vjp,
+    derivatives.CustomVjp: _custom_vjp,
     kernels.SegMap: _segmap,
     kernels.SegRed: _segred,
     kernels.SegScan: _segscan,

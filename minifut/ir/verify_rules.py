@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from minifut.ir import core, kernels, soacs
+from minifut.ir import core, derivatives, kernels, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, DimSlice, Param, Stm
 from minifut.ir.sizes import ONE, Size
@@ -305,6 +305,28 @@ def _bins(
     require(not values, "more values than operators take")
 
 
+# --- derivatives -----------------------------------------------------------------
+
+
+def _derivative(v: Verifier, exp: derivatives.Jvp | derivatives.Vjp) -> None:
+    for size in exp.shape:
+        v.size(size)
+    arguments = v.types(exp.arguments)
+    v.lambda_(exp.function, arguments, "the function")
+    results = type_of(exp, v.scope)[: len(exp.function.results)]
+    directions = arguments if isinstance(exp, derivatives.Jvp) else results
+    wanted = [array_of(type_, exp.shape) for type_ in directions]
+    v.same_types(wanted, v.types(exp.seeds), "the seeds")
+
+
+def _custom_vjp(v: Verifier, exp: derivatives.CustomVjp) -> None:
+    arguments = v.types(exp.arguments)
+    v.lambda_(exp.function, arguments, "the function")
+    results = type_of(exp, v.scope)
+    v.lambda_(exp.adjoint, (*results, *results), "the adjoint")
+    v.same_types(arguments, exp.adjoint.results, "the adjoint gives")
+
+
 # --- kernels ---------------------------------------------------------------------
 
 _DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
@@ -376,7 +398,8 @@ def _at_least(v: Verifier, exp: kernels.AtLeast) -> None:
 
 
 BINDING = {
-    WithAcc, soacs.Screma, soacs.Scatter, soacs.Hist, kernels.SegMap, kernels.SegRed,
+    WithAcc, soacs.Screma, soacs.Scatter, soacs.Hist, derivatives.Jvp,
+    derivatives.Vjp, derivatives.CustomVjp, kernels.SegMap, kernels.SegRed,
     kernels.SegScan, kernels.SegHist,
 }  # fmt: skip
 EXISTENTIAL: dict[type, Callable[[Verifier, Any, tuple[Param, ...]], None]] = {
@@ -398,6 +421,9 @@ RULES: dict[type, Rule] = {
     core.Assert: _assert,
     WithAcc: _with_acc,
     UpdateAcc: _update_acc,
+    derivatives.Jvp: _derivative,
+    derivatives.Vjp: _derivative,
+    derivatives.CustomVjp: _custom_vjp,
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,

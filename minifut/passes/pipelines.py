@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from minifut.errors import UsageError
 from minifut.ir.core import Program
-from minifut.ir.dialect import KERNELS, SOACS
+from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
+from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import (
     flatten,
     flatten_fully,
@@ -28,6 +29,14 @@ from minifut.passes.sequentialise import sequentialise
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.tiling.driver import tile
 
+DIFFERENTIATE = Pass(
+    "differentiate",
+    differentiate,
+    DIFFERENTIABLE,
+    SOACS,
+    "replace derivatives of functions by what computes them",
+    traced=True,
+)
 INLINE = Pass(
     "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
 )
@@ -124,6 +133,7 @@ LAYOUT_GPU = Pass(
 )
 
 ALL_PASSES: tuple[Pass, ...] = (
+    DIFFERENTIATE,
     LOOP_OVER_RECURSION,
     INLINE,
     SIMPLIFY,
@@ -142,6 +152,8 @@ ALL_PASSES: tuple[Pass, ...] = (
 )
 
 DEFAULT: tuple[Pass, ...] = (
+    # before everything else, so that the rest applies to derivatives like to all code
+    DIFFERENTIATE,
     # first, since all that is called inside a SOAC is for kernels from then on
     LOOP_OVER_RECURSION,
     # early, so that what follows sees producers and consumers in one body

@@ -24,6 +24,8 @@ def sequential_program(
     from minifut.opencl.module import text_of
     from minifut.sequential.lower import lower_sequential
 
+    program = compiler.without_derivatives(program)
+
     def text() -> str:
         return text_of([lower_sequential(program)], name)
 

@@ -12,6 +12,7 @@ from minifut.frontend.elaborate import (
     accumulators,
     arrays,
     checks,
+    derivatives,
     numeric,
     soacs,
     values,
@@ -32,8 +33,6 @@ from minifut.ir import core
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, SCALARS, ArrayType
 from minifut.names import Name
-
-DERIVATIVES = ("jvp", "jvp2", "vjp", "vjp2", "jmp", "jmp2", "mjp", "mjp2")
 
 
 def _natural(call: Call, number: Value, what: str) -> Size:
@@ -163,11 +162,6 @@ def unsupported(name: str) -> Primitive:
 
     def call(c: Call) -> Value:
         c.work.location = c.location
-        if name in DERIVATIVES:
-            raise c.work.unsupported(
-                f"differentiation ({name}) is",
-                "write the derivative as a function of its own",
-            )
         raise c.work.unsupported(f"{name} is")
 
     return Primitive(name, 1, call)
@@ -190,6 +184,11 @@ def _entries() -> dict[str, tuple[int, Callable[[Call], Value]]]:
         "reverse": (1, lambda c: soacs.reverse(c, c.arguments[0])),
         "copy": (1, _manifest),
         "manifest": (1, _manifest),
+        "jvp2": (3, derivatives.jvp),
+        "vjp2": (3, derivatives.vjp),
+        "jmp2": (3, derivatives.jmp),
+        "mjp2": (3, derivatives.mjp),
+        "with_vjp": (3, derivatives.with_vjp),
         "opaque": (1, _opaque),
         "break": (1, lambda c: c.arguments[0]),
         "acc_write": (3, accumulators.acc_write),

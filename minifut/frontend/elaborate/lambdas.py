@@ -17,7 +17,11 @@ from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.application import apply
 from minifut.frontend.elaborate.branches import coerce, within
-from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
+from minifut.frontend.elaborate.static_types import (
+    StaticArray,
+    resolve_type,
+    static_sizes,
+)
 from minifut.frontend.elaborate.values import Call, Value
 from minifut.ir import core
 from minifut.ir.builder import Builder
@@ -90,8 +94,10 @@ def _outer_sizes(
     found = [None if size.names() & hidden else size for size in own]
     if None in found and call.expected is not None:
         expected = call.expected
-        known = static_sizes(resolve_type(expected.type, expected.env, work, emit=True))
-        known = known[1:]
+        static = resolve_type(expected.type, expected.env, work, emit=True)
+        known = static_sizes(static)
+        # all results in an array, or (derivatives) the result in front of another
+        known = known[1:] if isinstance(static, StaticArray) else known[: len(found)]
         if len(known) == len(found):
             found = [
                 f if f is not None else k for f, k in zip(found, known, strict=True)

@@ -40,24 +40,3 @@ def opaque 't (x: t) : t = #[opaque] x
 def trace 't (x: t) : t = #[trace(trace)] x
 
 def break 't (x: t) : t = #[break] x
-
-val jvp2 'a 'b : (f: a -> b) -> (x: a) -> (x': a) -> (b, b)
-
-val vjp2 'a 'b : (f: a -> b) -> (x: a) -> (y': b) -> (b, a)
-
-val jmp2 'a 'b [n] : (f: a -> b) -> (x: a) -> (x': [n]a) -> (b, [n]b)
-
-val mjp2 'a 'b [n] : (f: a -> b) -> (x: a) -> (y': [n]b) -> (b, [n]a)
-
-val jvp 'a 'b : (f: a -> b) -> (x: a) -> (x': a) -> b
-
-val vjp 'a 'b : (f: a -> b) -> (x: a) -> (y': b) -> a
-
-val jmp 'a 'b [n] : (f: a -> b) -> (x: a) -> (x': [n]a) -> [n]b
-
-val mjp 'a 'b [n] : (f: a -> b) -> (x: a) -> (y': [n]b) -> [n]a
-
-val with_vjp 'a 'b : (f: a -> b) -> (f': (res: b) -> (b_adj: b) -> a) -> (x: a) -> b
-
-def with_vjp_tape 'a 'b 'c (f: a -> (c, b)) (f': (c, b) -> a) (x: a) : b =
-  (with_vjp f (\(tape, _) (_, adj) -> f' (tape, adj)) x).1

@@ -27,6 +27,13 @@ module type intrinsics = {
   val copy 't : t -> *t
   val manifest 't : t -> *t
 
+  -- Derivatives.
+  val jvp2 'a 'b : (a -> b) -> a -> a -> (b, b)
+  val vjp2 'a 'b : (a -> b) -> a -> b -> (b, a)
+  val jmp2 'a 'b [n] : (a -> b) -> a -> [n]a -> (b, [n]b)
+  val mjp2 'a 'b [n] : (a -> b) -> a -> [n]b -> (b, [n]a)
+  val with_vjp 'a 'b : (a -> b) -> (b -> b -> a) -> a -> b
+
   -- Marks that passes and the run time see.
   val opaque 't : t -> t
   val trace 't : t -> t

@@ -89,7 +89,7 @@ def test_attributes_reach_their_statement() -> None:
 
 
 def test_what_is_not_supported_says_where() -> None:
-    text = "entry main (x: f64) = jvp (\\y -> y * y) x 1"
+    text = "entry main (x: f64) = #[param(scale)] x"
     with pytest.raises(CompileError, match="not supported") as caught:
         core_of(text)
     assert caught.value.location is not None

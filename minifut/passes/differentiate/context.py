@@ -1,0 +1,128 @@
+"""What differentiation carries through a program: names, types, functions, the trace.
+
+A function that is still called inside a derivative (a recursive or large one) gets a
+derivative that is a function of its own, made once for each choice of what is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.errors import CompileError, Location
+from minifut.ir.builder import Builder
+from minifut.ir.core import (
+    Assert,
+    Atom,
+    Body,
+    Copy,
+    Function,
+    Lambda,
+    Program,
+    Stm,
+    Trace,
+)
+from minifut.ir.scope import Scope, scope_of
+from minifut.ir.traverse import map_children, rename
+from minifut.names import Name, NameSource
+from minifut.passes.differentiate.activity import Activity, Calls
+from minifut.passes.differentiate.rules import ForwardRule, ReverseRule
+from minifut.rewrite.rule import Declined, NamedRule
+from minifut.rewrite.trace import Trace as Derivation
+
+
+@dataclass(slots=True)
+class Context:
+    """`derived` are functions that differentiation has made, by what they derive."""
+
+    names: NameSource
+    scope: Scope
+    functions: dict[Name, Function]
+    trace: Derivation
+    calls: Calls
+    forward: Mapping[type, tuple[ForwardRule, ...]]
+    reverse: Mapping[type, tuple[ReverseRule, ...]]
+    derived: dict[Hashable, Name] = field(default_factory=dict)
+    made: list[Function] = field(default_factory=list)
+
+    @staticmethod
+    def of(program: Program, names: NameSource, trace: Derivation | None) -> Context:
+        """For a program."""
+        from minifut.passes.differentiate.tables import FORWARD, REVERSE
+
+        functions = {function.name: function for function in program.functions}
+        return Context(
+            names,
+            scope_of(program),
+            functions,
+            trace or Derivation(),
+            Calls(functions),
+            FORWARD,
+            REVERSE,
+        )
+
+    def builder(self, statement: Stm | None = None) -> Builder:
+        """A builder whose statements stand where this one does."""
+        if statement is None:
+            return Builder(self.names, self.scope)
+        return Builder(self.names, self.scope, statement.location, statement.attributes)
+
+    def activity(self) -> Activity:
+        """Nothing is active yet."""
+        return Activity(self.calls)
+
+    def copy(self, node: Any) -> Any:
+        """A copy with fresh names, entered into the scope."""
+        renamed = rename(node, self.names)
+        self.scope.update(scope_of(renamed))
+        return renamed
+
+    def derivative(
+        self, key: Hashable, base: Name, make: Callable[[Name], Function]
+    ) -> Name:
+        """The name of the function for this key; `make(name)` is called at most once,
+        and may ask for the same key."""
+        if key not in self.derived:
+            name = self.derived[key] = self.names.like(base)
+            self.made.append(make(name))
+        return self.derived[key]
+
+    def note(
+        self, rule: NamedRule, statement: Stm, outcome: tuple[Stm, ...] | Declined
+    ) -> None:
+        """Enter what a rule did into the trace."""
+        if isinstance(outcome, Declined):
+            self.trace.refuse(rule, statement, outcome.reason)
+        else:
+            self.trace.fire(rule, statement, outcome)
+
+
+def bound(build: Builder, function: Lambda, arguments: tuple[Atom, ...]) -> Body:
+    """The body of a copy of the lambda; statements name its arguments."""
+    function = rename(function, build.names)
+    build.scope.update(scope_of(function))
+    for parameter, argument in zip(function.parameters, arguments, strict=True):
+        build.bind((parameter,), Copy(argument))
+    return function.body
+
+
+def without_checks(node: Any) -> Any:
+    """What has been run before runs again without its checks and its output."""
+    if isinstance(node, Body):
+        kept = tuple(
+            without_checks(statement)
+            for statement in node.statements
+            if not isinstance(statement.exp, Assert)
+        )
+        return Body(kept, node.result)
+    if isinstance(node, Trace):
+        return Copy(node.atom)
+    return map_children(node, without_checks)
+
+
+def refuse(
+    location: Location | None, message: str, hint: str | None = None
+) -> CompileError:
+    """What cannot be differentiated, located."""
+    return CompileError(location, message, hint, anchor="not-differentiable")

@@ -1,0 +1,35 @@
+"""The pass: derivatives are removed from the inside out.
+
+A derivative whose function holds no other is replaced by the statements of a sweep; the
+program is simplified, and those around it are next. So the tangents of an inner one are
+plain variables to an outer one, and cannot be confused with its own.
+(Siskind, Pearlmutter: "Nesting forward-mode AD in a functional framework", 2008.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Program
+from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
+from minifut.ir.traverse import walk
+from minifut.names import NameSource
+
+if TYPE_CHECKING:
+    from minifut.rewrite.trace import Trace
+
+
+def differentiate(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program without derivatives."""
+    if not has_derivatives(program):
+        return program
+    from minifut.passes.differentiate.removal import remove_derivatives
+
+    return remove_derivatives(program, names, trace)
+
+
+def has_derivatives(node: object) -> bool:
+    """Whether there is one anywhere inside."""
+    return any(isinstance(inner, DERIVATIVE_EXPRESSIONS) for inner in walk(node))

@@ -1,0 +1,1 @@
+"""Forward mode: statements with the tangents of what they compute."""

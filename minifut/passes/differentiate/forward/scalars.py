@@ -1,0 +1,41 @@
+"""Tangents of scalar operators: partial derivatives times tangents, summed."""
+
+from __future__ import annotations
+
+from minifut.ir import core
+from minifut.ir.builder import constant
+from minifut.ir.core import Atom, Stm
+from minifut.ir.scalar_derivatives import partials
+from minifut.passes.differentiate.arithmetic import plus, times
+from minifut.passes.differentiate.context import refuse
+from minifut.passes.differentiate.forward.sweep import Tangents
+from minifut.passes.differentiate.rules import Rewrite, forward_rule
+
+
+@forward_rule("jvp_scalar")
+def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
+    """The chain rule, with the column of derivatives in `ir.scalar_derivatives`."""
+    exp = statement.exp
+    assert isinstance(exp, core.ScalarOp)
+    (result,) = statement.pattern
+    build = sweep.builder(statement)
+    build.append(statement)
+    formulas = partials(exp.operator)
+    if formulas is None:
+        raise refuse(
+            statement.location,
+            f"{exp.operator.name} has no derivative that is known",
+        )
+    letters: dict[str, Atom] = dict(zip("xyz", exp.operands, strict=False))
+    letters["r"] = result.name
+    total: Atom | None = None
+    for operand, formula in zip(exp.operands, formulas, strict=True):
+        tangent = sweep.of(operand)
+        if tangent is None:
+            continue
+        tangent = build.convert(tangent, exp.operator.result)
+        part = times(build, formula, letters, tangent)
+        if part is not None:
+            total = part if total is None else plus(build, total, part)
+    sweep.values[result.name] = total or constant(0, exp.operator.result)
+    return tuple(build.statements)

@@ -1,0 +1,213 @@
+r"""Tangents of SOACs: their lambdas and operators take and give tangents, too.
+
+    map (\x -> f x) xs               →   map (\(x, x') -> {f x, f' x x'}) xs xs'
+    reduce (\(a, b) -> a * b) 1 xs   →   reduce (\(a, a', b, b') -> {a * b, ..}) (1, 0)
+
+An operator with tangents is associative if the operator is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from minifut.ir import soacs
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.types import Type
+from minifut.passes.differentiate.activity import Flags
+from minifut.passes.differentiate.arithmetic import zero
+from minifut.passes.differentiate.forward.sweep import Tangents
+from minifut.passes.differentiate.rules import Rewrite, forward_rule
+
+T = TypeVar("T")
+
+
+def _flagged(held: Sequence[T], flags: Flags) -> tuple[T, ...]:
+    return tuple(part for part, flag in zip(held, flags, strict=True) if flag)
+
+
+def operator_with_tangents(
+    sweep: Tangents, build: Builder, operator: Lambda, flags: Flags
+) -> Lambda:
+    """Takes a value and its tangents on either side."""
+    count = len(flags)
+    left, right = operator.parameters[:count], operator.parameters[count:]
+    left_tangents = sweep.parameters(left, flags)
+    right_tangents = sweep.parameters(right, flags)
+    body = sweep.body(build, operator.body, flags)
+    results = (*operator.results, *_flagged(operator.results, flags))
+    return Lambda((*left, *left_tangents, *right, *right_tangents), body, results)
+
+
+def neutral_with_tangents(
+    build: Builder, neutral: tuple[Atom, ...], flags: Flags
+) -> tuple[Atom, ...]:
+    """The tangents of neutral elements are 0."""
+    own = _flagged(neutral, flags)
+    return (*neutral, *[zero(build, build.type(atom)) for atom in own])
+
+
+def _interleaved(
+    held: Sequence[T], tangents: Sequence[T], groups: list[Flags]
+) -> list[T]:
+    """For each group what belongs to its values, then to their tangents."""
+    found: list[T] = []
+    values, own = iter(held), iter(tangents)
+    for flags in groups:
+        found += [next(values) for _ in flags]
+        found += [next(own) for flag in flags if flag]
+    return found
+
+
+@forward_rule("jvp_screma")
+def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
+    """A map, reduction or scan of values and tangents."""
+    exp = statement.exp
+    assert isinstance(exp, soacs.Screma)
+    build = sweep.builder(statement)
+    inputs = sweep.activity.of(exp.arrays)
+    arrays = sweep.arrays(build, exp.arrays, inputs)
+    flags = sweep.activity.of([p.name for p in statement.pattern])
+    groups, start = [], 0
+    for fold in exp.folds:
+        groups.append(flags[start : start + len(fold.neutral)])
+        start += len(fold.neutral)
+    of_folds = groups.copy()
+    groups.append(flags[start:])
+    function = _function(sweep, build, exp.function, inputs, groups)
+    scans = tuple(
+        soacs.Scan(
+            operator_with_tangents(sweep, build, scan.operator, own),
+            neutral_with_tangents(build, scan.neutral, own),
+        )
+        for scan, own in zip(exp.scans, of_folds[: len(exp.scans)], strict=True)
+    )
+    reduces = tuple(
+        soacs.Reduce(
+            operator_with_tangents(sweep, build, reduce.operator, own),
+            neutral_with_tangents(build, reduce.neutral, own),
+            reduce.commutative,
+        )
+        for reduce, own in zip(exp.reduces, of_folds[len(exp.scans) :], strict=True)
+    )
+    soac = soacs.Screma(
+        exp.width,
+        (*exp.arrays, *arrays),
+        scans,
+        reduces,
+        function,
+    )
+    tangents = sweep.parameters(statement.pattern, flags)
+    build.bind(tuple(_interleaved(statement.pattern, tangents, groups)), soac)
+    return tuple(build.statements)
+
+
+def _function(
+    sweep: Tangents,
+    build: Builder,
+    function: Lambda,
+    inputs: Flags,
+    groups: list[Flags],
+) -> Lambda:
+    """The lambda on values and tangents, its results grouped as `groups`."""
+    flags = tuple(flag for group in groups for flag in group)
+    tangents = sweep.parameters(function.parameters, inputs)
+    body = sweep.body(build, function.body, flags)
+    count = len(flags)
+    result = _interleaved(body.result[:count], body.result[count:], groups)
+    types: list[Type] = _interleaved(
+        function.results, _flagged(function.results, flags), groups
+    )
+    parameters: tuple[Param, ...] = (*function.parameters, *tangents)
+    return Lambda(parameters, Body(body.statements, tuple(result)), tuple(types))
+
+
+@forward_rule("jvp_scatter")
+def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
+    """The tangents are written where the values are written."""
+    exp = statement.exp
+    assert isinstance(exp, soacs.Scatter)
+    build = sweep.builder(statement)
+    inputs = sweep.activity.of(exp.arrays)
+    arrays = sweep.arrays(build, exp.arrays, inputs)
+    flags = sweep.activity.of([p.name for p in statement.pattern])
+    counts = [d.rank * d.count for d in exp.destinations]
+    places, values = sum(counts), []
+    wanted: list[bool] = [False] * places
+    for destination, flag in zip(exp.destinations, flags, strict=True):
+        wanted += [flag] * destination.count
+    start = 0
+    for count, flag in zip(counts, flags, strict=True):
+        if flag:
+            values += list(range(start, start + count))
+        start += count
+    tangents = sweep.parameters(exp.function.parameters, inputs)
+    body = sweep.body(build, exp.function.body, wanted)
+    total, types = len(exp.function.results), exp.function.results
+    results, given = body.result[:total], body.result[total:]
+    function = Lambda(
+        (*exp.function.parameters, *tangents),
+        Body(
+            body.statements,
+            (
+                *results[:places],
+                *[results[n] for n in values],
+                *results[places:],
+                *given,
+            ),
+        ),
+        (
+            *types[:places],
+            *[types[n] for n in values],
+            *types[places:],
+            *_flagged(types, tuple(wanted)),
+        ),
+    )
+    own = _flagged(exp.destinations, flags)
+    given_arrays = sweep.arrays(build, [d.array for d in own], [True] * len(own))
+    destinations = [
+        soacs.ScatterDestination(name, d.rank, d.count)
+        for d, name in zip(own, given_arrays, strict=True)
+    ]
+    soac = soacs.Scatter(
+        exp.width,
+        (*exp.arrays, *arrays),
+        (*exp.destinations, *destinations),
+        function,
+    )
+    made = sweep.parameters(statement.pattern, flags)
+    build.bind((*statement.pattern, *made), soac)
+    return tuple(build.statements)
+
+
+@forward_rule("jvp_hist")
+def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
+    """A histogram of values and tangents."""
+    exp = statement.exp
+    assert isinstance(exp, soacs.Hist)
+    build = sweep.builder(statement)
+    inputs = sweep.activity.of(exp.arrays)
+    arrays = sweep.arrays(build, exp.arrays, inputs)
+    flags = sweep.activity.of([p.name for p in statement.pattern])
+    groups, start = [], 0
+    for operator in exp.operators:
+        groups.append(flags[start : start + len(operator.destinations)])
+        start += len(operator.destinations)
+    bins = (False,) * sum(len(o.shape) for o in exp.operators)
+    function = _function(sweep, build, exp.function, inputs, [bins, *groups])
+    operators = []
+    for operator, own in zip(exp.operators, groups, strict=True):
+        destinations = sweep.arrays(build, operator.destinations, own)
+        operators.append(
+            soacs.HistOp(
+                operator.shape,
+                (*operator.destinations, *destinations),
+                neutral_with_tangents(build, operator.neutral, own),
+                operator_with_tangents(sweep, build, operator.operator, own),
+            )
+        )
+    soac = soacs.Hist(exp.width, (*exp.arrays, *arrays), tuple(operators), function)
+    tangents = sweep.parameters(statement.pattern, flags)
+    build.bind(tuple(_interleaved(statement.pattern, tangents, groups)), soac)
+    return tuple(build.statements)

@@ -1,0 +1,126 @@
+"""Rounds of removing the innermost derivatives; see `driver`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.calls import call_graph, reachable
+from minifut.ir.core import Apply, Body, Copy, Program, Stm
+from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
+from minifut.ir.node import replace
+from minifut.ir.traverse import map_children, walk
+from minifut.names import Name, NameSource
+from minifut.passes.differentiate.context import Context, bound, refuse
+from minifut.passes.differentiate.forward.apply import apply_jvp
+from minifut.passes.differentiate.reverse.apply import apply_vjp
+from minifut.passes.inline import inline
+from minifut.passes.simplify.driver import simplify
+from minifut.rewrite.trace import Trace
+
+
+def remove_derivatives(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program without derivatives. Functions with an adjoint of their own stay as
+    long as there is something that may ask for it."""
+    program = simplify(inline(program, names), names)
+    while _has(program, (Jvp, Vjp)):
+        program = _round(program, names, trace, (Jvp, Vjp))
+    if _has(program, (CustomVjp,)):
+        program = _round(program, names, trace, (CustomVjp,))
+    return program
+
+
+def _has(node: object, kinds: tuple[type, ...]) -> bool:
+    return any(isinstance(inner, kinds) for inner in walk(node))
+
+
+def _round(
+    program: Program, names: NameSource, trace: Trace | None, kinds: tuple[type, ...]
+) -> Program:
+    """The program without the innermost expressions of these classes."""
+    context = Context.of(program, names, trace)
+    graph = call_graph(program)
+    direct = {f.name for f in program.functions if _has(f, kinds)}
+    waiting = {n for n in graph if not direct.isdisjoint(reachable(graph, (n,)))}
+    remover = _Remover(context, kinds, waiting)
+    constants = remover.statements(program.constants)
+    functions = tuple(remover.node(f) for f in program.functions)
+    remover.check_progress()
+    made = replace(program, constants=constants, functions=(*functions, *context.made))
+    return simplify(inline(made, names), names)
+
+
+class _Remover:
+    """Replaces the innermost derivatives. `waiting` are the functions in which, or in
+    whose calls, something is differentiated."""
+
+    def __init__(
+        self, context: Context, kinds: tuple[type, ...], waiting: set[Name]
+    ) -> None:
+        self.context = context
+        self.kinds = kinds
+        self.waiting = waiting
+        self.removed = 0
+        self.left: list[Stm] = []
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, Body):
+            return replace(node, statements=self.statements(node.statements))
+        return map_children(node, self.node)
+
+    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        made: list[Stm] = []
+        for statement in statements:
+            if not isinstance(statement.exp, self.kinds):
+                made.append(replace(statement, exp=self.node(statement.exp)))
+            elif self.is_innermost(statement.exp):
+                self.removed += 1
+                made.extend(self.derivative(statement))
+            else:
+                self.left.append(statement)
+                made.append(replace(statement, exp=self.node(statement.exp)))
+        if len(made) == len(statements) and all(map(_same, made, statements)):
+            return statements
+        return tuple(made)
+
+    def is_innermost(self, exp: Any) -> bool:
+        """Whether nothing inside, or called there, is still to be removed."""
+        parts = (
+            (exp.function, exp.adjoint)
+            if isinstance(exp, CustomVjp)
+            else (exp.function,)
+        )
+        inside = [node for part in parts for node in walk(part)]
+        if any(isinstance(node, self.kinds) for node in inside):
+            return False
+        called = {node.function for node in inside if isinstance(node, Apply)}
+        return called.isdisjoint(self.waiting)
+
+    def derivative(self, statement: Stm) -> tuple[Stm, ...]:
+        build = self.context.builder(statement)
+        match statement.exp:
+            case Jvp():
+                results = apply_jvp(self.context, build, statement.exp)
+            case Vjp():
+                results = apply_vjp(self.context, build, statement.exp)
+            case CustomVjp(function, _, arguments):
+                body = bound(build, function, arguments)
+                build.extend(body.statements)
+                results = body.result
+        for parameter, atom in zip(statement.pattern, results, strict=True):
+            build.bind((parameter,), Copy(atom))
+        return tuple(build.statements)
+
+    def check_progress(self) -> None:
+        """A function that differentiates itself is refused."""
+        if not self.removed:
+            raise refuse(
+                self.left[0].location,
+                "a recursive function cannot differentiate itself",
+                "differentiate it where it is called from outside",
+            )
+
+
+def _same(a: object, b: object) -> bool:
+    return a is b

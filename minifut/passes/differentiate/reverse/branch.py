@@ -1,0 +1,66 @@
+"""Adjoints through branches: the same branch is taken on the way back."""
+
+from __future__ import annotations
+
+from minifut.ir import core
+from minifut.ir.builder import Builder
+from minifut.ir.core import Body, Case, Param, Stm
+from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed, reverse_rule
+
+
+@reverse_rule("vjp_branch")
+def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    """Each branch gives the adjoints of all that some branch contributes to."""
+    exp = statement.exp
+    bodies = _bodies(exp)
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        results = adjoints.of_pattern(statement.pattern)
+        if not any(results):
+            return
+        names = sweep.mentioned(*bodies)
+        made = []
+        for body in bodies:
+            inner, own = build.nested(), adjoints.child()
+            sweep.again(inner, sweep.copy(body), own, results)
+            made.append((inner, own))
+        touched = {n for _, own in made for n in adjoints.changed(own, names)}
+        changed = [name for name in names if name in touched]
+        if not changed:
+            return
+        branches = [
+            inner.finish(*[own.or_zero(inner, name) for name in changed])
+            for inner, own in made
+        ]
+        pattern = tuple(
+            Param(build.names.fresh(f"{name.base}_adj"), build.type(name))
+            for name in changed
+        )
+        build.bind(pattern, _with_bodies(exp, branches))
+        for name, parameter in zip(changed, pattern, strict=True):
+            adjoints.values[name] = parameter.name
+
+    return Reversed((statement,), back)
+
+
+def _bodies(exp: object) -> list[Body]:
+    match exp:
+        case core.If(_, then, otherwise):
+            return [then, otherwise]
+        case core.Match(_, cases, default):
+            return [*[case.body for case in cases], default]
+    raise AssertionError(exp)
+
+
+def _with_bodies(exp: object, bodies: list[Body]) -> core.Exp:
+    match exp:
+        case core.If(condition, _, _):
+            return core.If(condition, *bodies)
+        case core.Match(scrutinees, cases, _):
+            made = zip(cases, bodies[:-1], strict=True)
+            return core.Match(
+                scrutinees, tuple(Case(c.values, b) for c, b in made), bodies[-1]
+            )
+    raise AssertionError(exp)

@@ -1,0 +1,176 @@
+r"""Reductions and scans brought into the forms that have rules, at last into loops.
+
+redomap and scanomap              a map, then one fold at a time
+independent components            a fold for each
+a vectorised operator             reduce (map2 f) xss → map (reduce f) (transpose xss)
+all others                        a loop over the elements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minifut.ir import core, soacs
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, ForLoop, Lambda, Param, Stm
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Reduce, Scan, Screma
+from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.names import Name
+from minifut.passes.differentiate.reverse.operators import (
+    apply,
+    component,
+    components,
+    copy,
+    identity,
+    is_identity,
+    row_operator,
+)
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed, reverse_rule
+
+
+def only_fold(exp: Screma) -> Scan | Reduce | None:
+    """The fold of an expression that is nothing else."""
+    if len(exp.folds) != 1 or not is_identity(exp.function):
+        return None
+    (fold,) = exp.folds
+    return fold if len(fold.neutral) == len(exp.arrays) else None
+
+
+def fold_exp(
+    build: Builder, width: Size, arrays: Sequence[Name], fold: Scan | Reduce
+) -> Screma:
+    """A fold of arrays as they are."""
+    function = identity(build, fold.operator.results)
+    scans = (fold,) if isinstance(fold, Scan) else ()
+    reduces = (fold,) if isinstance(fold, Reduce) else ()
+    return Screma(width, tuple(arrays), scans, reduces, function)
+
+
+def like(
+    fold: Scan | Reduce, operator: Lambda, neutral: Sequence[Atom]
+) -> Scan | Reduce:
+    """A fold of the same kind with another operator."""
+    if isinstance(fold, Scan):
+        return Scan(operator, tuple(neutral))
+    return Reduce(operator, tuple(neutral), fold.commutative)
+
+
+def takes(operator: Lambda, sweep: ReverseSweep) -> bool:
+    """Whether an operator mentions no active name of the outside."""
+    return not sweep.mentioned(operator)
+
+
+@reverse_rule("vjp_split_fold")
+def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    """A map with folds is a map, then one fold after the other; a fold of independent
+    components is one for each group of them."""
+    exp = statement.exp
+    assert isinstance(exp, Screma)
+    if exp.is_map:
+        return None
+    fold = only_fold(exp)
+    if fold is not None and len(components(fold.operator)) == 1:
+        return None
+    build = sweep.builder(statement)
+    pattern = list(statement.pattern)
+    if is_identity(exp.function):
+        arrays = list(exp.arrays)
+    else:
+        types = exp.function.results
+        mapped = tuple(
+            Param(build.names.fresh("mapped"), array_of(t, (exp.width,))) for t in types
+        )
+        build.bind(mapped, soacs.map_(exp.width, exp.arrays, exp.function))
+        arrays = [parameter.name for parameter in mapped]
+    for part in exp.folds:
+        count = len(part.neutral)
+        own, pattern = pattern[:count], pattern[count:]
+        given, arrays = arrays[:count], arrays[count:]
+        for group in components(part.operator):
+            few = component(build, part.operator, group)
+            neutral = [part.neutral[n] for n in group]
+            inputs = [given[n] for n in group]
+            one = fold_exp(build, exp.width, inputs, like(part, few, neutral))
+            build.bind(tuple(own[n] for n in group), one)
+    for parameter, array in zip(pattern, arrays, strict=True):
+        build.bind((parameter,), core.Copy(array))
+    return sweep.through(build, build.statements)
+
+
+@reverse_rule("vjp_interchange", paper="IFL 2023, section 3.1")
+def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    """A fold with a vectorised operator is a map of folds over the columns."""
+    exp = statement.exp
+    assert isinstance(exp, Screma)
+    fold = only_fold(exp)
+    if fold is None:
+        return None
+    inner = row_operator(fold.operator)
+    if inner is None or not takes(fold.operator, sweep):
+        return None
+    build = sweep.builder(statement)
+    columns = [_transposed(build, array) for array in exp.arrays]
+    neutral = [atom for atom in fold.neutral if isinstance(atom, Name)]
+    outer = build.shape(columns[0])[0]
+    row_types = [build.type(name) for name in (*columns, *neutral)]
+
+    def fold_column(own: Builder, *names: Name) -> Sequence[Name]:
+        given = names[: len(columns)]
+        few = like(fold, copy(own, inner), names[len(columns) :])
+        return own.let_many(fold_exp(own, exp.width, given, few))
+
+    function = build.function([_row(t) for t in row_types], fold_column)
+    results = build.let_many(soacs.map_(outer, (*columns, *neutral), function))
+    for parameter, result in zip(statement.pattern, results, strict=True):
+        if isinstance(fold, Scan):
+            result = _transposed(build, result)
+        build.bind((parameter,), core.Copy(result))
+    return sweep.through(build, build.statements)
+
+
+def _row(type_: Type) -> Type:
+    assert isinstance(type_, ArrayType)
+    return array_of(type_.element, type_.shape[1:])
+
+
+def _transposed(build: Builder, array: Name) -> Name:
+    rank = len(build.shape(array))
+    return build.rearrange(array, (1, 0, *range(2, rank)))
+
+
+def as_loop(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    """The fold as a loop over its elements."""
+    exp = statement.exp
+    assert isinstance(exp, Screma)
+    fold = only_fold(exp)
+    assert fold is not None
+    build = sweep.builder(statement)
+    types = fold.operator.results
+    sums = build.parameters(types, "sum")
+    whole = [array_of(t, (exp.width,)) for t in types] if isinstance(fold, Scan) else []
+    written = build.parameters(whole, "scanned")
+    start = [
+        build.let(core.Scratch(t.element, t.shape), "scratch")
+        for t in whole
+        if isinstance(t, ArrayType)
+    ]
+    index = build.names.fresh("i")
+    build.scope[index] = I64
+    with build.body() as inner:
+        rows = [inner.index(array, index) for array in exp.arrays]
+        made = apply(inner, fold.operator, [*[p.name for p in sums], *rows])
+        stored = [
+            inner.update(parameter.name, (index,), atom)
+            for parameter, atom in zip(written, made, strict=False)
+        ]
+        body = inner.finish(*made, *stored)
+    form = ForLoop(index, build.size_atom(exp.width), I64)
+    loop = core.Loop((*sums, *written), (*fold.neutral, *start), form, body)
+    results = [Param(build.names.fresh("sum"), t) for t in (*types, *whole)]
+    build.bind(tuple(results), loop)
+    wanted = results[len(types) :] if isinstance(fold, Scan) else results
+    for parameter, result in zip(statement.pattern, wanted, strict=True):
+        build.bind((parameter,), core.Copy(result.name))
+    return sweep.through(build, build.statements)

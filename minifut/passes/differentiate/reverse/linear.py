@@ -1,0 +1,150 @@
+"""Adjoints of what moves values without computing: the movement backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minifut.ir import core
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, DimSlice, Stm
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import element_of
+from minifut.names import Name
+from minifut.passes.differentiate.arithmetic import fit, total, zero
+from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed, reverse_rule
+
+Back = Callable[[Builder, Adjoints, Any, Atom], None]
+
+
+@reverse_rule("vjp_linear")
+def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    """Each operand gets the part of the adjoint that came from it."""
+    (result,) = statement.pattern
+    exp = statement.exp
+    rule = _BACK[type(exp)]
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if adjoint is not None:
+            rule(build, adjoints, exp, adjoint)
+
+    return Reversed((statement,), back)
+
+
+@reverse_rule("vjp_iota")
+def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    """The start is in every element, the stride in each as often as its index says."""
+    exp = statement.exp
+    assert isinstance(exp, core.Iota)
+    (result,) = statement.pattern
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if not isinstance(adjoint, Name):
+            return
+        length = exp.length.as_name
+        if length in sweep.activity and length is not None:
+            adjoints.add(build, length, build.convert(total(build, adjoint), _I64))
+        if exp.start in sweep.activity:
+            adjoints.add(build, exp.start, total(build, adjoint))
+        if exp.stride in sweep.activity:
+            places = build.iota(exp.length, element=exp.element)
+            types = (exp.element, exp.element)
+            function = build.function(types, lambda inner, a, b: inner.mul(a, b))
+            (weighted,) = build.map((adjoint, places), function)
+            adjoints.add(build, exp.stride, total(build, weighted))
+
+    return Reversed((statement,), back)
+
+
+_I64 = element_of(i64(0).type)
+
+
+def _copy(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
+    adjoints.add(build, exp.atom, adjoint)
+
+
+def _whole(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
+    adjoints.add(build, exp.array, adjoint)
+
+
+def _index(build: Builder, adjoints: Adjoints, exp: core.Index, adjoint: Atom) -> None:
+    adjoints.add_at(build, exp.array, exp.slice, adjoint)
+
+
+def _update(
+    build: Builder, adjoints: Adjoints, exp: core.Update, adjoint: Atom
+) -> None:
+    """The new value gets what stands in its place; what was there before, nothing."""
+    assert isinstance(adjoint, Name)
+    if exp.value in adjoints.activity:
+        adjoints.add(build, exp.value, build.slice(adjoint, *exp.slice))
+    nothing = zero(build, build.type(exp.value))
+    left = core.Update(adjoint, exp.slice, nothing)
+    adjoints.add(build, exp.array, build.let(left, f"{exp.array.base}_adj"))
+
+
+def _replicate(
+    build: Builder, adjoints: Adjoints, exp: core.Replicate, adjoint: Atom
+) -> None:
+    assert isinstance(adjoint, Name)
+    inner = build.shape(adjoint)[len(exp.shape) :]
+    flat = build.reshape(adjoint, (product(exp.shape), *inner))
+    adjoints.add(build, exp.value, total(build, flat))
+
+
+def _literal(
+    build: Builder, adjoints: Adjoints, exp: core.ArrayLiteral, adjoint: Atom
+) -> None:
+    assert isinstance(adjoint, Name)
+    for number, row in enumerate(exp.rows):
+        if row in adjoints.activity:
+            adjoints.add(build, row, build.index(adjoint, i64(number)))
+
+
+def _rearrange(
+    build: Builder, adjoints: Adjoints, exp: core.Rearrange, adjoint: Atom
+) -> None:
+    assert isinstance(adjoint, Name)
+    places = enumerate(exp.permutation)
+    inverse = [place for place, _ in sorted(places, key=lambda pair: pair[1])]
+    adjoints.add(build, exp.array, build.rearrange(adjoint, inverse))
+
+
+def _reshape(
+    build: Builder, adjoints: Adjoints, exp: core.Reshape, adjoint: Atom
+) -> None:
+    adjoints.add(build, exp.array, fit(build, adjoint, build.type(exp.array)))
+
+
+def _concat(
+    build: Builder, adjoints: Adjoints, exp: core.Concat, adjoint: Atom
+) -> None:
+    assert isinstance(adjoint, Name)
+    start = Size.constant(0)
+    whole = build.shape(adjoint)
+    for array in exp.arrays:
+        size = build.shape(array)[exp.dimension]
+        if array in adjoints.activity:
+            outer = [DimSlice(i64(0), s, i64(1)) for s in whole[: exp.dimension]]
+            own = DimSlice(build.size_atom(start), size, i64(1))
+            adjoints.add(build, array, build.slice(adjoint, *outer, own))
+        start = start + size
+
+
+_BACK: dict[type, Back] = {
+    core.Copy: _copy,
+    core.Trace: _copy,
+    core.Opaque: _copy,
+    core.Index: _index,
+    core.Update: _update,
+    core.Replicate: _replicate,
+    core.ArrayLiteral: _literal,
+    core.Rearrange: _rearrange,
+    core.Reshape: _reshape,
+    core.Concat: _concat,
+    core.Manifest: _whole,
+}

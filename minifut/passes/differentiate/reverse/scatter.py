@@ -1,0 +1,127 @@
+"""Adjoints of scatters: written values get what stands in their places.
+
+    ys = scatter xs is vs   →   vs' = map (\\i -> ys'[i]) is;   xs' = scatter ys' is 0
+
+What was overwritten gets nothing; what was written out of bounds neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minifut.ir import core, soacs
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, Param, Stm
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Scatter, ScatterDestination
+from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.names import Name
+from minifut.passes.differentiate.arithmetic import fit, zero
+from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.operators import identity, is_identity
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed, reverse_rule
+
+
+def gather(build: Builder, source: Name, indices: Sequence[Name], width: Size) -> Name:
+    """For each element the part of `source` at its indices; 0 out of bounds."""
+    outer = build.shape(source)[: len(indices)]
+
+    def element(inner: Builder, *at: Name) -> Name:
+        inside = in_bounds(inner, at, outer)
+        with inner.body() as then, inner.body() as otherwise:
+            part = then.index(source, *at)
+            found = then.finish(part)
+            nothing = otherwise.finish(zero(otherwise, then.type(part)))
+        type_ = then.type(part)
+        return inner.bind(
+            inner.parameters((type_,), "part"), core.If(inside, found, nothing)
+        )[0]
+
+    function = build.function([I64] * len(indices), element)
+    return build.let(soacs.map_(width, tuple(indices), function), "gathered")
+
+
+def in_bounds(inner: Builder, at: Sequence[Atom], shape: Sequence[Size]) -> Atom:
+    """Whether indices are inside of a shape."""
+    inside: Atom | None = None
+    for index, size in zip(at, shape, strict=True):
+        low = inner.op("le", i64(0), index)
+        both = inner.op("and", low, inner.op("lt", index, inner.size_atom(size)))
+        inside = both if inside is None else inner.op("and", inside, both)
+    assert inside is not None
+    return inside
+
+
+def before_lambda(
+    build: Builder, width: Size, arrays: tuple[Name, ...], function: core.Lambda
+) -> tuple[Name, ...]:
+    """The arrays that the lambda of a SOAC gives, made by a map."""
+    if is_identity(function):
+        return arrays
+    pattern = tuple(
+        Param(build.names.fresh("mapped"), array_of(type_, (width,)))
+        for type_ in function.results
+    )
+    return build.bind(pattern, soacs.map_(width, arrays, function))
+
+
+@reverse_rule("vjp_split_scatter")
+def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    """A map, then a scatter for each destination."""
+    exp = statement.exp
+    assert isinstance(exp, Scatter)
+    if is_identity(exp.function) and len(exp.destinations) == 1:
+        return None
+    build = sweep.builder(statement)
+    made = before_lambda(build, exp.width, exp.arrays, exp.function)
+    places = sum(d.rank * d.count for d in exp.destinations)
+    indices, values = list(made[:places]), list(made[places:])
+    for destination, result in zip(exp.destinations, statement.pattern, strict=True):
+        count = destination.rank * destination.count
+        given = (*indices[:count], *values[: destination.count])
+        indices, values = indices[count:], values[destination.count :]
+        types = [build.type(array) for array in given]
+        rows: list[Type] = [_row(type_) for type_ in types]
+        one = Scatter(exp.width, given, (destination,), identity(build, rows))
+        build.bind((result,), one)
+    return sweep.through(build, build.statements)
+
+
+def _row(type_: Type) -> Type:
+    assert isinstance(type_, ArrayType)
+    return array_of(type_.element, type_.shape[1:])
+
+
+@reverse_rule("vjp_scatter", paper="SC 2022, section 5.3")
+def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    """A gather for the values; 0 is written to the adjoint of the destination."""
+    exp = statement.exp
+    assert isinstance(exp, Scatter)
+    (destination,), (result,) = exp.destinations, statement.pattern
+    rank, count = destination.rank, destination.count
+    indices, values = exp.arrays[: rank * count], exp.arrays[rank * count :]
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if not isinstance(adjoint, Name):
+            return
+        for n, value in enumerate(values):
+            if value in sweep.activity:
+                at = indices[n * rank : (n + 1) * rank]
+                adjoints.add(build, value, gather(build, adjoint, at, exp.width))
+        if destination.array not in sweep.activity:
+            return
+        nothing = []
+        for value in values:
+            nothing.append(zero(build, _row(build.type(value))))
+
+        def overwrite(_: Builder, *at: Name) -> list[Atom]:
+            return [*at, *nothing]
+
+        function = build.function([I64] * len(indices), overwrite)
+        left = ScatterDestination(adjoint, rank, count)
+        kept = build.let(Scatter(exp.width, indices, (left,), function), "kept")
+        adjoints.add(build, destination.array, fit(build, kept, result.type))
+
+    return Reversed((statement,), back)

@@ -1,0 +1,90 @@
+"""Which rules are tried for which class of expressions, in this order: special cases of
+a SOAC come before general ones."""
+
+from __future__ import annotations
+
+from minifut.ir import core, derivatives, soacs
+from minifut.passes.differentiate.activity import LINEAR
+from minifut.passes.differentiate.forward.call import jvp_call, jvp_custom
+from minifut.passes.differentiate.forward.control import jvp_branch, jvp_loop
+from minifut.passes.differentiate.forward.linear import jvp_iota, jvp_linear
+from minifut.passes.differentiate.forward.scalars import jvp_scalar
+from minifut.passes.differentiate.forward.soacs import (
+    jvp_hist,
+    jvp_scatter,
+    jvp_screma,
+)
+from minifut.passes.differentiate.reverse.branch import vjp_branch
+from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
+from minifut.passes.differentiate.reverse.folds import vjp_interchange, vjp_split_fold
+from minifut.passes.differentiate.reverse.hist import (
+    vjp_hist,
+    vjp_hist_add,
+    vjp_hist_extreme,
+    vjp_hist_interchange,
+    vjp_hist_mul,
+    vjp_split_hist,
+)
+from minifut.passes.differentiate.reverse.linear import vjp_iota, vjp_linear
+from minifut.passes.differentiate.reverse.loop import (
+    vjp_loop,
+    vjp_loop_of_varying_sizes,
+    vjp_stripmine,
+    vjp_while,
+)
+from minifut.passes.differentiate.reverse.map import vjp_map
+from minifut.passes.differentiate.reverse.reduce import (
+    vjp_reduce,
+    vjp_reduce_add,
+    vjp_reduce_extreme,
+    vjp_reduce_mul,
+)
+from minifut.passes.differentiate.reverse.scalars import vjp_scalar
+from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add
+from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_scatter
+from minifut.passes.differentiate.rules import ForwardRule, ReverseRule
+
+FORWARD: dict[type, tuple[ForwardRule, ...]] = {
+    **dict.fromkeys(LINEAR, (jvp_linear,)),
+    core.ScalarOp: (jvp_scalar,),
+    core.Iota: (jvp_iota,),
+    core.If: (jvp_branch,),
+    core.Match: (jvp_branch,),
+    core.Loop: (jvp_loop,),
+    core.Apply: (jvp_call,),
+    derivatives.CustomVjp: (jvp_custom,),
+    soacs.Screma: (jvp_screma,),
+    soacs.Scatter: (jvp_scatter,),
+    soacs.Hist: (jvp_hist,),
+}
+
+REVERSE: dict[type, tuple[ReverseRule, ...]] = {
+    **dict.fromkeys(LINEAR, (vjp_linear,)),
+    core.ScalarOp: (vjp_scalar,),
+    core.Iota: (vjp_iota,),
+    core.If: (vjp_branch,),
+    core.Match: (vjp_branch,),
+    core.Loop: (vjp_while, vjp_stripmine, vjp_loop, vjp_loop_of_varying_sizes),
+    core.Apply: (vjp_call,),
+    derivatives.CustomVjp: (vjp_custom,),
+    soacs.Screma: (
+        vjp_map,
+        vjp_split_fold,
+        vjp_reduce_add,
+        vjp_scan_add,
+        vjp_interchange,
+        vjp_reduce_extreme,
+        vjp_reduce_mul,
+        vjp_reduce,
+        vjp_scan,
+    ),
+    soacs.Scatter: (vjp_split_scatter, vjp_scatter),
+    soacs.Hist: (
+        vjp_split_hist,
+        vjp_hist_add,
+        vjp_hist_interchange,
+        vjp_hist_extreme,
+        vjp_hist_mul,
+        vjp_hist,
+    ),
+}

@@ -1,0 +1,145 @@
+"""Every construct of the language has the derivative that differences have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.passes.differentiate.derivatives import check
+
+XS = np.array([0.7, 1.3, -0.4, 2.1, 0.9])
+YS = np.array([1.1, -0.6, 0.8, 0.3, -1.7])
+M = np.arange(12.0).reshape(3, 4) * 0.3 - 1.2
+
+SCALAR = {
+    "arithmetic": "(x * y + x / y - y)",
+    "powers": "f64.abs x ** 1.7 + 2 ** y",
+    "functions": "f64.sin x * f64.exp y + f64.log (x * x + 1) - f64.sqrt (y * y)",
+    "hyperbolic": "f64.tanh x + f64.cosh y - f64.sinh (x * y)",
+    "inverse": "f64.atan2 x y + f64.asin (0.1 * x) + f64.acos (0.1 * y) + f64.atan x",
+    "extremes": "f64.min x y * f64.max (2 * x) y + f64.abs y",
+    "special": "f64.erf x + f64.log1p (y * y) + f64.cbrt x + f64.hypot x y",
+    "fused": "f64.mad x y x + f64.lerp x y 0.25 + f64.copysign x (-1)",
+    "steps": "f64.floor x * y + f64.round y * x",
+    "branch": "if x < y then x * y else x + 3 * y",
+    "nested branches": "let z = if x > 0 then x * y else y in if z > 1 then z * z else -z",
+    "constant branch": "if x < 10 then 3.0 else x * y",
+    "loop": "loop a = x for i < 4 do a * y + f64.i64 i",
+    "loop of two": "let (a, b) = loop (a, b) = (x, y) for _i < 5i32 do (b, a * b) in a + b",
+    "nested loops": "loop a = x for i < 3 do loop b = a for _j < i do b * y + a",
+    "while": "(loop (a, n) = (x, 0i64) while n < 3 do (a * a + y, n + 1)).0",
+    "while on the value": "loop a = x * x + 1 while a < 100 do a * (1.5 + y * y)",
+    "no rounds": "loop a = x for _i < 0 do a * y",
+    "stripmine": "#[stripmine(1)] loop a = x for i < 11 do a * 0.5 + y * f64.i64 i",
+    "deep stripmine": "#[stripmine(2)] loop a = x for i < 29 do f64.sin (a + y * f64.i64 i)",
+    "conversions": "f64.f32 (f32.f64 1) * x + f64.i64 (i64.f64 (f64.floor y)) * x",
+    "match": "match (if x < 0 then 0i32 else 1) case 0 -> x case 1 -> x * y case _ -> y",
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.parametrize("point", [(0.7, 1.3), (1.9, -0.6)])
+def test_of_scalars(name: str, point: tuple[float, float]) -> None:
+    check(f"def f (x: f64, y: f64) = {SCALAR[name]}", ["f64", "f64"], point)
+
+
+ARRAY = {
+    "map": "map (\\x -> x * x) xs",
+    "map of two": "map2 (\\x y -> x * y + f64.sin x) xs ys",
+    "map with a free scalar": "map (\\x -> x * ys[1] * ys[1]) xs",
+    "map with a free array": "map (\\i -> xs[i] * xs[(i + 1) % 5]) (iota 5)",
+    "nested maps": "map (\\x -> f64.sum (map (\\y -> x * y * y) ys)) xs",
+    "matrix of products": "map (\\x -> map (\\y -> x * y) ys) xs",
+    "branch in a map": "map2 (\\x y -> if x > y then x * y else y) xs ys",
+    "loop in a map": "map2 (\\x y -> loop a = x for _i < 3 do a * y) xs ys",
+    "sum": "f64.sum xs * f64.sum ys",
+    "product": "f64.product xs + f64.product ys",
+    "product with a zero": "f64.product (map2 (\\i x -> if i == 1 then 0 * x else x) (iota 5) xs)",
+    "extremes": "f64.maximum xs * f64.minimum ys",
+    "sum of rows": "reduce (map2 (+)) (replicate 5 0) [xs, ys, map (* 2) xs]",
+    "products of rows": "reduce (map2 (*)) (replicate 5 1) [xs, ys, map (* 2) xs]",
+    "greatest of rows": "reduce (map2 f64.max) (replicate 5 (-1000)) [xs, ys, map (* 2) ys]",
+    "independent reduction": "reduce (\\(a, b) (c, d) -> (a + c, b * d)) (0, 1) (zip xs ys)",
+    "argmax": "(reduce (\\(a, i) (b, j) -> if a > b then (a, i) else (b, j)) (-1000, -1i64) (zip xs (iota 5))).0",
+    "matrix reduction": "reduce (\\(a, b, c, d) (e, g, h, k) -> (a * e + b * h, a * g + b * k, c * e + d * h, c * g + d * k)) (1, 0, 0, 1) (zip4 xs ys xs ys)",
+    "reduction with a free name": "reduce (\\a b -> a + b + ys[0] * a * b) 0 xs",
+    "running sums": "scan (+) 0 (map2 (*) xs ys)",
+    "running products": "scan (*) 1 xs",
+    "running maxima": "scan f64.max (-1000) xs",
+    "scan of rows": "scan (map2 (*)) (replicate 5 1) [xs, ys, xs]",
+    "linear recurrence": "map (.1) (scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0) (zip xs ys))",
+    "segmented scan": "map (.1) (scan (\\(s, a) (t, b) -> (s || t, if t then b else a + b)) (false, 0) (zip [true, false, false, true, false] xs))",
+    "scan of matrices": "map (.0) (scan (\\(a, b, c, d) (e, g, h, k) -> (a * e + b * h, a * g + b * k, c * e + d * h, c * g + d * k)) (1, 0, 0, 1) (zip4 xs ys xs ys))",
+    "scan with a free name": "scan (\\a b -> a + b + ys[0] * a * b) 0 xs",
+    "histogram of sums": "reduce_by_index (copy ys) (+) 0 [0, 1, 1, 7, 3] xs",
+    "histogram of products": "reduce_by_index (copy ys) (*) 1 [0, 1, 1, 7, 1] xs",
+    "histogram of maxima": "reduce_by_index (copy ys) f64.max (-1000) [0, 1, 1, 7, 1] xs",
+    "histogram of rows": "reduce_by_index [xs, ys] (map2 (+)) (replicate 5 0) [1, 0, 1] [ys, ys, xs]",
+    "histogram of rows of products": "reduce_by_index [xs, ys] (map2 (*)) (replicate 5 1) [1, 0, 1] [ys, ys, xs]",
+    "histogram in two dimensions": "flatten (reduce_by_index_2d [xs, ys] (+) 0 [(0, 1), (1, 4), (0, 9)] xs[:3])",
+    "histogram of pairs": "(\\hs -> map (.0) hs) (reduce_by_index (zip xs ys) (\\(a, b) (c, d) -> (a * d + b * c, b * d)) (0, 1) [1, 1, 4, 0, 1] (zip ys xs))",
+    "scatter": "scatter (copy ys) [3, 0, 9, 1, -1] xs",
+    "scatter of rows": "flatten (scatter [xs, ys] [1, 5] [ys, xs])",
+    "gather": "map (\\i -> xs[i]) [0, 0, 3, 1, 0, 2]",
+    "update": "(copy xs with [2] = ys[1] * ys[2])",
+    "update of a slice": "(copy xs with [1:3] = ys[3:5])",
+    "slices": "f64.sum (map (\\x -> x * x) (xs[1:4] ++ ys[::2]))",
+    "reverse": "map2 (*) (reverse xs) ys",
+    "rotations": "map2 (*) (rotate 2 xs) ys",
+    "transposition": "flatten (transpose [xs, ys])",
+    "replicate": "flatten (replicate 3 (map2 (*) xs ys))",
+    "literal": "[xs[0] * ys[0], xs[1], 3]",
+    "loop over an array": "loop a = copy xs for i < 5 do a with [i] = a[(i + 1) % 5] * ys[i]",
+    "loop for each": "loop a = 1 for x in xs do a * x + ys[0]",
+    "loop with a map": "loop a = xs for _i < 3 do map2 (\\x y -> f64.sin x * y) a ys",
+    "loop that grows": "f64.sum (loop a = xs for i < 3 do a ++ map (* a[i]) ys)",
+    "stencil": "loop a = xs for _s < 4 do map (\\i -> 0.3 * a[(i - 1) % 5] + 0.5 * a[i] * a[(i + 1) % 5]) (iota 5)",
+    "filter": "f64.sum (filter (> 0) (map2 (*) xs ys))",
+    "flatmap": "let g (i: i64, x: f64) = replicate i (x * ys[i])"
+    " let (_, _, _, a) = flatmap' g (zip (iota 5) xs) in f64.sum (map (\\x -> x * x) a)",
+}
+
+
+@pytest.mark.parametrize("name", ARRAY)
+def test_of_arrays(name: str) -> None:
+    text = f"def f (xs: [5]f64, ys: [5]f64) = {ARRAY[name]}"
+    check(text, ["[5]f64", "[5]f64"], (XS, YS))
+
+
+MATRIX = {
+    "product": "map (\\row -> map (\\column -> f64.sum (map2 (*) row column)) (transpose (map (map f64.sin) a))) a |> map f64.sum",
+    "sums of rows": "map f64.sum a",
+    "sums of columns": "map f64.sum (transpose a)",
+    "scan of the rows of a map": "map (scan (*) 1) a",
+    "reduction in a map": "map (reduce (\\x y -> x * y + x + y) 0) a",
+    "softmax": "map (\\r -> let m = f64.maximum r let e = map (\\x -> f64.exp (x - m)) r let s = f64.sum e in map (/ s) e) a",
+    "update of a row": "copy a with [1] = map (* a[0, 0]) a[2]",
+    "loop of rows": "loop r = a[0] for row in a do map2 (\\x y -> x * y + x) r row",
+}
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_of_matrices(name: str) -> None:
+    body = MATRIX[name]
+    if name == "product":
+        body = "map (\\row -> map (\\other -> f64.sum (map2 (*) row (map f64.sin other))) a) a"
+    check(f"def f (a: [3][4]f64) = {body}", ["[3][4]f64"], (M,))
+
+
+def test_of_a_recursive_function() -> None:
+    text = """
+    def power (x: f64) (y: f64) (n: i64): f64 =
+      if n == 0 then y else x * power (x + 0.1 * y) y (n - 1)
+    def f (x: f64, y: f64) = power x y 5
+    """
+    check(text, ["f64", "f64"], (0.7, 1.3))
+
+
+def test_of_a_recursive_function_on_arrays() -> None:
+    text = """
+    def total [n] (xs: [n]f64): f64 =
+      if n <= 1 then (if n == 0 then 0 else xs[0] * xs[0])
+      else total xs[:n / 2] * 0.5 + total xs[n / 2:]
+    def f (xs: [5]f64) = total xs
+    """
+    check(text, ["[5]f64"], (XS,))
