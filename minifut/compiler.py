@@ -28,6 +28,7 @@ from minifut.program import EntryPoint, Program, check_names, describe, unknown
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
     from minifut.ir.core import Program as CoreProgram
+    from minifut.kernel_ir.program import KernelProgram
     from minifut.passes.pipeline import PipelineOptions
 
 T = TypeVar("T")
@@ -139,12 +140,21 @@ def to_schedule(
         return made
 
 
+def to_kernel_code(
+    program: CoreProgram, schedule: str, options: PipelineOptions | None = None
+) -> KernelProgram:
+    """Lower a program under a schedule, and run the passes over kernel code."""
+    from minifut.kernel_code.pipelines import to_kernel_code
+
+    with deep_recursion():
+        return to_kernel_code(program, schedule, options)
+
+
 def to_host_module(
     program: CoreProgram, schedule: str | None, name: str = "program"
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
     one schedule or (None) for both."""
-    from minifut.kernel_code.pipelines import to_kernel_code
     from minifut.opencl.module import text_of
 
     wanted = SCHEDULES if schedule is None else (schedule,)

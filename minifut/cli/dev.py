@@ -6,8 +6,9 @@ Everything it shows comes from the stages themselves; this is only the shell aro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -76,8 +77,9 @@ def command(
 ) -> None:
     """Look inside the compiler.
 
-    FILE is a program (.fut), or IR as printed here (any other ending). Without other
-    options the IR after the whole pipeline is printed.
+    FILE is a program (.fut), or IR or kernel code as printed here (any other ending).
+    Without other options the IR after the passes over the core is printed; kernel code
+    is with --stop-after or --dump-after, from lower-cpu or lower-gpu on.
     """
     if list_passes or list_rules:
         if list_passes:
@@ -91,45 +93,72 @@ def command(
 
     clock = Clock(timed)
     program = read_program(file, entries, clock)
-    if core:
+    if only:
+        program = run_alone(only, program)
+    if core or only or is_kernel_code(program):
         show_program(program)
-    elif only:
-        show_program(run_alone(only, program))
-    else:
-        from minifut.passes.pipeline import PipelineOptions
-        from minifut.passes.pipelines import FOR_SCHEDULE, find_pass
-        from minifut.rewrite.trace import Trace
+        return
+    from minifut.kernel_code.pipelines import find_pass
+    from minifut.passes.pipeline import PipelineOptions
+    from minifut.rewrite.trace import Trace
 
-        for name in {*dump_after} - {"all"}:
-            find_pass(name)
-        options = PipelineOptions(
-            stop_after=stop_after,
-            dump_after=frozenset(dump_after),
-            on_dump=show_dump,
-            time=timed,
-            trace=Trace(refusals=True) if explain else None,
+    for name in {*dump_after, stop_after} - {"all", None}:
+        find_pass(str(name))
+    options = PipelineOptions(
+        stop_after=stop_after,
+        dump_after=frozenset(dump_after),
+        on_dump=show_dump,
+        time=timed,
+        trace=Trace(refusals=True) if explain else None,
+    )
+    program = run_stages(program, schedule, options, module, clock)
+    show_timings(options)
+    if options.trace is not None:
+        show_derivation(options.trace, schedule)
+        show_on_host(program.on_host if is_kernel_code(program) else ())
+    elif module:
+        text = clock.measure(
+            "code generation",
+            lambda: compiler.to_host_module(program, schedule, file.stem),
         )
-        program = clock.measure("passes", lambda: compiler.to_kernels(program, options))
-        own = {step.name for step in FOR_SCHEDULE[schedule]}
-        if (explain or not module) and (stop_after is None or stop_after in own):
-            program = clock.measure(
-                f"passes for {schedule}",
-                lambda: compiler.to_schedule(program, schedule, options),
-            )
-        show_timings(options)
-        if options.trace is not None:
-            on_host = () if stop_after else lower(program, schedule, options.trace)
-            show_derivation(options.trace, schedule)
-            show_on_host(on_host)
-            return
-        if module:
-            text = clock.measure(
-                "code generation",
-                lambda: compiler.to_host_module(program, schedule, file.stem),
-            )
-            click.echo(text)
-        elif not dump_after:
-            show_program(program)
+        click.echo(text)
+    elif not dump_after:
+        show_program(program)
+
+
+def run_stages(
+    program: Program,
+    schedule: str,
+    options: PipelineOptions,
+    module: bool,
+    clock: Clock,
+) -> Any:
+    """The program after the stages that the options ask for: the passes over the core,
+    those for the schedule unless a module does them itself, and those over kernel code
+    if one of them is to be seen."""
+    from minifut import compiler
+    from minifut.kernel_code import pipelines as lowering
+    from minifut.passes.pipelines import FOR_SCHEDULE
+
+    own = {step.name for step in FOR_SCHEDULE[schedule]}
+    late = {step.name for step in lowering.FOR_SCHEDULE[schedule]}
+    stop = options.stop_after
+    explain = options.trace is not None
+    early = replace(options, stop_after=None if stop in late else stop)
+    program = clock.measure("passes", lambda: compiler.to_kernels(program, early))
+    if (module and not explain) or not (stop is None or stop in own | late):
+        return program
+    program = clock.measure(
+        f"passes for {schedule}",
+        lambda: compiler.to_schedule(program, schedule, early),
+    )
+    seen = stop in late or bool(options.dump_after & late)
+    if seen or (stop is None and (explain or "all" in options.dump_after)):
+        return clock.measure(
+            f"kernel code for {schedule}",
+            lambda: compiler.to_kernel_code(program, schedule, options),
+        )
+    return program
 
 
 class Clock:
@@ -151,13 +180,15 @@ class Clock:
 
 def show_passes() -> None:
     """Every pass with its line, then the pipeline and what follows it."""
-    from minifut.passes.pipelines import ALL_PASSES, DEFAULT, FOR_SCHEDULE
+    from minifut.kernel_code import pipelines as lowering
+    from minifut.passes.pipelines import DEFAULT, FOR_SCHEDULE
 
-    width = max(len(p.name) for p in ALL_PASSES)
-    for step in ALL_PASSES:
+    width = max(len(p.name) for p in lowering.ALL_PASSES)
+    for step in lowering.ALL_PASSES:
         click.echo(f"{step.name:{width}}  {step.summary}")
     click.echo("\npipeline: " + ", ".join(step.name for step in DEFAULT))
-    for schedule, steps in FOR_SCHEDULE.items():
+    for schedule, own in FOR_SCHEDULE.items():
+        steps = (*own, *lowering.FOR_SCHEDULE[schedule])
         click.echo(f"then for {schedule}: " + ", ".join(step.name for step in steps))
 
 
@@ -178,8 +209,9 @@ def show_rules() -> None:
         click.echo(f"{name:{width}}  {rule.summary}{label}")
 
 
-def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Program:
-    """The core of a program, or printed IR, with these entry points (none: all)."""
+def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Any:
+    """The core of a program, or printed IR, with these entry points (none: all); or
+    printed kernel code."""
     from minifut import compiler
 
     source = compiler.read_source(file)
@@ -189,10 +221,14 @@ def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Program:
         return clock.measure(
             "elaborate", lambda: compiler.to_core(checked, entries or None)
         )
-    from dataclasses import replace
-
     from minifut.ir.parser import parse_program
+    from minifut.kernel_ir.reader import is_program, read_program
+    from minifut.kernel_ir.verify import verify_program
 
+    if is_program(source.text):
+        kernels = read_program(source.text)
+        verify_program(kernels)
+        return kernels
     try:
         program = parse_program(source.text)
     except UsageError as error:
@@ -212,12 +248,26 @@ def require_names(wanted: tuple[str, ...], known: list[str]) -> None:
             raise UsageError(unknown("entry point", name, known))
 
 
-def run_alone(names: tuple[str, ...], program: Program) -> Program:
-    """The program after these passes and no others."""
-    from minifut.passes.pipelines import run_pass
+def is_kernel_code(program: Any) -> bool:
+    """Whether a program was lowered."""
+    from minifut.kernel_ir.program import KernelProgram
 
-    for name in names:
-        program = run_pass(name, program)
+    return isinstance(program, KernelProgram)
+
+
+def run_alone(wanted: tuple[str, ...], program: Any) -> Any:
+    """The program after these passes and no others."""
+    from minifut.kernel_code.pipelines import find_pass, names_after
+    from minifut.kernel_ir.verify import KERNEL_CODE
+    from minifut.passes.pipeline import PipelineOptions, run_step
+
+    names = names_after(program)
+    for name in wanted:
+        step = find_pass(name)
+        if (step.reads is KERNEL_CODE) != is_kernel_code(program):
+            needed = "kernel code" if step.reads is KERNEL_CODE else "the core"
+            raise UsageError(f"the pass '{name}' reads {needed}")
+        program = run_step(step, program, names, PipelineOptions())
     return program
 
 
@@ -229,13 +279,6 @@ def show_derivation(trace: Trace, schedule: str) -> None:
     click.echo(explain(trace, schedule))
 
 
-def lower(program: Program, schedule: str, trace: Trace) -> Sequence[str]:
-    """Try the rules of kernel code too; gives what no kernel can do, with reasons."""
-    from minifut.kernel_code.pipelines import to_kernel_code
-
-    return to_kernel_code(program, schedule, trace).on_host
-
-
 def show_on_host(lines: Sequence[str]) -> None:
     """What no kernel can do."""
     if lines:
@@ -244,14 +287,16 @@ def show_on_host(lines: Sequence[str]) -> None:
             click.echo(f"  {line}")
 
 
-def show_program(program: Program) -> None:
-    """The printed IR."""
-    from minifut.ir.printer import show
-
+def show_program(program: Any) -> None:
+    """The printed IR, or the printed kernel code."""
+    if is_kernel_code(program):
+        from minifut.kernel_ir.printer import show
+    else:
+        from minifut.ir.printer import show
     click.echo(show(program))
 
 
-def show_dump(step: str, program: Program) -> None:
+def show_dump(step: str, program: Any) -> None:
     """The program after a step, under a headline that the IR parser skips."""
     click.echo(f"-- after {step}")
     show_program(program)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from minifut.ir import parser
 from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS
-from minifut.ir.parser import names_after
 from minifut.kernel_code.lower_program import lower_program
+from minifut.kernel_ir import reader
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes import pipelines as kernel_passes
 from minifut.names import NameSource
+from minifut.passes import pipelines as passes
 from minifut.passes.pipeline import Pass, PipelineOptions, run_steps
 from minifut.rewrite.trace import Trace
 
@@ -49,15 +51,27 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
 }
 
 
+ALL_PASSES = (*passes.ALL_PASSES, *LOWER.values(), *kernel_passes.ALL_PASSES)
+
+
+def find_pass(name: str) -> Pass:
+    """The pass of that name, over the core or over kernel code."""
+    return passes.find_pass(name, ALL_PASSES)
+
+
+def names_after(program: Program | KernelProgram) -> NameSource:
+    """Fresh names that do not collide with any in the program."""
+    if isinstance(program, Program):
+        return parser.names_after(program)
+    return reader.names_after(program)
+
+
 def to_kernel_code(
-    program: Program,
-    schedule: str,
-    trace: Trace | None = None,
-    options: PipelineOptions | None = None,
+    program: Program, schedule: str, options: PipelineOptions | None = None
 ) -> KernelProgram:
-    """A program under one schedule, after all passes (or up to where the options say);
-    the rules that are tried are noted in the trace."""
-    options = options or PipelineOptions(verify=VERIFY, trace=trace)
+    """A program under one schedule, after all passes or up to where the options say."""
+    options = options or PipelineOptions(verify=VERIFY)
     steps = FOR_SCHEDULE[schedule]
-    made: KernelProgram = run_steps(steps, program, names_after(program), options)
+    names = parser.names_after(program)
+    made: KernelProgram = run_steps(steps, program, names, options)
     return made

@@ -11,6 +11,7 @@ name that was not declared is an i64.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -24,14 +25,28 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_ir import forms
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expression_reader import ExpressionReader
-from minifut.kernel_ir.printer import OPEN, SCOPES
+from minifut.kernel_ir.printer import OPEN, SCOPES, show
 from minifut.kernel_ir.program import EntryCode, KernelProgram
-from minifut.names import Name
+from minifut.kernel_ir.tokens import Tokens
+from minifut.names import Name, NameSource
+
+_TAG = re.compile(r"\w_([0-9]+)\b")
 
 
 def read_program(text: str) -> KernelProgram:
     """A whole program; a `UsageError` says where the text is wrong."""
     return Reader(text).program()
+
+
+def is_program(text: str) -> bool:
+    """Whether a text is meant as a program of kernel code."""
+    return Tokens(text).token == "schedule"
+
+
+def names_after(program: KernelProgram) -> NameSource:
+    """Fresh names that do not collide with any in the program, as it is printed."""
+    tags = _TAG.findall(show(program, renumber=False))
+    return NameSource(max(map(int, tags), default=0) + 1)
 
 
 def read_kernels(text: str) -> tuple[kc.Kernel, ...]:

@@ -29,6 +29,7 @@ from minifut.ir.verify import verify
 from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.kernel_texts import kernel_text
+from minifut.passes.pipeline import PipelineOptions
 from minifut.rewrite.examples import Example, blocks_of, examples_of, program_of
 from minifut.rewrite.trace import Step, Trace
 
@@ -69,7 +70,9 @@ def program_of_example(example: Example) -> Program:
 def complaint(rule: CodeRule, example: Example, parts: str | None) -> str | None:
     """What is wrong with an example; None if it holds."""
     trace = Trace(refusals=True)
-    lowered = to_kernel_code(program_of_example(example), schedule_of(rule), trace)
+    lowered = to_kernel_code(
+        program_of_example(example), schedule_of(rule), PipelineOptions(trace=trace)
+    )
     steps = [step for step in trace.steps if step.rule is rule]
     if parts is None:
         return _not_refused(steps, example.reason)

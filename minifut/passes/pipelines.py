@@ -216,13 +216,13 @@ def run_pass(name: str, program: Program, names: NameSource | None = None) -> Pr
     return made
 
 
-def find_pass(name: str) -> Pass:
+def find_pass(name: str, known: Sequence[Pass] = ALL_PASSES) -> Pass:
     """The pass of that name; a UsageError with the list if there is none."""
-    for candidate in ALL_PASSES:
+    for candidate in known:
         if candidate.name == name:
             return candidate
-    known = ", ".join(p.name for p in ALL_PASSES)
-    raise UsageError(f"there is no pass '{name}'; the passes are {known}")
+    listed = ", ".join(p.name for p in known)
+    raise UsageError(f"there is no pass '{name}'; the passes are {listed}")
 
 
 __all__ = [
