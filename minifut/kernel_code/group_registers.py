@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from minifut.analysis.accumulator_tiles import bodies_of, find_tiles
 from minifut.ir import core, kernels
-from minifut.ir.core import Atom, Body, Stm
-from minifut.ir.kernels import REGISTER, THREAD, KernelBody, SegMap
+from minifut.ir.core import Atom, Stm
+from minifut.ir.kernels import THREAD, KernelBody, SegMap
 from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.traverse import own_names, walk
 from minifut.ir.types import ScalarType
@@ -58,53 +59,6 @@ def in_registers(
         name: g.sizes for g in groups if product(g.sizes) == group for name in g.names
     }
     return InRegisters(frozenset(tiles), spread, group)
-
-
-def find_tiles(body: KernelBody) -> set[Name]:
-    """The arrays that register nests make, and what they are handed over to."""
-    found: set[Name] = set()
-    size = -1
-    while size != len(found):
-        size = len(found)
-        for node in walk(body):
-            if isinstance(node, Stm):
-                found.update(_handed_over(node, found))
-    return found
-
-
-def _handed_over(stm: Stm, tiles: set[Name]) -> list[Name]:
-    names = [bound.name for bound in stm.pattern]
-    match stm.exp:
-        case SegMap(level, _, body, _) if level == REGISTER:
-            return [
-                name
-                for name, result in zip(names, body.result, strict=True)
-                if isinstance(result, kernels.Returns)
-            ]
-        case core.Loop() as loop:
-            found = []
-            for position, atom in enumerate(loop.body.result):
-                if atom in tiles:
-                    found += [loop.parameters[position].name, names[position]]
-            return found
-        case core.If() | core.Match() as branch:
-            return [
-                name
-                for position, name in enumerate(names)
-                if any(b.result[position] in tiles for b in bodies_of(branch))
-            ]
-        case core.Copy(atom) | core.Opaque(atom) if atom in tiles:
-            return names
-    return []
-
-
-def bodies_of(exp: core.If | core.Match) -> tuple[Body, ...]:
-    """The alternatives of a branch."""
-    match exp:
-        case core.If(_, then, otherwise):
-            return then, otherwise
-        case core.Match(_, cases, default):
-            return (*[case.body for case in cases], default)
 
 
 @dataclass(slots=True)

@@ -74,7 +74,8 @@ def _told_once(
     lines: list[str] = []
     beside: list[set[str]] = []
     for position, (step, own) in enumerate(steps):
-        text = "    " + "  " * step.depth + line(step, own, schedule)
+        indent = "    " + "  " * step.depth
+        text = indent + line(step, own, schedule).replace("\n", f"\n{indent}")
         del beside[step.depth + 1 :]
         beside.extend(set() for _ in range(step.depth + 1 - len(beside)))
         below = steps[position + 1 :][:1]
@@ -119,6 +120,8 @@ def line(step: Step, own: list[Finding], schedule: str) -> str:
     governing = [f for f in own if not isinstance(f, str)]
     numbers = [_default(p, schedule) for p in dict.fromkeys(governing)]
     made_text = f"  ->  {', '.join(made)}" if made else ""
+    if len(step.made) > 1:
+        made_text = "".join(f"\n  ->  {each}" for each in made)
     governed = f"  ({', '.join(numbers)})" if numbers else ""
     return f"{step.rule.name}{label}{made_text}{governed}"
 

@@ -84,7 +84,7 @@ def test_choices_of_the_lowering_have_lines(tmp_path: Path) -> None:
     for line in (
         "read_in_place  ->  a\n",
         "no read_in_place: register nests read the copy of b in vectors\n",
-        "turn_into_panels  ->  b  (main.map_map_redomap.register_columns = 32)\n",
+        "pack_transposed  ->  b  (main.map_map_redomap.register_columns = 32)\n",
         "no vectorise_across_segments: elements of a segment are contiguous in memory\n",
         "accumulate_in_array  ->  64 accumulators in reduce\n",
     ):

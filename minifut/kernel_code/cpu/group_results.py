@@ -59,8 +59,8 @@ def finish_group(
                 totals = tuple(k.resolve(total) for total, _ in dimensions)
                 sizes = tuple(k.resolve(size) for _, size in dimensions)
                 write_tile(k, output, k.array(tile), indices, totals, sizes)
-            case kernels.RegTileReturns(_, tile) if tile in k.held:
-                pass  # it lies there
+            case kernels.RegTileReturns(_, tile) if tile in k.accumulators:
+                pass  # stored there by its threads
             case kernels.RegTileReturns(blocked, tile):
                 totals = tuple(k.resolve(total) for total, _, _ in blocked)
                 registers = tuple(k.resolve(size) for _, _, size in blocked)

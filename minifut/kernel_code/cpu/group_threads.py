@@ -1,11 +1,11 @@
-"""Operations of the threads of a group as loops of its one work-item.
+"""Operations of the threads of a group as loops of its single work-item.
 
     let (s, ys) = segred thread (i < w) {add, 0} { .. return returns x, returns y }
 →
     s = 0; for (i = 0; i < w; i++) { ..; s = s + x; ys[i] = y; }
 
-Together with the rules of `threads.code` these do all that a group may do. Results are
-arrays of the group, or variables where nothing but scalars is returned.
+Together with the rules of `threads.code` these lower all that a group may do. Results
+are arrays of the group, or variables where only scalars are returned.
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
-from minifut.ir.kernels import REGISTER, THREAD, Returns
+from minifut.ir.kernels import REGISTER, Returns
 from minifut.ir.sizes import Size
 from minifut.kernel_code import segmap
-from minifut.kernel_code.cpu.copy_layouts import copy_collectively
-from minifut.kernel_code.cpu.group_tiles import (
+from minifut.kernel_code.cpu.packing.emit import copy_collectively
+from minifut.kernel_code.cpu.tiles.register_nests import emit_register_nest
+from minifut.kernel_code.cpu.tiles.threads import (
+    emit_threads,
     lower_index,
     lower_loop,
     lower_size,
-    lower_tiled_threads,
-)
-from minifut.kernel_code.cpu.register_tiles import (
-    has_register_nest,
-    lower_register_segmap,
 )
 from minifut.kernel_code.histograms import Bins, bin_updates, update_bin
 from minifut.kernel_code.index_functions import Array
@@ -43,10 +40,12 @@ if TYPE_CHECKING:
 def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     """The points one after the other, or copies of a register nest."""
     if exp.level == REGISTER and k.lanes:
-        lower_register_segmap(k, stm, exp)
+        emit_register_nest(k, stm, exp)
         return
-    if exp.level == THREAD and k.tiles and has_register_nest(exp):
-        lower_tiled_threads(k, stm, exp)
+    threads = k.plan.threads.get(stm.pattern[0].name) if stm.pattern else None
+    if threads is not None:
+        if stm.pattern[0].name not in k.plan.deferred:
+            emit_threads(k, stm, threads)
         return
     outputs = []
     for bound, result in zip(stm.pattern, exp.body.result, strict=True):
@@ -89,7 +88,7 @@ def lower_segred(k: KernelBuilder, stm: Stm, exp: kernels.SegRed) -> None:
 
 
 def lower_segscan(k: KernelBuilder, stm: Stm, exp: kernels.SegScan) -> None:
-    """Segment after segment, with what there is so far after each point."""
+    """Segment after segment, with the accumulators stored after each point."""
     accumulators = Accumulators(k, exp.operators)
     count = len(accumulators.all_places)
     segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import BOOL, U8
-from minifut.kernel_code.cpu.collective_copy import all_of
+from minifut.kernel_code.cpu.packing.copy_loops import all_of
 from minifut.kernel_code.cpu.partition import smaller
 from minifut.kernel_code.cpu.streaming import LARGE
 from minifut.kernel_code.host.builder import HostBuilder

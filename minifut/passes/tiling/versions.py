@@ -30,9 +30,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minifut.analysis.accumulator_tiles import accumulator_chains
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
-from minifut.ir.held_tiles import chains
 from minifut.ir.kernels import (
     LOCAL_MEMORY,
     NEVER,
@@ -193,7 +193,8 @@ def _bytes_of_group(group: SegMap) -> Size:
         for r in group.body.result
         if isinstance(r, (TileReturns, RegTileReturns))
     }
-    elsewhere.update(name for chain in chains(group.body) for name in chain.names)
+    for each in accumulator_chains(group.body):
+        elsewhere |= each.names
     total = ZERO
     for node in walk(group.body):
         if isinstance(node, Stm) and isinstance(node.exp, CollectiveCopy):

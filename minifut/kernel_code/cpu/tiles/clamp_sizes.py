@@ -1,16 +1,15 @@
-"""Blocks of threads as large as the parameters allow, but all of them about equal; and
-register tiles no larger than what there is to compute.
+"""Clamping of tile sizes to the results, and load balance of blocks.
 
     n = 1024, a block of 42 x 6 rows:      252 252 252 252 16     the last group idles
                                            →   210 210 210 210 184
-    p = 16, register tiles of 32 columns:  half of each vector is for nothing
+    p = 16, register tiles of 32 columns:  half of each vector is wasted
                                            →   register tiles of 16 columns
 
-A size of a block that is nothing but a tuning parameter may be any number up to its
-value, for the program has to be right for all of them. So the host lowers it when it
-knows the total, and makes the groups as many as keep all cores busy to the end. Sizes
-of register tiles are constants of the kernel: there is a build for the parameter's
-value, and one for each half of it that a launch has wanted.
+A block size that is a tuning parameter of its own may be any number up to its value:
+the program is right for all of them. So the host lowers it when it knows the total, and
+makes the number of groups a multiple of the cores. Sizes of register tiles are
+constants of the kernel: there is a build for the parameter's value, and one for each
+half of it that a launch has wanted.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ def _remark(operation: kernels.SegMap, host: HostBuilder) -> Remark:
     ]
     constants = host.build_constants
     parameters = tuple(constants[name] for name in names if name is not None)
-    return Remark(("no larger than results, all about equal",), parameters)
+    return Remark(("clamped to the results, balanced over cores",), parameters)
 
 
 @lowering_rule(paper=LOCALITY, tell=_remark)
-def fit_tiles(
+def clamp_tile_sizes(
     operation: kernels.SegMap, host: HostBuilder
 ) -> tuple[kernels.SegMap, frozenset[Name]] | Declined | None:
-    """Let each launch choose tiles that suit its results, up to the sizes that are set.
+    """Clamp tile sizes to the results of each launch, and balance blocks over cores.
 
-    Gives the operation with the sizes that the host has chosen, and their names.
+    Gives the operation with the sizes that the host computes, and their names.
 
     before:
         given (m: i64, xs: [m]f32, p: i64)
@@ -112,7 +111,7 @@ def fit_tiles(
         return Declined("there is not one group for each block of all results")
     if not any(_adjustable(host, [block for _, block, _ in dimensions])):
         return Declined("no size of a block is a parameter of its own")
-    operation = substitute(operation, _narrowed(host, dimensions))
+    operation = substitute(operation, _clamped_registers(host, dimensions))
     dimensions = _dimensions(operation)
     names = [block.as_name for _, block, _ in dimensions]
     adjustable = _adjustable(host, [block for _, block, _ in dimensions])
@@ -122,7 +121,7 @@ def fit_tiles(
         for total, block, register in dimensions
     ]
     first = adjustable.index(True)
-    groups[first] = _enough(host, groups, first)
+    groups[first] = _balanced(host, groups, first)
     for (total, _, register), name, count, wanted in zip(
         dimensions, names, groups, adjustable, strict=True
     ):
@@ -136,7 +135,7 @@ def fit_tiles(
 
 
 def _dimensions(operation: kernels.SegMap) -> Dimensions:
-    """Those of its results, if all are alike and there is a group for each block of
+    """Those of its results, if all are equal and there is a group for each block of
     them; else none."""
     blocked = [
         result
@@ -153,7 +152,7 @@ def _dimensions(operation: kernels.SegMap) -> Dimensions:
 
 
 def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
-    """Which of the sizes are nothing but a parameter of their own."""
+    """Which of the sizes are a tuning parameter that no other size is."""
     names = [size.as_name for size in sizes]
     return [
         name is not None and name in host.build_constants and names.count(name) == 1
@@ -161,8 +160,8 @@ def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
     ]
 
 
-def _narrowed(host: HostBuilder, dimensions: Dimensions) -> dict[Name, Atom]:
-    """Sizes of register tiles that just cover the totals in place of larger ones."""
+def _clamped_registers(host: HostBuilder, dimensions: Dimensions) -> dict[Name, Atom]:
+    """Sizes of register tiles clamped to the totals."""
     registers = [register for _, _, register in dimensions]
     mapping: dict[Name, Atom] = {}
     for (total, _, register), wanted in zip(
@@ -177,8 +176,8 @@ def _narrowed(host: HostBuilder, dimensions: Dimensions) -> dict[Name, Atom]:
     return mapping
 
 
-def _enough(host: HostBuilder, groups: list[Size], at: int) -> Size:
-    """The number of groups along a dimension that gives every core as many."""
+def _balanced(host: HostBuilder, groups: list[Size], at: int) -> Size:
+    """The number of groups along a dimension that gives each core the same number."""
     others = maximum(ONE, product(tuple(groups[:at] + groups[at + 1 :])))
     cores = host.cores()
     whole = ceil_div(product(tuple(groups)), cores) * cores

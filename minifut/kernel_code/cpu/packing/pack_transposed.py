@@ -1,17 +1,17 @@
-"""Collective copies into panels from an array that lies the other way round.
+"""The loops of copies into panels from an array with unit stride across the panels.
 
-    bs[k, x * rx + j] from b[j, k]      squares of 16 x 16 turned in registers,
-                                        what is left over element by element
+    bs[k, x * rx + j] from b[j, k]      squares of 16 x 16 transposed in registers,
+                                        the remainder element by element
 
-A panel has the elements of one k side by side; if the source has those of one j side by
-side instead, each is read with vectors and written with vectors.
+The elements of one k are contiguous in a panel, those of one j in the source: with the
+transposition both loads and stores are vectors.
 """
 
 from __future__ import annotations
 
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.kernel_code.copy_regions import Stretch, clamped
-from minifut.kernel_code.cpu.tile_layouts import PanelArray
+from minifut.kernel_code.cpu.packing.packed_arrays import PanelArray
+from minifut.kernel_code.cpu.packing.regions import CopyRegion, DimRange, clamped
 from minifut.kernel_code.cpu.transposition import transpose_square
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
@@ -19,38 +19,34 @@ from minifut.kernel_code.transposition import Plane
 from minifut.kernel_ir import nodes as kc
 
 
-def fill_turned(
-    k: KernelBuilder, made: PanelArray, source: Array, parts: list[Stretch]
+def copy_panels_transposed(
+    k: KernelBuilder, made: PanelArray, region: CopyRegion
 ) -> None:
     """Copy panel by panel."""
-    kept = [part for part in parts if part.length is not None]
+    kept = [region.ranges[i] for i in region.kept]
     across, along = kept[made.dimension], kept[1 - made.dimension]
-    view = source.slice(
-        tuple(
-            clamped(k, part, part.start)
-            if part.length is None
-            else (ZERO, part.total, ONE)
-            for part in parts
-        )
+    entries = (
+        clamped(k, dim, dim.start) if dim.length is None else (ZERO, dim.extent, ONE)
+        for dim in region.ranges
     )
+    view, panel_view = region.source.slice(tuple(entries)), made.panel_view
     if made.dimension == 0:
-        view = view.rearrange((1, 0))
-    opened = made.opened if made.dimension == 1 else made.opened.rearrange((1, 0, 2))
+        view, panel_view = view.rearrange((1, 0)), panel_view.rearrange((1, 0, 2))
     width = 8 if made.memory.element.bytes == 8 else 16
     assert along.length is not None
     depth = k.size_value(along.length)
     last = k.size_value(along.start + along.length - 1)
     whole_depth = _whole(k, along.length, width, _inside(k, along, along.start, last))
-    with k.loop("panel", k.size_value(opened.shape[1])) as panel:
+    with k.loop("panel", k.size_value(panel_view.shape[1])) as panel:
         number = Size.of(panel.name)
         first = across.start + number * made.width * across.step
         end = k.size_value(first + (made.width - 1) * across.step)
         whole = _whole(k, made.width, width, _inside(k, across, first, end))
         target = Array(
-            opened.memory,
-            (opened.shape[0], made.width),
-            opened.offset + number * opened.strides[1],
-            (opened.strides[0], ONE),
+            panel_view.memory,
+            (panel_view.shape[0], made.width),
+            panel_view.offset + number * panel_view.strides[1],
+            (panel_view.strides[0], ONE),
         )
         part = Array(
             view.memory,
@@ -76,11 +72,11 @@ def fill_turned(
 
 
 def _inside(
-    k: KernelBuilder, part: Stretch, first: Size, last: kc.Expression
+    k: KernelBuilder, dim: DimRange, first: Size, last: kc.Expression
 ) -> kc.Expression:
-    """Whether all positions are in the array."""
+    """Whether all positions are in bounds."""
     test: kc.Expression = kc.Literal(True, kc.TRUTH)
-    total = k.size_value(part.total)
+    total = k.size_value(dim.extent)
     for value in (k.size_value(first), last):
         for bound in (value >= 0, value < total):
             test = kc.Binary("&&", test, bound, kc.TRUTH)
@@ -90,7 +86,7 @@ def _inside(
 def _whole(
     k: KernelBuilder, length: Size, width: int, inside: kc.Expression
 ) -> kc.Variable:
-    """How many elements squares can cover."""
+    """The number of elements that whole squares cover."""
     covered = k.declare("whole", kc.Literal(0, kc.LONG))
     with k.branch(inside):
         k.assign(covered, k.size_value(length // width * width))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut.ir.held_tiles import Chain, chains
+from minifut.analysis.accumulator_tiles import AccumulatorChain, accumulator_chains
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.parser import parse_program
 from minifut.ir.traverse import walk
@@ -68,10 +68,10 @@ def found(other: str, first: str, second: str) -> list[set[str]]:
         if isinstance(node, SegMap) and node.level.kind == "group"
     )
     assert isinstance(body, KernelBody)
-    return [names(chain) for chain in chains(body)]
+    return [names(chain) for chain in accumulator_chains(body)]
 
 
-def names(chain: Chain) -> set[str]:
+def names(chain: AccumulatorChain) -> set[str]:
     return {str(name) for name in chain.names}
 
 

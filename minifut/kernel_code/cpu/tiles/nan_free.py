@@ -1,15 +1,16 @@
-"""Minima and maxima of floats in register tiles, where one operand cannot be a NaN.
+"""NaN-free minimum and maximum reductions in register tiles.
 
     loop (s = mine) ..  let t = min_f32(s, x)           t = x < s ? x : s
 
-The program's minimum prefers what is not a NaN, for which machines need several
-instructions; but a running minimum that starts from a number stays one, since a NaN is
-never less. So one comparison does, which is a single instruction.
+The program's minimum returns the operand that is not a NaN, which takes several
+instructions; but an accumulator that starts from a number stays one, since no
+comparison with a NaN holds. So one comparison suffices, which is one instruction.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Stm
@@ -17,10 +18,10 @@ from minifut.ir.kernels import REGISTER, Returns, SegMap
 from minifut.names import Name
 
 
-def running_extremes(exp: SegMap, held: dict[Name, Atom | None]) -> set[Name]:
-    """The parameters of loops of a thread that are running minima or maxima: they start
-    from its own element of an array in `held`, whose first value is a number, and end
-    as its new element."""
+def nan_free_accumulators(exp: SegMap, starts: Mapping[Name, Constant]) -> set[Name]:
+    """The loop parameters of a thread that accumulate a minimum or maximum and never
+    are a NaN: they start from the thread's element of an array in `starts`, which
+    starts from a number, and end as its new element."""
     made = {p.name: s for s in exp.body.statements for p in s.pattern}
     returned = {r.value for r in exp.body.result if isinstance(r, Returns)}
     found: set[Name] = set()
@@ -34,19 +35,19 @@ def running_extremes(exp: SegMap, held: dict[Name, Atom | None]) -> set[Name]:
             if (
                 maker is not None
                 and isinstance(maker.exp, core.Index)
-                and _is_number(held.get(maker.exp.array))
+                and _is_number(starts.get(maker.exp.array))
                 and statement.pattern[position].name in returned
-                and _is_extreme(loop, position)
+                and _is_min_or_max(loop, position)
             ):
                 found.add(parameter.name)
     return found
 
 
-def _is_number(value: Atom | None) -> bool:
-    return isinstance(value, Constant) and not math.isnan(float(value.value))
+def _is_number(value: Constant | None) -> bool:
+    return value is not None and not math.isnan(float(value.value))
 
 
-def _is_extreme(loop: core.Loop, position: int) -> bool:
+def _is_min_or_max(loop: core.Loop, position: int) -> bool:
     """Whether the result is the minimum or maximum of the parameter and something."""
     name = loop.parameters[position].name
     for statement in loop.body.statements:
