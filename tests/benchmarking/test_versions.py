@@ -12,7 +12,7 @@ from minifut.benchmarking.versions import (
 )
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import parse_program
-from minifut.tuning.decisions import Branch, DecisionPoint
+from minifut.tuning.decisions import Alternative, DecisionPoint
 from minifut.tuning.parameters import NEVER
 
 T, N = 0, NEVER
@@ -24,7 +24,7 @@ def threshold(
     otherwise: tuple[DecisionPoint, ...] = (),
 ) -> DecisionPoint:
     parameter = Parameter(name, "threshold", (("cpu", 4),), (0, NEVER), f"guard {name}")
-    return DecisionPoint(parameter, (Branch(T, taken), Branch(N, otherwise)))
+    return DecisionPoint(parameter, (Alternative(T, taken), Alternative(N, otherwise)))
 
 
 INNER = threshold("f.map.map.outer")
@@ -44,7 +44,7 @@ def test_refinements_are_added() -> None:
     assert label(TILED, {"f.map.outer": T, "f.map.outer.tiled": T}) == "outer, tiled"
     assert label(TILED, {"f.map.outer": T, "f.map.outer.tiled": N}) == "outer, untiled"
     bounded = Parameter("f.register_tiled", "choice", (), (0, 2))
-    choice = (DecisionPoint(bounded, tuple(Branch(v, ()) for v in range(3))),)
+    choice = (DecisionPoint(bounded, tuple(Alternative(v, ()) for v in range(3))),)
     names = [label(choice, {"f.register_tiled": v}) for v in range(3)]
     assert names == ["plain", "register tiled", "register tiled 2"]
 

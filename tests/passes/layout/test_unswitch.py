@@ -17,7 +17,7 @@ from minifut.ir.traverse import walk
 from minifut.passes.layout.unswitch import unswitch
 from minifut.passes.pipelines import FULL, run_pipeline
 from minifut.rewrite.trace import Trace
-from minifut.tuning.decisions import choices_of, occurrences
+from minifut.tuning.decisions import decisions_of, occurrences
 
 STEPS = """
 def solve [n] (xs: [n]i64): [n]i64 =
@@ -82,7 +82,7 @@ def test_the_usual_way_is_laid_out_as_without_versions() -> None:
 @pytest.mark.parametrize("values", list(product((0, 3, 1 << 62), repeat=2)))
 def test_all_ways_give_the_same(values: tuple[int, int]) -> None:
     program = kernels_of(STEPS)
-    names = {o.parameter.name for o in occurrences(choices_of(program, "main"))}
+    names = {o.parameter.name for o in occurrences(decisions_of(program, "main"))}
     settings = dict(zip(sorted(names), values, strict=True))
     given = (np.int64(3), np.arange(12).reshape(3, 4))
     (wanted,) = run(program, "main", given, settings)
