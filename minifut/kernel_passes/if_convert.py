@@ -19,10 +19,10 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.rule import CodeSite, code_rule
-from minifut.kernel_passes.vectorise.rule import MASKS, Outcome
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.vectorise.context import MASKS, Outcome
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, rule
 
 DIVISIONS = frozenset({"div", "mod", "quot", "rem", "pow"})
 LONGEST_SIDE = 24
@@ -41,15 +41,15 @@ def if_convert(
             if other is not None:
                 other = kc.Block(tuple(if_convert(k, other.statements)))
             branch = kc.Branch(statement.condition, then, other)
-            outcome = if_convert_branch(branch, CodeSite(k))
+            outcome = if_convert_branch(branch, CodeContext(k))
             done += outcome if isinstance(outcome, tuple) else (branch,)
         else:
             done.append(statement)
     return done
 
 
-@code_rule(paper=MASKS)
-def if_convert_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
+@rule(paper=MASKS)
+def if_convert_branch(branch: kc.Statement, context: CodeContext) -> Outcome:
     """Execute both sides of a short branch, then select.
 
     before:
@@ -99,7 +99,7 @@ def if_convert_branch(branch: kc.Statement, site: CodeSite) -> Outcome:
     reason = _cost_reason(then) or _cost_reason(otherwise)
     if reason is not None:
         return Declined(reason)
-    k = site.k
+    k = context.k
     condition = k.variable("chosen", kc.TRUTH)
     yes, yes_values = _side(k, then)
     no, no_values = _side(k, otherwise)

@@ -23,10 +23,10 @@ from dataclasses import replace
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor
-from minifut.kernel_passes.rule import CodeSite, Remark, code_rule
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Remark, rule
 
 PREFETCH_DISTANCE = 1024
 """bytes from a load to its prefetch"""
@@ -45,11 +45,11 @@ def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] 
     inside = (node for s in loop.body.statements for node in walk(s))
     if loop.parallel or any(isinstance(n, kc.For | kc.While) for n in inside):
         return None
-    outcome = prefetch_unit_stride_loads(loop, CodeSite(k))
+    outcome = prefetch_unit_stride_loads(loop, CodeContext(k))
     return outcome if isinstance(outcome, tuple) else None
 
 
-def _remark(loop: kc.For, site: CodeSite) -> Remark:
+def _remark(loop: kc.For, context: CodeContext) -> Remark:
     prefetches = stream_prefetches(loop.body.statements, loop.variable)[:MOST_STREAMS]
     names = dict.fromkeys(each.memory.name.base for each in prefetches)
     return Remark(
@@ -57,9 +57,9 @@ def _remark(loop: kc.For, site: CodeSite) -> Remark:
     )
 
 
-@code_rule(tell=_remark)
+@rule(remark=_remark)
 def prefetch_unit_stride_loads(
-    loop: kc.Statement, site: CodeSite
+    loop: kc.Statement, context: CodeContext
 ) -> tuple[kc.Statement, ...] | Declined | None:
     """Prefetch the unit-stride loads of a loop that has indirect accesses.
 

@@ -48,7 +48,12 @@ LOOP_OVER_RECURSION = Pass(
     "turn SOACs that call recursive functions into loops of the host",
 )
 SIMPLIFY = Pass(
-    "simplify", simplify, SOACS, SOACS, "fold, share, hoist and drop what is not needed"
+    "simplify",
+    simplify,
+    SOACS,
+    SOACS,
+    "fold, share, hoist and drop what is not needed",
+    traced=True,
 )
 REMOVE_CHECKS = Pass(
     "remove-checks",
@@ -62,7 +67,12 @@ FUSE = Pass(
     "fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers", traced=True
 )
 SIMPLIFY_KERNELS = Pass(
-    "simplify-kernels", simplify, KERNELS, KERNELS, "simplify segmented operations"
+    "simplify-kernels",
+    simplify,
+    KERNELS,
+    KERNELS,
+    "simplify segmented operations",
+    traced=True,
 )
 FLATTEN = Pass(
     "flatten",

@@ -11,7 +11,8 @@ r"""A derivation to read: which rules made each kernel, and which refused and wh
 Steps stand below the step within which they were made, under the place in the source
 and the names that the statement binds; kernels stand at the step that made them, by
 their level and the sizes of their space, and so do the tuning parameters, with their
-defaults, that came with the step. What is the same once more at one place is told once.
+defaults, that came with the step. What is the same once more at one place is printed
+once; simplifications of single statements are only counted.
 """
 
 from __future__ import annotations
@@ -50,11 +51,17 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
     lines: list[str] = []
     stage = place = ""
     told: set[tuple[str, ...]] = set()
+    simplified: Counter[str] = Counter()
     for steps in _outermost(trace.steps, own_findings(trace.steps, names)):
         first = steps[0][0]
         if first.stage != stage:
+            lines += counted(simplified)
+            simplified.clear()
             stage, place = first.stage, ""
             lines.append(stage)
+        if first.rule.of is not None:
+            simplified[first.rule.name] += 1
+            continue
         where = headline(first.statement, names)
         if where != place:
             place, told = where, set()
@@ -63,7 +70,13 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
         if first.replacement or block not in told:
             lines.extend(block)
         told.add(block)
+    lines += counted(simplified)
     return "\n".join(lines) or "no rule fired"
+
+
+def counted(simplified: Counter[str]) -> list[str]:
+    """Local simplifications, of which there are many, by how often each fired."""
+    return [f"  {name} x {number}" for name, number in sorted(simplified.items())]
 
 
 def _told_once(

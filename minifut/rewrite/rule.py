@@ -1,75 +1,118 @@
-"""Rules: named pure functions from one statement to what replaces it.
+"""Rules: every rewrite of the compiler is a named function of one form.
 
-    @rule("fuse_map_into_map", label="F1", paper="...")
-    def fuse_map_into_map(statement: Stm, site: Site) -> Outcome:
+    @rule(label="F1", paper="...")
+    def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
         ...
 
-A rule gives the statements that stand in place of the one it got (they bind the same
-names), `Declined` with the reason if the statement has the right form but a condition
-fails, and None if the statement is simply not of its kind. It never walks and never
-repeats: that is what `rewrite.strategy` is for. Its docstring shows a `before:` and an
-`after:` in printed IR and is executed (`rewrite.examples`).
+    (node, Context) -> Rewrite | Declined | None
 
-Kernel code has rules too (`kernel_code.rule`): they are in the same registry and
-trace, and their docstrings, in printed kernel code, are executed likewise.
+A rule returns what replaces the node; `Declined` with the reason if the node has the
+right form but a condition fails; None if the node is simply not of its kind. It never
+walks and never repeats: that is what `rewrite.strategy` is for. One that only chooses
+is a decision (`rewrite.decision`).
+
+    language       node                            rewrite
+    core           a statement                     statements that bind the same names
+    flattening     a judgement (nest, statement)   EMITTED into the context's builder
+    kernel code    a statement, a load, a fold     statements, an expression
+
+Called with a context that has a derivation, a rule records what came of it there
+(`rewrite.trace`). The docstring of a rule shows examples, `before:`, `after:` and
+`declines:`, in printed IR or kernel code; tests execute all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
-from minifut.ir.builder import Builder
 from minifut.ir.core import Stm
-from minifut.ir.kernels import Level
 from minifut.ir.node import value
-from minifut.ir.scope import Scope
-from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from minifut.ir.kernels import Parameter
 
 
 @value
 class Declined:
-    """The rule looked at the statement and refuses, for this reason."""
+    """The node has the right form, but the rule does not apply for this reason."""
 
     reason: str
 
 
+class Refused(Exception):
+    """Raised anywhere inside a rule, declines it; the message is the reason."""
+
+
+@value
+class Emitted:
+    """The rewrite was emitted into the builder of the context."""
+
+
+EMITTED: Final = Emitted()
+
 Outcome: TypeAlias = tuple[Stm, ...] | Declined | None
+"""of a rule for statements of the core"""
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Where a statement stands: fresh names, the types of all names, the statements
-    that bind visible names, and the levels of the kernels around it. `needed` are names
-    that other statements use too: a rule that takes the statement of such a name into
-    its replacement must bind the name there."""
+class Remark:
+    """What a rule made, for the reader of `dev --explain`, and the tuning parameters
+    that govern it."""
 
-    names: NameSource
-    scope: Scope
-    definitions: Mapping[Name, Stm]
-    levels: tuple[Level, ...] = ()
-    needed: frozenset[Name] = frozenset()
-
-    def builder(self, statement: Stm) -> Builder:
-        """A builder whose statements carry the location and attributes of this one."""
-        return Builder(self.names, self.scope, statement.location, statement.attributes)
+    made: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
-Rewrite: TypeAlias = Callable[[Stm, Site], Outcome]
+Function: TypeAlias = Callable[[Any, Any], Any]
+"""(node, context) to a rewrite, a refusal or None"""
+RemarkFunction: TypeAlias = Callable[[Any, Any], Remark]
+"""of the node and the context, after the rule fired"""
+Kind: TypeAlias = type | tuple[type, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedRule:
-    """What rules of all languages have. `label` is the paper's own name for it (G2,
-    Gr, ...), `inverse` the name of the rule that undoes it."""
+class Rule:
+    """`label` is the paper's own name for it (G2, Gr, ...), `inverse` the name of the
+    rule that undoes it; `of` are the classes of expressions that statements must have
+    to be of its kind."""
 
     name: str
-    function: Callable[..., Any]
+    function: Function
     label: str = ""
     paper: str = ""
     inverse: str | None = None
+    of: Kind | None = None
+    remark: RemarkFunction | None = None
+
+    def __call__(self, node: Any, context: Any) -> Any:
+        """The outcome, recorded if the context has a derivation."""
+        derivation = context.derivation
+        if derivation is None:
+            return self.outcome(node, context)
+        return derivation.record(self, node, context)
+
+    def outcome(self, node: Any, context: Any) -> Any:
+        """The outcome, without a record."""
+        if self.of is not None and not isinstance(node.exp, self.of):
+            return None
+        try:
+            return self.function(node, context)
+        except Refused as refusal:
+            return Declined(str(refusal))
+
+    def fires(self, node: Any, context: Any) -> bool:
+        """Whether the rule applies; then its rewrite is emitted, or its decision
+        made."""
+        outcome = self(node, context)
+        return outcome is not None and not isinstance(outcome, Declined)
+
+    @property
+    def module(self) -> str:
+        """Where the rule is defined."""
+        return self.function.__module__
 
     @property
     def documentation(self) -> str:
@@ -82,36 +125,33 @@ class NamedRule:
         return " ".join(self.documentation.strip().split("\n\n")[0].split())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rule(NamedRule):
-    """A rule of the core."""
+RuleT = TypeVar("RuleT", bound=Rule)
 
-    def __call__(self, statement: Stm, site: Site) -> Outcome:
-        outcome: Outcome = self.function(statement, site)
-        return outcome
-
-
-NamedRuleT = TypeVar("NamedRuleT", bound=NamedRule)
-
-REGISTRY: dict[str, NamedRule] = {}
+REGISTRY: dict[str, Rule] = {}
 """All rules of the modules imported so far, by name"""
 
 
-def register(made: NamedRuleT) -> NamedRuleT:
+def register(made: RuleT) -> RuleT:
     """Enter a rule into the registry."""
     known = REGISTRY.get(made.name)
-    if known is not None and known.function.__module__ != made.function.__module__:
+    if known is not None and known.module != made.module:
         raise InternalError("rewrite.rule", f"two rules are called {made.name}")
     REGISTRY[made.name] = made
     return made
 
 
 def rule(
-    name: str, label: str = "", paper: str = "", inverse: str | None = None
-) -> Callable[[Rewrite], Rule]:
-    """Makes a function a rule and enters it into the registry."""
+    of: Kind | None = None,
+    *,
+    label: str = "",
+    paper: str = "",
+    inverse: str | None = None,
+    remark: RemarkFunction | None = None,
+) -> Callable[[Function], Rule]:
+    """Makes a function a rule of its name and enters it into the registry."""
 
-    def enter(function: Rewrite) -> Rule:
-        return register(Rule(name, function, label, paper, inverse))
+    def enter(function: Function) -> Rule:
+        name = function.__name__
+        return register(Rule(name, function, label, paper, inverse, of, remark))
 
     return enter

@@ -11,7 +11,7 @@ strategy returns the same object if no rule fired.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,7 +22,8 @@ from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
-from minifut.rewrite.rule import Declined, Rule, Site
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Trace
 
 T = TypeVar("T")
@@ -41,9 +42,11 @@ class Rewriting:
 
     def try_rules(self, rules: tuple[Rule, ...], statement: Stm) -> tuple[Stm, ...]:
         """What replaces the statement: itself if no rule fires."""
-        site = Site(self.names, self.scope, self.definitions, self.levels)
+        context = StatementContext(
+            self.names, self.scope, self.definitions, self.levels
+        )
         for rule in rules:
-            outcome = rule(statement, site)
+            outcome = rule(statement, context)
             if outcome is None:
                 continue
             if isinstance(outcome, Declined):
@@ -59,6 +62,16 @@ class Rewriting:
 def _placed(new: Stm, old: Stm) -> Stm:
     """A new statement stands where the old one stood, unless it says where."""
     return new if new.location is not None else replace(new, location=old.location)
+
+
+def first_of(rules: Iterable[Rule], node: Any, context: Any) -> Any:
+    """The outcome of the first rule that does not decline; else the last refusal."""
+    outcome: Any = None
+    for rule in rules:
+        outcome = rule(node, context)
+        if not isinstance(outcome, Declined):
+            break
+    return outcome
 
 
 Strategy: TypeAlias = Callable[[Any, Rewriting], Any]

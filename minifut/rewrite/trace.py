@@ -1,25 +1,30 @@
-"""The derivation: which rules fired where, and which refused and why; `rewrite.explain`
-prints it."""
+"""The derivation: which rules fired where, and which declined and why;
+`rewrite.explain` prints it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
-from minifut.rewrite.rule import NamedRule
+from minifut.rewrite.rule import EMITTED, Declined, Remark, Rule
+
+NO_REMARK = Remark()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One rule at one statement; `reason` is set if it refused. `depth` is the number
+    """One rule at one statement; `reason` is set if it declined. `depth` is the number
     of rules within which it was tried, `stage` the pass that tried it.
 
-    A rule of kernel code has the statement of the core that is being lowered, and tells
-    in words what it `made` there, and which `parameters` govern that.
+    A rule of kernel code has the statement of the core that is being lowered, and
+    describes in words what it `made`, and which `parameters` govern that.
     """
 
-    rule: NamedRule
+    rule: Rule
     statement: Stm
     replacement: tuple[Stm, ...] = ()
     reason: str = ""
@@ -47,20 +52,19 @@ class Trace:
 
     def fire(
         self,
-        rule: NamedRule,
+        rule: Rule,
         statement: Stm,
         replacement: tuple[Stm, ...] = (),
-        made: tuple[str, ...] = (),
-        parameters: tuple[Parameter, ...] = (),
+        remark: Remark = NO_REMARK,
     ) -> None:
-        """Note that a rule replaced a statement."""
+        """Record that a rule replaced a statement."""
         self.steps.append(
-            Step(rule, statement, replacement, "", self.depth, self.stage, made,
-                 parameters)
+            Step(rule, statement, replacement, "", self.depth, self.stage,
+                 remark.made, remark.parameters)
         )  # fmt: skip
 
-    def refuse(self, rule: NamedRule, statement: Stm, reason: str) -> None:
-        """Note why a rule refused, if refusals are kept."""
+    def refuse(self, rule: Rule, statement: Stm, reason: str) -> None:
+        """Record why a rule declined, if refusals are kept."""
         if self.refusals:
             self.steps.append(Step(rule, statement, (), reason, self.depth, self.stage))
 
@@ -71,8 +75,84 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """Where the steps that make a kernel are noted: a trace, and the statement of the
-    core that is being lowered."""
+    """Where a context records steps: a trace, and the statement of the core that is
+    being lowered if the nodes of rules are others. Without `refusals` only rules that
+    fire are recorded."""
 
     trace: Trace
-    statement: Stm
+    statement: Stm | None = None
+    refusals: bool = True
+
+    def record(self, rule: Rule, node: Any, context: Any) -> Any:
+        """The outcome of a rule, as a step in front of the steps inside it. Those
+        inside a rule that does not fire were undone."""
+        trace = self.trace
+        position = len(trace.steps)
+        emitted = len(context.emitted) if self.statement is None else 0
+        trace.depth += 1
+        try:
+            outcome = rule.outcome(node, context)
+        finally:
+            trace.depth -= 1
+        inside = trace.steps[position:]
+        del trace.steps[position:]
+        if isinstance(outcome, Declined):
+            if self.refusals and trace.refusals:
+                trace.refuse(rule, self.subject(node, context), outcome.reason)
+        elif outcome is not None:
+            made: tuple[Stm, ...] = ()
+            if self.statement is None and rule.remark is None:
+                made = (
+                    tuple(context.emitted[emitted:]) if outcome == EMITTED else outcome
+                )
+            remark = NO_REMARK if rule.remark is None else rule.remark(node, context)
+            trace.fire(rule, self.subject(node, context), made, remark)
+            trace.steps.extend(inside)
+        return outcome
+
+    def subject(self, node: Any, context: Any) -> Stm:
+        """The statement of the core under which a step is recorded."""
+        if self.statement is not None:
+            return self.statement
+        if isinstance(node, Stm):
+            return node
+        shown: Stm = node.as_statement(context)
+        return shown
+
+    def refuse(self, rule: Rule, reason: str) -> None:
+        """Record why a rule is not even tried, which would cost time."""
+        assert self.statement is not None
+        self.trace.refuse(rule, self.statement, reason)
+
+
+class Recording(Protocol):
+    """A builder: of the host, or of a kernel."""
+
+    derivation: Derivation | None
+
+
+@contextmanager
+def untraced(builder: Recording, wanted: bool = True) -> Iterator[None]:
+    """Steps made here are not recorded: they were before, or are no steps of their
+    own."""
+    kept = builder.derivation
+    if wanted:
+        builder.derivation = None
+    try:
+        yield
+    finally:
+        builder.derivation = kept
+
+
+@contextmanager
+def rollback_trace_on(builder: Recording, kind: type[Exception]) -> Iterator[None]:
+    """Steps made here are removed if such an exception occurs: another lowering is
+    tried then."""
+    derivation = builder.derivation
+    position = 0 if derivation is None else len(derivation.trace.steps)
+    try:
+        yield
+    except kind:
+        if derivation is not None:
+            del derivation.trace.steps[position:]
+        raise

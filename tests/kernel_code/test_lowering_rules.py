@@ -1,5 +1,5 @@
-"""Every rule that lowers operations of the core: its docstring is executed, as text and
-on a device, against the interpreter."""
+"""Every rule that lowers operations of the core: its examples run on a device, against
+the interpreter."""
 
 from __future__ import annotations
 
@@ -13,56 +13,35 @@ import pytest
 
 from minifut import kernel_code
 from minifut.ir.interpret import run
-from minifut.kernel_passes.rule import CodeRule
-from minifut.opencl.lowering_examples import (
-    complaint,
-    lowering_examples,
-    program_of_example,
-    schedule_of,
-)
-from minifut.rewrite.examples import close, random_arguments, sizes_of
 from minifut.rewrite.rule import REGISTRY
 from tests.opencl.device_programs import load, outcome
+from tests.rewrite.core_examples import close, random_arguments, read, sizes_of
+from tests.rewrite.examples import Example, examples_of
+from tests.rewrite.lowering_examples import program_of_example, schedule_of
 
 for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
     importlib.import_module(module.name)
 
-RULES = {n: r for n, r in REGISTRY.items() if isinstance(r, CodeRule) and r.lowers}
-
-
-@pytest.mark.parametrize("name", sorted(RULES))
-def test_the_docstring_of_a_rule_holds(name: str) -> None:
-    examples = lowering_examples(RULES[name].documentation)
-    assert any(parts is not None for _, parts in examples), "no before: and after:"
-    assert any(parts is None for _, parts in examples), "no declines:"
-    for example, parts in examples:
-        assert complaint(RULES[name], example, parts) is None, complaint(
-            RULES[name], example, parts
-        )
-
-
-def test_an_example_that_does_not_hold_is_found() -> None:
-    rule = RULES["accumulate_in_array"]
-    (good, parts), (refusal, _) = lowering_examples(rule.documentation)
-    assert parts is not None and refusal.reason
-    assert "there is no" in str(complaint(rule, good, "no such line"))
-    assert "should decline" in str(complaint(rule, good, None))
-    assert "should fire" in str(complaint(rule, refusal, parts))
-    out_of_order = "\n    ..\n".join(reversed(parts.split("\n    ..\n")))
-    assert out_of_order != parts
-    assert "there is no" in str(complaint(rule, good, out_of_order))
+RULES = {
+    n: r for n, r in REGISTRY.items() if r.module.startswith("minifut.kernel_code.")
+}
 
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_kernels_compute_what_the_example_means(name: str) -> None:
     rule = RULES[name]
-    for example, _ in lowering_examples(rule.documentation):
-        program = program_of_example(example)
+    for example in examples_of(rule):
+        program, statements = (
+            program_of_example(example),
+            read(Example(example.before, None)),
+        )
         instance = load(program, schedule_of(rule))
         for seed, points in enumerate((1, 20, 400, 20_000)):
-            largest = max(1, int(points ** (1 / max(1, len(sizes_of(example.given))))))
-            given = random_arguments(example, seed, largest)
+            largest = max(
+                1, int(points ** (1 / max(1, len(sizes_of(statements.given)))))
+            )
+            given = random_arguments(statements, seed, largest)
             wanted = run(program, "main", copied(given))
             found = outcome(partial(instance.main, *given))
             assert close(found, wanted), (given, found, wanted)

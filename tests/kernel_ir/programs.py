@@ -12,13 +12,9 @@ from minifut import compiler, kernel_code
 from minifut.ir.core import Program
 from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir.program import KernelProgram
-from minifut.kernel_passes.rule import CodeRule
-from minifut.opencl.lowering_examples import (
-    lowering_examples,
-    program_of_example,
-    schedule_of,
-)
 from minifut.rewrite.rule import REGISTRY
+from tests.rewrite.examples import examples_of
+from tests.rewrite.lowering_examples import program_of_example, schedule_of
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
@@ -30,7 +26,7 @@ for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."
     importlib.import_module(module.name)
 
 LOWERING_RULES = sorted(
-    name for name, r in REGISTRY.items() if isinstance(r, CodeRule) and r.lowers
+    n for n, r in REGISTRY.items() if r.module.startswith("minifut.kernel_code.")
 )
 
 
@@ -51,6 +47,5 @@ def lowered(path: Path, schedule: str) -> KernelProgram:
 def lowered_examples(name: str) -> Iterator[KernelProgram]:
     """The examples of a rule for lowering as kernel code."""
     rule = REGISTRY[name]
-    assert isinstance(rule, CodeRule)
-    for example, _ in lowering_examples(rule.documentation):
+    for example in examples_of(rule):
         yield to_kernel_code(program_of_example(example), schedule_of(rule))

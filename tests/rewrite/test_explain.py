@@ -98,3 +98,8 @@ def test_histograms_tell_of_copies_and_passes(tmp_path: Path) -> None:
     assert "partition_bins_into_passes  (histogram_passes = 1)" in told
     told = explained(text.replace(" k is", " 9 is"), tmp_path)
     assert "no partition_bins_into_passes: all of the 72 bytes of bins fit" in told
+
+
+def test_simplifications_are_counted(tmp_path: Path) -> None:
+    lines = explained("def main (x: i32): i32 = (x + 0) * 1", tmp_path)
+    assert "simplify\n  apply_identities x 2" in lines

@@ -7,26 +7,30 @@ import pkgutil
 
 import pytest
 
-import minifut.passes
+from minifut import kernel_code, kernel_passes, passes
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Body
-from minifut.rewrite.examples import complaint, examples_of, outcome_of
-from minifut.rewrite.rule import REGISTRY, Rule
+from minifut.rewrite.rule import REGISTRY
+from tests.rewrite.core_examples import Statements, outcome_of, read
+from tests.rewrite.examples import Example, complaint, examples_of
 
-for module in pkgutil.walk_packages(minifut.passes.__path__, "minifut.passes."):
-    importlib.import_module(module.name)
+for package in (passes, kernel_passes, kernel_code):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
 
+SHOWN_BY_DERIVATIVES = "minifut.passes.differentiate."
+"""rules without examples: tests compare derivatives with finite differences"""
 RULES = {
-    name: rule
-    for name, rule in REGISTRY.items()
-    if isinstance(rule, Rule) and rule.function.__module__.startswith("minifut.")
+    n: r
+    for n, r in REGISTRY.items()
+    if r.module.startswith("minifut.") and not r.module.startswith(SHOWN_BY_DERIVATIVES)
 }
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_the_docstring_of_a_rule_holds(name: str) -> None:
     rule = RULES[name]
-    examples = examples_of(rule.documentation)
+    examples = examples_of(rule)
     assert any(e.after is not None for e in examples), "no before: and after:"
     assert any(e.after is None for e in examples), "no declines:"
     for example in examples:
@@ -38,12 +42,33 @@ def test_an_inverse_rule_undoes_the_rule(name: str) -> None:
     rule = RULES[name]
     assert rule.inverse is not None
     inverse = RULES[rule.inverse]
-    for example in examples_of(rule.documentation):
+    for example in examples_of(rule):
         if example.after is None:
             continue
-        there = outcome_of(rule, example)
+        statements = read(example)
+        there = outcome_of(rule, statements)
         assert isinstance(there, tuple)
-        back = outcome_of(inverse, type(example)(example.given, there))
+        back = outcome_of(inverse, Statements(statements.given, there))
         assert isinstance(back, tuple)
-        results = tuple(p.name for p in example.before[-1].pattern)
-        assert alpha_equal(Body(back, results), Body(example.before, results))
+        results = statements.results
+        assert alpha_equal(Body(back, results), Body(statements.before, results))
+
+
+def test_an_example_of_kernel_code_that_does_not_hold_is_found() -> None:
+    rule = RULES["mask_loop"]
+    good, refusal = examples_of(rule)
+    assert "instead of" in str(complaint(rule, Example(good.before, "x = x;")))
+    assert "should decline" in str(complaint(rule, Example(good.before, None, "no")))
+    assert "should fire" in str(complaint(rule, Example(refusal.before, "x = x;")))
+
+
+def test_an_example_of_a_lowering_that_does_not_hold_is_found() -> None:
+    rule = RULES["accumulate_in_array"]
+    good, refusal = examples_of(rule)
+    assert good.after is not None and refusal.reason
+    assert "there is no" in str(complaint(rule, Example(good.before, "no such line")))
+    assert "should decline" in str(complaint(rule, Example(good.before, None)))
+    assert "should fire" in str(complaint(rule, Example(refusal.before, good.after)))
+    out_of_order = "\n    ..\n".join(reversed(good.after.split("\n    ..\n")))
+    assert out_of_order != good.after
+    assert "there is no" in str(complaint(rule, Example(good.before, out_of_order)))

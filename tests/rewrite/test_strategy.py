@@ -11,9 +11,9 @@ from minifut.ir.core import Constant, Stm
 from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse
 from minifut.names import Name
-from minifut.rewrite.examples import complaint, examples_of
+from minifut.rewrite.context import StatementContext
 from minifut.rewrite.explain import explain
-from minifut.rewrite.rule import REGISTRY, Declined, Outcome, Rule, Site, rule
+from minifut.rewrite.rule import REGISTRY, Declined, Outcome, Rule, rule
 from minifut.rewrite.strategy import (
     bottom_up,
     once,
@@ -23,9 +23,10 @@ from minifut.rewrite.strategy import (
     until_fixpoint,
 )
 from minifut.rewrite.trace import Trace
+from tests.rewrite.examples import complaint, examples_of
 
 
-def double_to_sum(statement: Stm, site: Site) -> Outcome:
+def double_to_sum(statement: Stm, context: StatementContext) -> Outcome:
     """Write a product with two as a sum.
 
     before:
@@ -41,7 +42,7 @@ def double_to_sum(statement: Stm, site: Site) -> Outcome:
         case core.ScalarOp(operator, (a, b)) if operator.name == "mul":
             if not (isinstance(b, Constant) and b.value == 2):
                 return Declined("the factor is not two")
-            build = site.builder(statement)
+            build = context.builder(statement)
             build.bind(
                 statement.pattern,
                 core.ScalarOp(replace(operator, name="add"), (a, a)),
@@ -50,20 +51,20 @@ def double_to_sum(statement: Stm, site: Site) -> Outcome:
     return None
 
 
-def split_sum(statement: Stm, site: Site) -> Outcome:
+def split_sum(statement: Stm, context: StatementContext) -> Outcome:
     """Turn x + x into 0 + x + x, once."""
     match statement.exp:
         case core.ScalarOp(operator, (Name() as a, b)) if operator.name == "add":
             if a != b:
                 return None
-            build = site.builder(statement)
+            build = context.builder(statement)
             inner = build.op("add", Constant(0, operator.type), a)
             build.bind(statement.pattern, core.ScalarOp(operator, (inner, b)))
             return tuple(build.statements)
     return None
 
 
-def swap(statement: Stm, site: Site) -> Outcome:
+def swap(statement: Stm, context: StatementContext) -> Outcome:
     match statement.exp:
         case core.ScalarOp(operator, (a, b)) if operator.name == "mul":
             exp = core.ScalarOp(operator, (b, a))
@@ -129,7 +130,7 @@ def test_a_strategy_without_end_is_a_fault() -> None:
 
 
 def test_examples_hold_and_faults_are_told() -> None:
-    good, refusal = examples_of(double_to_sum.__doc__ or "")
+    good, refusal = examples_of(DOUBLE)
     assert complaint(DOUBLE, good) is None
     assert complaint(DOUBLE, refusal) is None
     assert "should fire" in str(complaint(SPLIT, good))
@@ -138,7 +139,7 @@ def test_examples_hold_and_faults_are_told() -> None:
 
 
 def test_an_example_that_changes_the_meaning_is_found() -> None:
-    def square(statement: Stm, site: Site) -> Outcome:
+    def square(statement: Stm, context: StatementContext) -> Outcome:
         """Wrongly.
 
         before:
@@ -149,18 +150,20 @@ def test_an_example_that_changes_the_meaning_is_found() -> None:
         """
         return parse("let y: i32 = mul_i32(a, 3i32)", "statements")  # type: ignore[no-any-return]
 
-    (example,) = examples_of(square.__doc__ or "")
-    assert "changes the result" in str(complaint(Rule("square", square), example))
+    wrong = Rule("square", square)
+    (example,) = examples_of(wrong)
+    assert "changes the result" in str(complaint(wrong, example))
 
 
 def test_the_registry_refuses_two_rules_of_one_name() -> None:
-    def elsewhere(statement: Stm, site: Site) -> Outcome:
+    def elsewhere(statement: Stm, context: StatementContext) -> Outcome:
         return None
 
     elsewhere.__module__ = "somewhere.else"
-    rule("only_for_this_test")(double_to_sum)
+    elsewhere.__name__ = "double_to_sum"
+    rule()(double_to_sum)
     try:
         with pytest.raises(InternalError, match="two rules"):
-            rule("only_for_this_test")(elsewhere)
+            rule()(elsewhere)
     finally:
-        del REGISTRY["only_for_this_test"]
+        del REGISTRY["double_to_sum"]

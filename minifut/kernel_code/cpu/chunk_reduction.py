@@ -38,17 +38,17 @@ from minifut.kernel_code.threads.register_tiles import (
     new_tile,
 )
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import CodeRule, Remark, Site, lowering_rule
+from minifut.kernel_passes.vectorise.context import Outcome
 from minifut.kernel_passes.vectorise.loops import (
     COMMUTES,
     distribute_fold_cyclically,
     distribute_fold_in_blocks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.kernel_passes.vectorise.rule import Outcome
-from minifut.kernel_passes.vectorise.widths import site_of
+from minifut.kernel_passes.vectorise.widths import loop_context
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import Context
+from minifut.rewrite.rule import Declined, Remark, Rule, rule
 
 ACCUMULATORS = 64
 """independent accumulators where the operator commutes"""
@@ -70,20 +70,20 @@ def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
 
 def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
     fold = fold_of(k, chunk)
-    tried: tuple[tuple[CodeRule, Fold | ReductionChunk, Site], ...] = (
-        (distribute_fold_cyclically, fold, site_of(k)),
+    tried: tuple[tuple[Rule, Fold | ReductionChunk, Context], ...] = (
+        (distribute_fold_cyclically, fold, loop_context(k)),
         (accumulate_in_array, chunk, k),
-        (distribute_fold_in_blocks, fold, site_of(k)),
+        (distribute_fold_in_blocks, fold, loop_context(k)),
         (split_into_parts, chunk, k),
     )
     refusals = []
-    for rule, statement, site in tried:
-        outcome: Outcome = rule(statement, site)
+    for candidate, node, context in tried:
+        outcome: Outcome = candidate(node, context)
         if isinstance(outcome, tuple):
             k.statements.extend(outcome)
             return
         if isinstance(outcome, Declined):
-            refusals.append(kc.Comment(f"no {rule.name}: {outcome.reason}"))
+            refusals.append(kc.Comment(f"no {candidate.name}: {outcome.reason}"))
     k.statements.extend(refusals)
 
 
@@ -101,7 +101,7 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
     )
 
 
-@lowering_rule(tell=lambda _, k: Remark((f"{ACCUMULATORS} accumulators in {k.base}",)))
+@rule(remark=lambda _, k: Remark((f"{ACCUMULATORS} accumulators in {k.base}",)))
 def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     """Distribute points cyclically over an array of accumulators, which the device's
     compiler vectorises.
@@ -177,7 +177,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     return tuple(made)
 
 
-@lowering_rule(tell=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
+@rule(remark=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
 def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     """Interleave the reductions of equal parts of a chunk, each in its order, then
     combine their results in order.

@@ -44,8 +44,8 @@ from minifut.kernel_code.threads.arena import release_after
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_code.threads.register_tiles import RegisterTile
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import rollback_trace_on
 from minifut.names import Name
+from minifut.rewrite.trace import rollback_trace_on
 
 WORKERS_PER_CORE = 16
 """work-items over which many groups are distributed"""

@@ -45,8 +45,9 @@ from minifut.kernel_code.histograms import (
 from minifut.kernel_code.operators import Place, combine_into, fill
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
-from minifut.rewrite.rule import Declined
+from minifut.kernel_passes.context import LOCALITY
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -81,9 +82,9 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     bind_all(host, pattern, bins)
 
 
-@lowering_rule(
+@decision(
     paper=LOCALITY,
-    tell=lambda *_: Remark(
+    remark=lambda *_: Remark(
         (
             f"copies for chunks of {SMALLEST_CHUNK} elements or more, "
             f"{ELEMENTS_PER_CELL} for each cell or more",
@@ -153,7 +154,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     return True
 
 
-@lowering_rule(paper=LOCALITY, tell=lambda *_: Remark((), (PASSES,)))
+@decision(paper=LOCALITY, remark=lambda *_: Remark((), (PASSES,)))
 def partition_bins_into_passes(
     bins: list[Bins], k: KernelBuilder
 ) -> kc.Expression | Declined:

@@ -35,8 +35,10 @@ from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, HasDerivation, Remark, lowering_rule
-from minifut.rewrite.rule import Declined
+from minifut.kernel_passes.context import LOCALITY
+from minifut.rewrite.context import Context
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
 
 FEWEST_SEGMENTS = 8
 """neighbouring segments; fewer are reduced one by one, with strided loads"""
@@ -46,14 +48,14 @@ ACCUMULATOR_BYTES = 16384
 """the accumulators of a block, which must fit the first-level cache"""
 
 
-def _remark(reduction: Reduction, site: HasDerivation) -> Remark:
+def _remark(reduction: Reduction, context: Context) -> Remark:
     remark = f"{block_width(reduction.types)} neighbouring segments at once"
     if isinstance(reduction.operation, SegRed):
         remark += f", if there are {FEWEST_SEGMENTS} or more"
     return Remark((remark,))
 
 
-@lowering_rule(paper=LOCALITY, tell=_remark)
+@decision(paper=LOCALITY, remark=_remark)
 def vectorise_across_segments(
     reduction: Reduction, host: HostBuilder
 ) -> bool | Declined:

@@ -56,8 +56,8 @@ from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder, Value
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import Remark, lowering_rule
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
 
 IN_CACHE = 32768
 """elements of a chunk, which must fit the second-level cache"""
@@ -85,9 +85,9 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         host.bind(bound, array)
 
 
-@lowering_rule(
+@decision(
     paper="Single-pass parallel prefix scan with decoupled look-back",
-    tell=lambda *_: Remark(("whole segments, or chunks of few segments",)),
+    remark=lambda *_: Remark(("whole segments, or chunks of few segments",)),
 )
 def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined:
     """Scan in one pass over memory: each core scans whole segments, or fetches chunks

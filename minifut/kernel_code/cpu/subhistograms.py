@@ -39,9 +39,8 @@ from minifut.kernel_code.operators import is_cheap
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.prefetch import stream_prefetches
-from minifut.kernel_passes.rule import Remark, lowering_rule
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Remark, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -54,8 +53,8 @@ STRIP = 16
 """elements of each part whose bounds are checked together"""
 
 
-@lowering_rule(
-    tell=lambda *_: Remark(
+@rule(
+    remark=lambda *_: Remark(
         (f"{SUBHISTOGRAMS} replicas for each chunk, up to {REPLICATED_CELLS} cells",)
     )
 )
@@ -136,7 +135,7 @@ def update_replicas(chunk: HistogramChunk, k: KernelBuilder) -> kc.Expression:
     return chunk.first + length * SUBHISTOGRAMS
 
 
-@lowering_rule(tell=lambda *_: Remark((f"{STRIP} elements of each part at once",)))
+@rule(remark=lambda *_: Remark((f"{STRIP} elements of each part at once",)))
 def check_bounds_in_strips(
     chunk: HistogramChunk, k: KernelBuilder
 ) -> kc.Expression | Declined:

@@ -23,9 +23,10 @@ from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import Accumulators
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import rewritten_or_comment
 from minifut.kernel_passes.vectorise.loops import vectorise_scan
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.kernel_passes.vectorise.widths import site_of
+from minifut.kernel_passes.vectorise.widths import loop_context
 
 
 def vector_scan(
@@ -54,7 +55,7 @@ def vector_scan(
         begin,
         is_large=lambda: k.size_value(total) >= LARGE,
     )
-    vectors = vectorise_scan.or_comment(fold, site_of(k))
+    vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
     if vectors is not None:
         start = begin
         k.statements.extend((kc.Declare(begin, first), *vectors))

@@ -40,8 +40,9 @@ from minifut.kernel_code.operators import OF_ARRAYS
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
-from minifut.rewrite.rule import Declined
+from minifut.kernel_passes.context import LOCALITY
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -119,9 +120,9 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     bind_all(host, pattern, bins)
 
 
-@lowering_rule(
+@decision(
     paper=LOCALITY,
-    tell=lambda *_: Remark(
+    remark=lambda *_: Remark(
         ("copies of the bins in a group, if they fit",),
         (RESIDENT, COPIES, GROUPS_PER_CORE, GROUP_SIZE),
     ),

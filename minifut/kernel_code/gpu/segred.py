@@ -43,7 +43,8 @@ from minifut.kernel_code.gpu.work_distribution import (
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import OF_ARRAYS, commutes, works_on_scalars
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import Site, lowering_rule
+from minifut.rewrite.context import Context
+from minifut.rewrite.decision import decision
 from minifut.rewrite.rule import Declined
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Whole:
         return self.fold(lanes, point)
 
 
-@lowering_rule()
-def distribute_cyclically(operation: SegRed, site: Site) -> bool | Declined:
+@decision()
+def distribute_cyclically(operation: SegRed, context: Context) -> bool | Declined:
     """Distribute the elements of a task cyclically over the lanes of a group.
 
     before:
@@ -143,8 +144,8 @@ def distribute_cyclically(operation: SegRed, site: Site) -> bool | Declined:
     return True
 
 
-@lowering_rule()
-def distribute_in_blocks(operation: SegRed, site: Site) -> bool | Declined:
+@decision()
+def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined:
     """Distribute the elements of a task in blocks: each lane folds consecutive ones,
     and lanes are combined in order.
 

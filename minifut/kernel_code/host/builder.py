@@ -27,9 +27,8 @@ from minifut.kernel_code.threads.arena import launch_with_arenas
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel
 from minifut.kernel_code.transposition import copy_transposed, plane_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import rollback_trace_on
 from minifut.names import Name
-from minifut.rewrite.trace import Derivation
+from minifut.rewrite.trace import Derivation, rollback_trace_on
 
 if TYPE_CHECKING:
     from minifut.kernel_code.accumulators import Accumulator
@@ -275,8 +274,9 @@ class HostBuilder:
         kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
                           fresh=fresh)  # fmt: skip
         self.program.kernels.append(kernel)
-        if self.derivation is not None:
-            self.derivation.trace.origins[kernel.name] = self.derivation.statement
+        derivation = self.derivation
+        if derivation is not None and derivation.statement is not None:
+            derivation.trace.origins[kernel.name] = derivation.statement
         arguments: list[kc.Memory | Name | Size] = []
         for parameter in kernel.parameters:
             match parameter:

@@ -22,7 +22,7 @@ Source: Steuwer, Remmelg and Dubach, "Matrix multiplication beyond auto-tuning" 
 asVector); Karrenberg and Hack, "Whole-function vectorization" (masks).
 """
 
-from minifut.kernel_passes.vectorise.rule import NotVectorisable
+from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.statements import vectorise
 
 __all__ = ["NotVectorisable", "vectorise"]

@@ -13,22 +13,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import Remark, Site, code_rule
 from minifut.kernel_passes.vectorise.affine import affine, steady_ends
-from minifut.kernel_passes.vectorise.rule import LIFT, MASKS, NotVectorisable, Outcome
+from minifut.kernel_passes.vectorise.context import (
+    LIFT,
+    MASKS,
+    NotVectorisable,
+    Outcome,
+)
 from minifut.kernel_passes.vectorise.vectors import stored_type
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import Context
+from minifut.rewrite.rule import Declined, Remark, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-def _whose(access: kc.Load | kc.Store, site: Site) -> Remark:
+def _whose(access: kc.Load | kc.Store, context: Context) -> Remark:
     return Remark((str(access.memory.name.base),))
 
 
-@code_rule("asVector", LIFT, _whose)
+@rule(label="asVector", paper=LIFT, remark=_whose)
 def load_vector(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -68,7 +73,7 @@ def load_vector(
     return kc.Load(load.memory, first, _side_by_side(load, lanes))
 
 
-@code_rule("asVector", LIFT, _whose)
+@rule(label="asVector", paper=LIFT, remark=_whose)
 def load_within_edges(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -108,7 +113,7 @@ def load_within_edges(
     return kc.Select(spread, whole, single, side_by_side)
 
 
-@code_rule(paper=MASKS, tell=_whose)
+@rule(paper=MASKS, remark=_whose)
 def gather(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -141,7 +146,7 @@ def gather(
     return _one_by_one(load, lanes)
 
 
-@code_rule("asVector", LIFT, _whose)
+@rule(label="asVector", paper=LIFT, remark=_whose)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store contiguous elements as one vector.
 
@@ -167,7 +172,7 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@code_rule(paper=MASKS, tell=_whose)
+@rule(paper=MASKS, remark=_whose)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 

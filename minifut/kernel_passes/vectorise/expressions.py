@@ -14,15 +14,15 @@ from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import first_of
 from minifut.kernel_passes.vectorise.accesses import LOADS
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
+from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import by_floats
-from minifut.kernel_passes.vectorise.rule import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
+from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -17,10 +17,15 @@ from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise.context import (
+    LIFT,
+    LoopContext,
+    Outcome,
+    widths_of,
+)
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
-from minifut.kernel_passes.vectorise.rule import LIFT, LoopSite, Outcome, lane_rule
 from minifut.kernel_passes.vectorise.statements import vectorise
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, rule
 
 ONE = kc.Literal(1, kc.LONG)
 VECTORISED_BY_THE_DEVICE = (
@@ -32,8 +37,8 @@ latency"""
 COMMUTES = "the operator commutes, so that points can be distributed cyclically"
 
 
-@lane_rule("asVector", LIFT)
-def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point.
@@ -67,7 +72,7 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
     """
     if not isinstance(loop, kc.For):
         return None
-    k, start, stop = site.k, loop.start, loop.bound
+    k, start, stop = context.k, loop.start, loop.bound
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
 
@@ -81,7 +86,7 @@ def vectorise_map(loop: kc.Statement, site: LoopSite) -> Outcome:
                 )
             k.assign(rest, stop)
 
-    chosen = site.by_width(body, blocks)
+    chosen = context.by_width(body, blocks)
     few = _left_single(loop.body)
     single = kc.For(loop.variable, rest, stop, ONE, few, loop.parallel)
     return (kc.Declare(rest, start), *chosen.statements, single)
@@ -94,8 +99,8 @@ def _left_single(node: Any) -> Any:
     return node if isinstance(node, kc.Expression) else map_children(node, _left_single)
 
 
-@lane_rule("asVector", LIFT)
-def distribute_fold_cyclically(fold: Fold, site: LoopSite) -> Outcome:
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> Outcome:
     """Distribute points over lanes cyclically, with an accumulator in each lane.
 
     before:
@@ -144,7 +149,7 @@ def distribute_fold_cyclically(fold: Fold, site: LoopSite) -> Outcome:
         return Declined("the operator does not commute")
     if fold.plain:
         return Declined(VECTORISED_BY_THE_DEVICE)
-    k, many = site.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
+    k, many = context.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
 
     def make(vectorised: VectorCode) -> None:
         rest = (fold.last - fold.first) % (vectorised.width * many)
@@ -162,11 +167,11 @@ def distribute_fold_cyclically(fold: Fold, site: LoopSite) -> Outcome:
         vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
-    return folded(fold, site, make)
+    return folded(fold, context, make)
 
 
-@lane_rule("asVector", LIFT)
-def distribute_fold_in_blocks(fold: Fold, site: LoopSite) -> Outcome:
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> Outcome:
     """Give each lane a block of points, and combine lanes in order at the end.
 
     before:
@@ -215,7 +220,7 @@ def distribute_fold_in_blocks(fold: Fold, site: LoopSite) -> Outcome:
         return Declined(COMMUTES)
     if fold.cheap:
         return Declined("the body is cheap: independent accumulators are enough")
-    k = site.k
+    k = context.k
 
     def make(vectorised: VectorCode) -> None:
         part = k.declare("part", (fold.last - fold.first) // vectorised.width)
@@ -229,26 +234,28 @@ def distribute_fold_in_blocks(fold: Fold, site: LoopSite) -> Outcome:
         vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, fold.first + part * vectorised.width)
 
-    return folded(fold, site, make)
+    return folded(fold, context, make)
 
 
-def folded(fold: Fold, site: LoopSite, make: Callable[[VectorCode], None]) -> Outcome:
+def folded(
+    fold: Fold, context: LoopContext, make: Callable[[VectorCode], None]
+) -> Outcome:
     """The statements that `make` emits with the vectorised code of a point."""
     code = fold.code()
     code = replace(
         code,
-        body=tuple(if_convert(site.k, code.body)),
-        operator=tuple(if_convert(site.k, code.operator)),
+        body=tuple(if_convert(context.k, code.body)),
+        operator=tuple(if_convert(context.k, code.operator)),
     )
-    chosen = site.by_width(
+    chosen = context.by_width(
         [*code.body, *code.operator],
-        lambda width: make(VectorCode(site.k, code, width)),
+        lambda width: make(VectorCode(context.k, code, width)),
     )
     return chosen.statements
 
 
-@lane_rule("asVector", LIFT)
-def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
     """Scan vector by vector, in order, with a prefix scan inside each vector.
 
     before:
@@ -297,7 +304,7 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
     """
     if not fold.code().saved:
         return Declined("only the last result is needed")
-    k = site.k
+    k = context.k
 
     def make(vectorised: VectorCode) -> None:
         before = vectorised.declare("before", vectorised.broadcast(fold.running))
@@ -320,11 +327,11 @@ def vectorise_scan(fold: Fold, site: LoopSite) -> Outcome:
             vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
-    return folded(fold, site, make)
+    return folded(fold, context, make)
 
 
-@lane_rule("asVector", LIFT)
-def vectorise_nest(loop: kc.Statement, site: LoopSite) -> Outcome:
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_nest(loop: kc.Statement, context: LoopContext) -> Outcome:
     """Execute the points of a register nest that fill one vector at once.
 
     before:
@@ -343,13 +350,15 @@ def vectorise_nest(loop: kc.Statement, site: LoopSite) -> Outcome:
     """
     if not isinstance(loop, kc.For):
         return None
-    (width,) = site.choices
+    (width,) = context.choices
     if not _counts(loop, width):
         return Declined("there are not as many points as lanes")
     at = (loop.start, 1)
     body = loop.body.statements
-    vectorised = vectorise(site.k, body, loop.variable, at, width, numbers=site.numbers)
-    site.widths.append(width)
+    vectorised = vectorise(
+        context.k, body, loop.variable, at, width, numbers=context.numbers
+    )
+    context.widths.append(width)
     return tuple(vectorised)
 
 

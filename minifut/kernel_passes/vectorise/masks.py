@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import code_rule
-from minifut.kernel_passes.vectorise.rule import MASKS, NotVectorisable, Outcome
+from minifut.kernel_passes.vectorise.context import MASKS, NotVectorisable, Outcome
 from minifut.kernel_passes.vectorise.varying import changed_types
+from minifut.rewrite.rule import rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
@@ -22,7 +22,7 @@ SHORT = 12
 """statements of a block that are cheaper than a test and a jump"""
 
 
-@code_rule(paper=MASKS)
+@rule(paper=MASKS)
 def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     """Execute both sides of a divergent branch, each for the lanes that take it.
 
@@ -62,7 +62,7 @@ def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     return tuple(made)
 
 
-@code_rule(paper=MASKS)
+@rule(paper=MASKS)
 def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     """Iterate while some lane is active; inactive lanes keep their values.
 
@@ -102,7 +102,7 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     return (*made, kc.While(some, kc.Block((*inside, again))))
 
 
-@code_rule(paper=MASKS)
+@rule(paper=MASKS)
 def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     """Give each lane a counter of its own where their bounds differ.
 

@@ -17,7 +17,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.editor import KernelEditor, loops_inside
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.loops import vectorise_map
-from minifut.kernel_passes.vectorise.widths import WIDTHS, site_of
+from minifut.kernel_passes.vectorise.widths import WIDTHS, loop_context
 from minifut.rewrite.rule import Declined
 
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
@@ -33,8 +33,8 @@ def vectorise_points(k: KernelEditor) -> None:
     ]
     if any(map(_is_worth_it, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop))
-    elif loops:
-        vectorise_map.leave(k, LEFT_TO_DEVICE)
+    elif loops and k.derivation is not None:
+        k.derivation.refuse(vectorise_map, LEFT_TO_DEVICE)
 
 
 def _is_worth_it(loop: kc.For) -> bool:
@@ -45,7 +45,7 @@ def _is_worth_it(loop: kc.For) -> bool:
 def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
     if not (loop.points and _is_worth_it(loop)):
         return None
-    outcome = vectorise_map(loop, site_of(k))
+    outcome = vectorise_map(loop, loop_context(k))
     if isinstance(outcome, Declined):
         refusal = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
         inside = loops_inside(loop, lambda inner: _vectorised(k, inner))

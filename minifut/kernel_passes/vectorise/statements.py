@@ -9,19 +9,19 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.rule import CodeRule, first_of
 from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.masks import (
     mask_branch,
     mask_counted_loop,
     mask_loop,
 )
-from minifut.kernel_passes.vectorise.rule import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Rule
+from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
 
@@ -175,7 +175,7 @@ class Vectoriser:
         """A block vectorised, under the mask that there is."""
         return kc.Block(tuple(self.block(block.statements)))
 
-    def masked(self, rule: CodeRule, statement: kc.Statement) -> bool:
+    def masked(self, rule: Rule, statement: kc.Statement) -> bool:
         """Emit what a rule makes of a statement; False if it is not of its kind."""
         outcome = rule(statement, self)
         if isinstance(outcome, Declined):

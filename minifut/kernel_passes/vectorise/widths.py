@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minifut.ir.kernels import Parameter
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.vectorise.rule import LoopSite
+from minifut.kernel_passes.vectorise.context import LoopContext
 
 WIDTHS = (16, 8)
 LANES = Parameter(
@@ -16,6 +16,8 @@ LANES = Parameter(
 )
 
 
-def site_of(k: CodeBuilder) -> LoopSite:
+def loop_context(k: CodeBuilder) -> LoopContext:
     """A loop whose vector width is chosen by the parameter."""
-    return LoopSite(k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,))
+    return LoopContext(
+        k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,)
+    )

@@ -27,8 +27,7 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children, rename
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.activity import Activity, Calls
-from minifut.passes.differentiate.rules import ForwardRule, ReverseRule
-from minifut.rewrite.rule import Declined, NamedRule
+from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Trace as Derivation
 
 
@@ -41,8 +40,8 @@ class Context:
     functions: dict[Name, Function]
     trace: Derivation
     calls: Calls
-    forward: Mapping[type, tuple[ForwardRule, ...]]
-    reverse: Mapping[type, tuple[ReverseRule, ...]]
+    forward: Mapping[type, tuple[Rule, ...]]
+    reverse: Mapping[type, tuple[Rule, ...]]
     derived: dict[Hashable, Name] = field(default_factory=dict)
     made: list[Function] = field(default_factory=list)
 
@@ -89,7 +88,7 @@ class Context:
         return self.derived[key]
 
     def note(
-        self, rule: NamedRule, statement: Stm, outcome: tuple[Stm, ...] | Declined
+        self, rule: Rule, statement: Stm, outcome: tuple[Stm, ...] | Declined
     ) -> None:
         """Enter what a rule did into the trace."""
         if isinstance(outcome, Declined):

@@ -42,9 +42,9 @@ from minifut.passes.differentiate.reverse.reduce import (
 from minifut.passes.differentiate.reverse.scalars import vjp_scalar
 from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add
 from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_scatter
-from minifut.passes.differentiate.rules import ForwardRule, ReverseRule
+from minifut.rewrite.rule import Rule
 
-FORWARD: dict[type, tuple[ForwardRule, ...]] = {
+FORWARD: dict[type, tuple[Rule, ...]] = {
     **dict.fromkeys(LINEAR, (jvp_linear,)),
     core.ScalarOp: (jvp_scalar,),
     core.Iota: (jvp_iota,),
@@ -58,7 +58,7 @@ FORWARD: dict[type, tuple[ForwardRule, ...]] = {
     soacs.Hist: (jvp_hist,),
 }
 
-REVERSE: dict[type, tuple[ReverseRule, ...]] = {
+REVERSE: dict[type, tuple[Rule, ...]] = {
     **dict.fromkeys(LINEAR, (vjp_linear,)),
     core.ScalarOp: (vjp_scalar,),
     core.Iota: (vjp_iota,),

@@ -35,7 +35,7 @@ from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType
-from minifut.passes.flatten.site import SEGMENTED
+from minifut.passes.flatten.context import SEGMENTED
 
 ALWAYS = 0
 CPU_BUSY = 4

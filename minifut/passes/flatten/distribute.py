@@ -25,6 +25,7 @@ from minifut.ir.traverse import free_names, substitute
 from minifut.ir.types import AccType, ArrayType, array_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import has_check, is_cheap
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.expansion import expand
 from minifut.passes.flatten.exploitable import (
     any_exploitable,
@@ -32,18 +33,15 @@ from minifut.passes.flatten.exploitable import (
     is_invariant_scalar,
     is_regular,
 )
+from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
 
 
-@flattening("G6", SLIDES)
-def distribute_map_over_let(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G6", paper=SLIDES)
+def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answer:
     r"""Split a map along the statements of its body.
 
     before:
@@ -86,6 +84,7 @@ def distribute_map_over_let(
           return y
         })
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
@@ -93,18 +92,18 @@ def distribute_map_over_let(
     inside = exp.function.body.statements
     if not any_exploitable(inside, nest.bound | parameters):
         return NOTHING_INSIDE
-    index = site.fresh_index("i")
+    index = context.fresh_index("i")
     outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
-    distribute_body(site, outer, body, pattern)
-    return True
+    distribute_body(context, outer, body, pattern)
+    return EMITTED
 
 
 def distribute_body(
-    site: Site, nest: Nest, body: Body, pattern: tuple[Param, ...]
+    context: NestContext, nest: Nest, body: Body, pattern: tuple[Param, ...]
 ) -> None:
     """Emit what computes the body at each point of the nest, bound to `pattern`.
     Scalars that are the same at all points are left on the host under their names."""
-    _Distribution(site, nest, body, pattern).run()
+    _Distribution(context, nest, body, pattern).run()
 
 
 class _Distribution:
@@ -113,9 +112,9 @@ class _Distribution:
     of the host stands for an accumulator after what is done so far."""
 
     def __init__(
-        self, site: Site, nest: Nest, body: Body, pattern: tuple[Param, ...]
+        self, context: NestContext, nest: Nest, body: Body, pattern: tuple[Param, ...]
     ) -> None:
-        self.site, self.nest, self.body = site, nest, body
+        self.context, self.nest, self.body = context, nest, body
         self.gathered: list[Stm] = []
         self.gathered_names: set[Name] = set()
         self.waiting: list[tuple[Param, Atom]] = list(
@@ -134,7 +133,7 @@ class _Distribution:
 
     def statement(self, position: int, statement: Stm) -> None:
         if self.is_for_the_host(statement):
-            self.site.build.append(statement)
+            self.context.build.append(statement)
             return
         if self.nest_of_own(position, statement):
             return
@@ -162,7 +161,8 @@ class _Distribution:
             return False
         waiting = list(self.waiting)
         targets = tuple(self.target(p) for p in statement.pattern)
-        if not self.site.attempt(self.site, self.nest, statement, targets):
+        inner = Judgement(self.nest, statement, targets)
+        if not self.context.attempt(inner, self.context):
             self.waiting = waiting
             return False
         self.read_back(statement.pattern, targets)
@@ -179,9 +179,9 @@ class _Distribution:
         for position, (bound, atom) in enumerate(self.waiting):
             if atom == parameter.name and bound.type == type_:
                 del self.waiting[position]
-                self.site.build.scope[bound.name] = type_
+                self.context.build.scope[bound.name] = type_
                 return bound
-        return self.site.expanded(self.nest, parameter.name, parameter.type)
+        return self.context.expanded(self.nest, parameter.name, parameter.type)
 
     def read_back(self, pattern: tuple[Param, ...], targets: tuple[Param, ...]) -> None:
         """Let each point read what was computed for it."""
@@ -220,13 +220,13 @@ class _Distribution:
 
     def kernel(self, pattern: tuple[Param, ...], results: list[Atom]) -> None:
         """One thread for each point: all that gathered, giving these values."""
-        build = self.site.build
+        build = self.context.build
         whole = self.nest.then(self.gathered)
         for statement in self.gathered:
             build.scope.update((p.name, p.type) for p in statement.pattern)
         body = returns(whole.statements, tuple(results))
         types = build.types(results)
-        self.site.emit(pattern, SegMap(self.site.level, whole.space, body, types))
+        self.context.emit(pattern, SegMap(self.context.level, whole.space, body, types))
         self.gathered, self.gathered_names = [], set()
         self.nest = _without_checks(self.nest)
 
@@ -239,14 +239,14 @@ class _Distribution:
         if threads or has_check(self.gathered):
             self.kernel(tuple(b for b, _ in threads), [atom for _, atom in threads])
         for bound, atom in rest:
-            expand(self.site, self.nest, atom, bound)
+            expand(self.context, self.nest, atom, bound)
 
     def needs_thread(self, atom: Atom) -> bool:
         if isinstance(atom, Constant):
             return False
         if atom in self.gathered_names:
             return True
-        scalar = not isinstance(self.site.build.type(atom), ArrayType)
+        scalar = not isinstance(self.context.build.type(atom), ArrayType)
         return scalar and atom in self.nest.bound
 
 

@@ -15,19 +15,19 @@ nests only and leaves the rest to threads; `flatten_fully` exploits all there is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from minifut.ir.accumulators import AccInput, UpdateAcc
 from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
-from minifut.ir.core import Exp, Function, Param, Program, Stm
+from minifut.ir.core import Exp, Function, Program, Stm
 from minifut.ir.kernels import GRID, THREAD, Level
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
 from minifut.passes.flatten.inner_hist import flatten_hist
 from minifut.passes.flatten.inner_reduce import flatten_reduce
@@ -42,7 +42,6 @@ from minifut.passes.flatten.interchange_operator import (
 from minifut.passes.flatten.intra_group import with_own_destinations
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.on_host import keep_on_host, loop_over_outer
-from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_in_one_thread
 from minifut.passes.flatten.version_names import (
     FULL,
@@ -52,9 +51,8 @@ from minifut.passes.flatten.version_names import (
 )
 from minifut.passes.flatten.versions import choose_versions
 from minifut.passes.sequentialise import sequential_operator
-from minifut.rewrite.trace import Trace
-
-Rule: TypeAlias = Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
+from minifut.rewrite.rule import Rule
+from minifut.rewrite.trace import Derivation, Trace
 
 RULES: tuple[Rule, ...] = (
     loop_over_outer,
@@ -84,7 +82,8 @@ def flatten(
     versions: str = INCREMENTAL,
 ) -> Program:
     """The program with segmented operations in place of the host's SOACs."""
-    flattener = _Flattener(names, scope_of(program), VersionNames(versions), trace)
+    derivation = None if trace is None else Derivation(trace)
+    flattener = _Flattener(names, scope_of(program), VersionNames(versions), derivation)
     constants = flattener.statements(program.constants)
     inner = called_in_threads(program)
     functions = tuple(
@@ -108,14 +107,19 @@ def flatten_fully(
     return flatten(program, names, trace, FULL)
 
 
-def flatten_code(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+def flatten_code(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
     """Statements of the host, or such that all threads of a group run: there all that
     is parallel is shared out among the threads."""
-    build, versions = site.build, site.versions
-    if site.level == THREAD:
+    build, versions = context.build, context.versions
+    if context.level == THREAD:
         versions = VersionNames(FULL, versions.function)
     inside = _Flattener(
-        build.names, build.scope, versions, site.trace, site.level, site.definitions
+        build.names,
+        build.scope,
+        versions,
+        context.derivation,
+        context.level,
+        context.definitions,
     )
     return inside.statements(statements)
 
@@ -128,14 +132,14 @@ class _Flattener:
         names: NameSource,
         scope: Scope,
         versions: VersionNames,
-        trace: Trace | None,
+        derivation: Derivation | None,
         level: Level = GRID,
         definitions: dict[Name, Exp] | None = None,
     ) -> None:
         self.names = names
         self.scope = scope
         self.versions = versions
-        self.trace = trace
+        self.derivation = derivation
         self.level = level
         self.definitions: dict[Name, Exp] = definitions or {}
 
@@ -156,7 +160,7 @@ class _Flattener:
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         build = Builder(self.names, self.scope)
-        site = Site(
+        context = NestContext(
             build,
             self.definitions,
             apply_rules,
@@ -165,7 +169,7 @@ class _Flattener:
             (),
             flatten_code,
             self.level,
-            self.trace,
+            self.derivation,
         )
         for statement in statements:
             build.location = statement.location
@@ -175,13 +179,14 @@ class _Flattener:
                         build, self.definitions, statement
                     )
                 self.versions.begin(statement)
-                apply_rules(site, Nest(), statement, statement.pattern)
+                judgement = Judgement(Nest(), statement, statement.pattern)
+                apply_rules(judgement, context)
             else:
                 if len(statement.pattern) == 1:
                     self.definitions[statement.pattern[0].name] = statement.exp
                 inside = map_children(statement, self.node)
-                # not traced: there is no choice about it
-                keep_on_host.function(site, Nest(), inside, inside.pattern)
+                # not recorded: there is no alternative
+                keep_on_host.outcome(Judgement(Nest(), inside, inside.pattern), context)
         if not any(isinstance(s.exp, PARALLEL) for s in statements):
             same = zip(build.statements, statements, strict=True)
             if all(new is old for new, old in same):
@@ -189,17 +194,11 @@ class _Flattener:
         return tuple(build.statements)
 
 
-def apply_rules(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
-    """Emit what computes the statement's results in the nest, bound to `pattern`."""
-    return try_rules(site, nest, statement, pattern) or LAST_RESORT(
-        site, nest, statement, pattern
-    )
+def apply_rules(judgement: Judgement, context: NestContext) -> bool:
+    """Emit what computes the statement's results in the nest, bound to the pattern."""
+    return try_rules(judgement, context) or LAST_RESORT.fires(judgement, context)
 
 
-def try_rules(
-    site: Site, nest: Nest, statement: Stm, pattern: tuple[Param, ...]
-) -> bool:
+def try_rules(judgement: Judgement, context: NestContext) -> bool:
     """The same, or nothing where that would be one thread for each point."""
-    return any(rule(site, nest, statement, pattern) for rule in RULES)
+    return any(rule.fires(judgement, context) for rule in RULES)

@@ -13,25 +13,23 @@ from __future__ import annotations
 from minifut.ir.core import Atom, Constant, Copy, Index, Param, Replicate, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.types import AccType, ArrayType, element_of, shape_of
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import whole_array
+from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import Answer, FlatteningRule, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
 from minifut.passes.flatten.views import (
     distribute_rearrange,
     distribute_replicate,
     distribute_reshape,
     distribute_slice,
 )
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, Rule, rule
 
 SCALAR = Declined("it gives scalars")
 
 
-@flattening()
-def distribute_elements(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=FUTHARK)
+def distribute_elements(judgement: Judgement, context: NestContext) -> Answer:
     r"""An array that need not be stored, as one point for each of its elements.
 
     before:
@@ -56,6 +54,7 @@ def distribute_elements(
           return returns l
         }
     """
+    nest, statement, pattern = judgement
     if len(statement.pattern) != 1:
         return None
     (made,) = statement.pattern
@@ -63,12 +62,12 @@ def distribute_elements(
         return SCALAR
     if made.name not in nest.bound:
         nest = nest.then([statement])
-        site.build.scope[made.name] = made.type
-    copy_elements(site, nest, made.name, pattern[0])
-    return True
+        context.build.scope[made.name] = made.type
+    copy_elements(context, nest, made.name, pattern[0])
+    return EMITTED
 
 
-VIEWS: tuple[FlatteningRule, ...] = (
+VIEWS: tuple[Rule, ...] = (
     distribute_rearrange,
     distribute_reshape,
     distribute_slice,
@@ -77,40 +76,43 @@ VIEWS: tuple[FlatteningRule, ...] = (
 )
 
 
-def expand(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
+def expand(context: NestContext, nest: Nest, atom: Atom, pattern: Param) -> None:
     """Bind `pattern` to the array of what `atom` is at each point of the nest."""
     if isinstance(pattern.type, AccType):
-        site.emit((pattern,), Copy(atom))
+        context.emit((pattern,), Copy(atom))
         return
     if isinstance(atom, Constant) or atom not in nest.bound:
-        site.emit((pattern,), Replicate(nest.sizes, atom))
+        context.emit((pattern,), Replicate(nest.sizes, atom))
         return
-    whole = whole_array(site, nest, atom)
-    if whole is not None and site.build.scope[whole] == pattern.type:
-        site.emit((pattern,), Copy(whole))
+    whole = whole_array(context, nest, atom)
+    if whole is not None and context.build.scope[whole] == pattern.type:
+        context.emit((pattern,), Copy(whole))
         return
-    exp = site.definition(nest, atom)
+    exp = context.definition(nest, atom)
     if exp is not None:
-        made = Stm((Param(atom, site.build.type(atom)),), exp)
-        if any(rule(site, nest, made, (pattern,)) for rule in VIEWS):
+        made = Stm((Param(atom, context.build.type(atom)),), exp)
+        view = Judgement(nest, made, (pattern,))
+        if any(rule.fires(view, context) for rule in VIEWS):
             return
-    copy_elements(site, nest, atom, pattern)
+    copy_elements(context, nest, atom, pattern)
 
 
-def copy_elements(site: Site, nest: Nest, atom: Atom, pattern: Param) -> None:
+def copy_elements(context: NestContext, nest: Nest, atom: Atom, pattern: Param) -> None:
     """A kernel in which each point of the nest, and each element of an array, is one
     point that returns it. The array must be regular."""
-    build = site.build
+    build = context.build
     type_ = build.type(atom)
     if isinstance(type_, ArrayType):
         assert not isinstance(atom, Constant)
         indices = []
         for size in shape_of(type_):
-            index = site.fresh_index("j")
+            index = context.fresh_index("j")
             nest = nest.inside(index, size)
             indices.append(index)
         element = Param(build.names.like(atom), element_of(type_))
         nest = nest.then([Stm((element,), Index(atom, tuple(indices)))])
         atom, type_ = element.name, element.type
-    kernel = SegMap(site.level, nest.space, returns(nest.statements, (atom,)), (type_,))
-    site.emit((pattern,), kernel)
+    kernel = SegMap(
+        context.level, nest.space, returns(nest.statements, (atom,)), (type_,)
+    )
+    context.emit((pattern,), kernel)

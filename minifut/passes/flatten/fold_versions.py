@@ -13,14 +13,12 @@ Source: "Incremental flattening for nested data parallelism" (the redomap rule).
 
 from __future__ import annotations
 
-from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL, flatten_reduce
 from minifut.passes.flatten.inner_scan import flatten_scan
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
+from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.split_fold import (
     NOTHING_GAINED,
     NOTHING_INSIDE,
@@ -29,15 +27,13 @@ from minifut.passes.flatten.split_fold import (
 from minifut.passes.flatten.version_choice import VersionChoice, gains
 from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
 from minifut.passes.flatten.versions import offers_of
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 DECIDED = Declined("only the outer parallelism is asked for")
 
 
-@flattening("G for l + 1", PPOPP, in_full=True)
-def choose_versions_of_fold(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G for l + 1", paper=PPOPP)
+def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answer:
     r"""Offer a fold with its function sequential, and one of values mapped before.
 
     before:
@@ -101,30 +97,31 @@ def choose_versions_of_fold(
             return f
           }, (0i32)), \(x: i32) -> (i32) {x})
     """
+    nest, statement, _ = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or exp.is_map:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL
-    offers = offers_of(frozenset(statement.attributes), site.versions.kind)
-    if not offers.inner or site.versions.kind == MODERATE:
+    offers = offers_of(frozenset(statement.attributes), context.versions.kind)
+    if not offers.inner or context.versions.kind == MODERATE:
         return DECIDED
     parameters = {parameter.name for parameter in exp.function.parameters}
     inside = exp.function.body.statements
     if not any_exploitable(inside, nest.bound | parameters):
         return NOTHING_INSIDE
     copied = weight(statement)
-    reserved = offers.outer and site.versions.reserve(site.path, copied)
+    reserved = offers.outer and context.versions.reserve(context.path, copied)
     kind = "reduce" if exp.is_redomap else "scan"
-    inner = site.inner(shape_of_body(exp.function.body.statements, kind))
-    if split_fold_from_map(inner, nest, statement, pattern) and gains(
+    inner = context.inner(shape_of_body(exp.function.body.statements, kind))
+    if split_fold_from_map.fires(judgement, inner) and gains(
         inner.build.statements, nest.depth + 1
     ):
         first = flatten_reduce if exp.is_redomap else flatten_scan
-        choice = VersionChoice(site, nest, statement, pattern, inner, False, first)
+        choice = VersionChoice(context, judgement, inner, False, first)
         if reserved or not offers.outer:
             choice.emit(reserved, intra=False)
-            return True
+            return EMITTED
     if reserved:
-        site.versions.release(copied)
+        context.versions.release(copied)
     return NOTHING_GAINED

@@ -11,9 +11,9 @@ Source: "Regular flattening", as Gr.
 
 from __future__ import annotations
 
-from minifut.ir.core import Stm
 from minifut.ir.kernels import SegHist, SegHistOp
 from minifut.ir.soacs import Hist
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
 from minifut.passes.flatten.inner_reduce import (
     NOT_SCALAR,
@@ -22,16 +22,14 @@ from minifut.passes.flatten.inner_reduce import (
     is_scalar_operator,
     operator_varies,
 )
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.passes.flatten.judgement import SLIDES, Answer
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 SHAPE_VARIES = Declined("the histogram's size differs between points")
 
 
-@flattening("Gr", SLIDES)
-def flatten_hist(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(label="Gr", paper=SLIDES)
+def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a histogram in a nest a segmented one.
 
     before:
@@ -71,6 +69,7 @@ def flatten_hist(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
           return returns h
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Hist):
         return None
@@ -84,17 +83,19 @@ def flatten_hist(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
             return VARIES
         if any(nest.size_varies(size) for size in op.shape):
             return SHAPE_VARIES
-        found = [with_segments(site, nest, array) for array in op.destinations]
+        found = [with_segments(context, nest, array) for array in op.destinations]
         known = tuple(array for array in found if array is not None)
         if len(known) != len(found):
             return UNKNOWN_DESTINATION
         operators.append(
-            SegHistOp(op.shape, known, op.neutral, site.operator(op.operator))
+            SegHistOp(op.shape, known, op.neutral, context.operator(op.operator))
         )
-    index = site.fresh_index("j")
+    index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
     body = returns(whole.statements, point.result)
     types = exp.function.results
-    site.emit(pattern, SegHist(site.level, whole.space, tuple(operators), body, types))
-    return True
+    context.emit(
+        pattern, SegHist(context.level, whole.space, tuple(operators), body, types)
+    )
+    return EMITTED

@@ -11,15 +11,15 @@ Source: "Regular flattening", rule Gr.
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom, Lambda, Stm
+from minifut.ir.core import Atom, Lambda
 from minifut.ir.kernels import SegBinOp, SegRed
 from minifut.ir.soacs import Screma
 from minifut.ir.types import ArrayType
 from minifut.names import Name
+from minifut.passes.flatten.context import Judgement, NestContext, returns
+from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
 def is_scalar_operator(operator: Lambda) -> bool:
@@ -39,8 +39,8 @@ VARIES = Declined("the operator or its neutral element differs between points")
 SEQUENTIAL = Declined("the attribute `sequential` forbids it")
 
 
-@flattening("Gr", SLIDES)
-def flatten_reduce(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(label="Gr", paper=SLIDES)
+def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a redomap in a nest a segmented reduction.
 
     before:
@@ -81,6 +81,7 @@ def flatten_reduce(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> 
           return returns sum
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
         return None
@@ -91,14 +92,14 @@ def flatten_reduce(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> 
             return NOT_SCALAR
         if operator_varies(nest, reduce.operator, reduce.neutral):
             return VARIES
-    index = site.fresh_index("j")
+    index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
     operators = tuple(
-        SegBinOp(site.operator(r.operator), r.neutral, (), r.commutative)
+        SegBinOp(context.operator(r.operator), r.neutral, (), r.commutative)
         for r in exp.reduces
     )
     body = returns(whole.statements, point.result)
     types = exp.function.results
-    site.emit(pattern, SegRed(site.level, whole.space, operators, body, types))
-    return True
+    context.emit(pattern, SegRed(context.level, whole.space, operators, body, types))
+    return EMITTED

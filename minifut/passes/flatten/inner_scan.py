@@ -10,9 +10,9 @@ Source: "Regular flattening", as Gr.
 
 from __future__ import annotations
 
-from minifut.ir.core import Stm
 from minifut.ir.kernels import SegBinOp, SegScan
 from minifut.ir.soacs import Screma
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.inner_reduce import (
     NOT_SCALAR,
     SEQUENTIAL,
@@ -20,13 +20,12 @@ from minifut.passes.flatten.inner_reduce import (
     is_scalar_operator,
     operator_varies,
 )
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
+from minifut.passes.flatten.judgement import SLIDES, Answer
+from minifut.rewrite.rule import EMITTED, rule
 
 
-@flattening("Gr", SLIDES)
-def flatten_scan(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(label="Gr", paper=SLIDES)
+def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a scanomap in a nest a segmented scan.
 
     before:
@@ -62,6 +61,7 @@ def flatten_scan(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
             return c
           }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_scanomap:
         return None
@@ -72,13 +72,13 @@ def flatten_scan(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
             return NOT_SCALAR
         if operator_varies(nest, scan.operator, scan.neutral):
             return VARIES
-    index = site.fresh_index("j")
+    index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
     operators = tuple(
-        SegBinOp(site.operator(scan.operator), scan.neutral) for scan in exp.scans
+        SegBinOp(context.operator(scan.operator), scan.neutral) for scan in exp.scans
     )
     body = returns(whole.statements, point.result)
     types = exp.function.results
-    site.emit(pattern, SegScan(site.level, whole.space, operators, body, types))
-    return True
+    context.emit(pattern, SegScan(context.level, whole.space, operators, body, types))
+    return EMITTED

@@ -8,19 +8,18 @@ Condition: the destinations are known for the whole nest (`flatten.destinations`
 
 from __future__ import annotations
 
-from minifut.ir.core import Stm
 from minifut.ir.kernels import KernelBody, SegMap, WriteReturns
 from minifut.ir.scope import array_type
 from minifut.ir.soacs import Scatter
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
+from minifut.passes.flatten.judgement import FUTHARK, Answer
+from minifut.rewrite.rule import EMITTED, rule
 
 
-@flattening()
-def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(paper=FUTHARK)
+def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a scatter in a nest a segmented map that writes.
 
     before:
@@ -51,6 +50,7 @@ def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Scatter):
         return None
@@ -58,11 +58,11 @@ def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
         return SEQUENTIAL
     arrays = []
     for destination in exp.destinations:
-        array = with_segments(site, nest, destination.array)
+        array = with_segments(context, nest, destination.array)
         if array is None:
             return UNKNOWN_DESTINATION
         arrays.append(array)
-    index = site.fresh_index("j")
+    index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
     values = point.result
@@ -75,8 +75,8 @@ def flatten_scatter(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
             inner = values[at : at + destination.rank]
             writes.append(((*nest.indices, *inner), values[where]))
             at, where = at + destination.rank, where + 1
-        shape = array_type(array, site.build.scope).shape
+        shape = array_type(array, context.build.scope).shape
         results.append(WriteReturns(array, shape, tuple(writes)))
     body = KernelBody(whole.statements, tuple(results))
-    site.emit(pattern, SegMap(site.level, whole.space, body, tuple(types)))
-    return True
+    context.emit(pattern, SegMap(context.level, whole.space, body, tuple(types)))
+    return EMITTED

@@ -11,22 +11,19 @@ Source: "map over branch" of the Futhark compiler's interchange.
 
 from __future__ import annotations
 
-from minifut.ir.core import Body, If, Match, Stm
+from minifut.ir.core import Body, If, Match
 from minifut.ir.node import replace
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.exploitable import is_exploitable
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
-from minifut.rewrite.rule import Declined
+from minifut.passes.flatten.judgement import FUTHARK, Answer
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 NOTHING_GAINED = Declined("it differs between points, or holds nothing parallel")
 
 
-@flattening()
-def interchange_map_with_branch(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=FUTHARK)
+def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> Answer:
     r"""Decide on the host, run the branch taken in the nest.
 
     before:
@@ -72,6 +69,7 @@ def interchange_map_with_branch(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, If | Match) or not nest.depth:
         return None
@@ -79,9 +77,9 @@ def interchange_map_with_branch(
         return NOTHING_GAINED
 
     def branch(body: Body) -> Body:
-        inside = site.inner()
+        inside = context.inner()
         results = tuple(
-            site.expanded(nest, parameter.name, parameter.type)
+            context.expanded(nest, parameter.name, parameter.type)
             for parameter in statement.pattern
         )
         distribute_body(inside, nest, body, results)
@@ -89,8 +87,8 @@ def interchange_map_with_branch(
 
     match exp:
         case If(condition, then, otherwise):
-            site.emit(pattern, If(condition, branch(then), branch(otherwise)))
+            context.emit(pattern, If(condition, branch(then), branch(otherwise)))
         case Match(scrutinees, cases, default):
             moved = tuple(replace(case, body=branch(case.body)) for case in cases)
-            site.emit(pattern, Match(scrutinees, moved, branch(default)))
-    return True
+            context.emit(pattern, Match(scrutinees, moved, branch(default)))
+    return EMITTED

@@ -18,19 +18,17 @@ from minifut.ir.core import Body, Index, Loop, Param, Stm
 from minifut.ir.traverse import substitute
 from minifut.ir.types import AccType
 from minifut.names import Name
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.expansion import expand
 from minifut.passes.flatten.exploitable import is_exploitable, same_everywhere
 from minifut.passes.flatten.interchange_branch import NOTHING_GAINED
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
+from minifut.passes.flatten.judgement import SLIDES, Answer
+from minifut.rewrite.rule import EMITTED, rule
 
 
-@flattening("map-loop interchange", SLIDES)
-def interchange_map_with_loop(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="map-loop interchange", paper=SLIDES)
+def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Answer:
     r"""Run the loop on the host, its body in the nest.
 
     before:
@@ -75,13 +73,14 @@ def interchange_map_with_loop(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Loop) or not nest.depth:
         return None
     if not is_exploitable(nest, statement):
         return NOTHING_GAINED
     same = same_everywhere(exp, nest.bound)
-    inside = site.inner()
+    inside = context.inner()
     parameters, initial, rows, results = [], [], [], []
     outer: list[Param] = []
     accumulators: dict[Name, Name] = {}
@@ -91,19 +90,19 @@ def interchange_map_with_loop(
         if parameter.name in same:
             parameters.append(parameter)
             initial.append(atom)
-            outer.append(Param(site.build.names.like(bound.name), parameter.type))
+            outer.append(Param(context.build.names.like(bound.name), parameter.type))
             continue
-        start = site.expanded(nest, parameter.name, parameter.type)
-        expand(site, nest, atom, start)
+        start = context.expanded(nest, parameter.name, parameter.type)
+        expand(context, nest, atom, start)
         initial.append(start.name)
-        carried = site.expanded(nest, parameter.name, parameter.type)
+        carried = context.expanded(nest, parameter.name, parameter.type)
         parameters.append(carried)
         if isinstance(parameter.type, AccType):
             accumulators[parameter.name] = carried.name
         else:
             row = Param(parameter.name, parameter.type)
             rows.append(Stm((row,), Index(carried.name, nest.indices)))
-        results.append(site.expanded(nest, parameter.name, parameter.type))
+        results.append(context.expanded(nest, parameter.name, parameter.type))
         outer.append(bound)
     atoms = iter(results)
     given = [
@@ -122,8 +121,8 @@ def interchange_map_with_loop(
         tuple(results),
     )
     body = inside.build.finish(*given)
-    site.emit(tuple(outer), Loop(tuple(parameters), tuple(initial), exp.form, body))
+    context.emit(tuple(outer), Loop(tuple(parameters), tuple(initial), exp.form, body))
     for bound, made in zip(pattern, outer, strict=True):
         if bound is not made:
-            expand(site, nest, made.name, bound)
-    return True
+            expand(context, nest, made.name, bound)
+    return EMITTED

@@ -21,12 +21,12 @@ from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check, is_cheap
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.inner_reduce import is_scalar_operator
+from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.passes.flatten.map_nest import check_if_empty
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 SEVERAL = Declined("it combines several things, or gives mapped results as well")
 NOT_ELEMENTWISE = Declined("the operator is no map over its parameters")
@@ -34,10 +34,8 @@ WIDTH_VARIES = Declined("the operands have different sizes at different points")
 NO_ELEMENT = Declined("one element of an operand cannot be computed alone")
 
 
-@flattening("irwim")
-def interchange_reduce_with_map(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="irwim", paper=FUTHARK)
+def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a reduction of arrays elementwise a nest around one of scalars.
 
     before:
@@ -71,6 +69,7 @@ def interchange_reduce_with_map(
           reduce(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
           \(xs: [m]i32) -> ([m]i32) {xs})
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.reduces:
         return None
@@ -79,24 +78,23 @@ def interchange_reduce_with_map(
     (combine,) = exp.reduces
     if is_scalar_operator(combine.operator):
         return None
-    inside = _elementwise_nest(site, nest, exp, combine)
+    inside = _elementwise_nest(context, nest, exp, combine)
     if isinstance(inside, Declined):
         return inside
     outer, operator, neutral, function = inside
     new = Reduce(operator, neutral, combine.commutative)
     own = tuple(
-        Param(site.build.names.like(p.name), type_)
+        Param(context.build.names.like(p.name), type_)
         for p, type_ in zip(statement.pattern, operator.results, strict=True)
     )
     inner = replace(exp, reduces=(new,), function=function)
-    site.again(site, outer, replace(statement, pattern=own, exp=inner), pattern)
-    return True
+    again = replace(statement, pattern=own, exp=inner)
+    context.again(Judgement(outer, again, pattern), context)
+    return EMITTED
 
 
-@flattening("iswim")
-def interchange_scan_with_map(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="iswim", paper=FUTHARK)
+def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a scan of arrays elementwise a nest around one of scalars, rearranged.
 
     before:
@@ -131,6 +129,7 @@ def interchange_scan_with_map(
           scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
           \(xs: [m]i32) -> ([m]i32) {xs})
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.scans:
         return None
@@ -139,7 +138,7 @@ def interchange_scan_with_map(
     (combine,) = exp.scans
     if is_scalar_operator(combine.operator):
         return None
-    inside = _elementwise_nest(site, nest, exp, combine)
+    inside = _elementwise_nest(context, nest, exp, combine)
     if isinstance(inside, Declined):
         return inside
     outer, operator, neutral, function = inside
@@ -147,20 +146,20 @@ def interchange_scan_with_map(
     own, swapped = [], []
     for bound, type_ in zip(pattern, operator.results, strict=True):
         row = array_of(type_, (exp.width,))
-        own.append(Param(site.build.names.like(bound.name), row))
-        swapped.append(site.expanded(outer, bound.name, row))
+        own.append(Param(context.build.names.like(bound.name), row))
+        swapped.append(context.expanded(outer, bound.name, row))
     again = replace(statement, pattern=tuple(own), exp=inner)
-    site.again(site, outer, again, tuple(swapped))
+    context.again(Judgement(outer, again, tuple(swapped)), context)
     depth = nest.depth
     for bound, other in zip(pattern, swapped, strict=True):
         rest = range(depth + 2, len(shape_of(other.type)))
         order = (*range(depth), depth + 1, depth, *rest)
-        site.emit((bound,), Rearrange(order, other.name))
-    return True
+        context.emit((bound,), Rearrange(order, other.name))
+    return EMITTED
 
 
 def _elementwise_nest(
-    site: Site, nest: Nest, exp: Screma, combine: Scan | Reduce
+    context: NestContext, nest: Nest, exp: Screma, combine: Scan | Reduce
 ) -> tuple[Nest, Lambda, tuple[Atom, ...], Lambda] | Declined:
     """The nest with a dimension over the elements; operator, neutral elements and
     function of one element in it."""
@@ -172,17 +171,17 @@ def _elementwise_nest(
     operator, width = elementwise
     if nest.size_varies(width):
         return WIDTH_VARIES
-    index = site.fresh_index("k")
-    function = _element_of(site, exp.function, width, index)
+    index = context.fresh_index("k")
+    function = _element_of(context, exp.function, width, index)
     if function is None:
         return NO_ELEMENT
-    row = site.fresh_index("i")
+    row = context.fresh_index("i")
     rows, point = nest.over(row, exp.width, exp.arrays, exp.function)
     rows = rows.then(filter(is_cheap, point.statements))
     if has_check(rows.statements):
-        check_if_empty(site, rows, width)
+        check_if_empty(context, rows, width)
     outer = nest.inside(index, width)
-    outer, neutral = _neutral_elements(site, outer, index, combine.neutral)
+    outer, neutral = _neutral_elements(context, outer, index, combine.neutral)
     return outer, operator, neutral, function
 
 
@@ -205,7 +204,7 @@ def _elementwise(operator: Lambda) -> tuple[Lambda, Size] | None:
 
 
 def _element_of(
-    site: Site, function: Lambda, width: Size, index: Name
+    context: NestContext, function: Lambda, width: Size, index: Name
 ) -> Lambda | None:
     """The function that gives element `index` of each result only."""
     *before, last = function.body.statements or (None,)
@@ -225,11 +224,11 @@ def _element_of(
         statements = [*before, last]
     if not all_cheap(before) or (not made and not all_cheap(statements)):
         return None
-    return _pick(site, function, made, statements, index)
+    return _pick(context, function, made, statements, index)
 
 
 def _pick(
-    site: Site,
+    context: NestContext,
     function: Lambda,
     made: dict[Name, Atom],
     statements: list[Stm],
@@ -243,25 +242,25 @@ def _pick(
             continue
         if not isinstance(atom, Name):
             return None
-        name = site.build.names.like(atom)
-        site.build.scope[name] = types[position]
+        name = context.build.names.like(atom)
+        context.build.scope[name] = types[position]
         statements.append(Stm((Param(name, types[position]),), Index(atom, (index,))))
         results.append(name)
     return Lambda(function.parameters, Body(tuple(statements), tuple(results)), types)
 
 
 def _neutral_elements(
-    site: Site, nest: Nest, index: Name, neutral: tuple[Atom, ...]
+    context: NestContext, nest: Nest, index: Name, neutral: tuple[Atom, ...]
 ) -> tuple[Nest, tuple[Atom, ...]]:
     """Element `index` of each neutral element."""
     found: list[Atom] = []
     for atom in neutral:
         assert isinstance(atom, Name)
-        row = row_type(site.build.scope[atom])
-        value = site.replicated(nest, atom)
+        row = row_type(context.build.scope[atom])
+        value = context.replicated(nest, atom)
         if value is None or isinstance(row, ArrayType):
-            name = site.build.names.fresh("neutral")
-            site.build.scope[name] = row
+            name = context.build.names.fresh("neutral")
+            context.build.scope[name] = row
             nest = nest.then([Stm((Param(name, row),), Index(atom, (index,)))])
             value = name
         found.append(value)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from dataclasses import replace as replace_site
+from dataclasses import replace as replace_context
 
 from minifut.ir.accumulators import updates_accumulators
 from minifut.ir.builder import Builder
@@ -59,11 +59,11 @@ from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
 from minifut.names import Name
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.exploitable import any_exploitable
+from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
 NOT_GRID = Declined("groups hold no groups")
@@ -76,10 +76,8 @@ MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 
-@flattening("G for l + 1", PPOPP)
-def run_map_in_groups(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G for l + 1", paper=PPOPP)
+def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a work-group that runs the map's body.
 
     before:
@@ -117,34 +115,35 @@ def run_map_in_groups(
           return y
         })
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
-    if site.level == THREAD:
+    if context.level == THREAD:
         return NOT_GRID
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     if updates_accumulators(exp):
         return UPDATES
-    index = site.fresh_index("i")
+    index = context.fresh_index("i")
     whole, body = nest.over(index, exp.width, exp.arrays, exp.function)
     if not any_exploitable(body.statements, whole.bound):
         return NOTHING_INSIDE
-    code = site.code(_inside(site, whole), body.statements)
+    code = context.code(_inside(context, whole), body.statements)
     if _local_bytes(code, whole.bound) is None:
         return SIZES_VARY
     group = returns((*whole.statements, *code), body.result)
-    site.emit(pattern, SegMap(GROUP, whole.space, group, exp.function.results))
-    return True
+    context.emit(pattern, SegMap(GROUP, whole.space, group, exp.function.results))
+    return EMITTED
 
 
-def _inside(site: Site, nest: Nest) -> Site:
+def _inside(context: NestContext, nest: Nest) -> NestContext:
     """The place of group code."""
-    known = dict(site.definitions)
+    known = dict(context.definitions)
     for statement in nest.statements:
         if len(statement.pattern) == 1:
             known[statement.pattern[0].name] = statement.exp
-    return replace_site(site, level=THREAD, definitions=known)
+    return replace_context(context, level=THREAD, definitions=known)
 
 
 def with_own_destinations(

@@ -23,10 +23,10 @@ from minifut.ir.traverse import rename
 from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check
+from minifut.passes.flatten.context import Judgement, NestContext, returns
+from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 KEEP_INNER_SEQUENTIAL = frozenset({"sequential", "sequential_inner"})
 
@@ -35,10 +35,8 @@ IMPERFECT = Declined("the body is more than cheap statements and one SOAC")
 IRREGULAR = Declined("the inner width differs between points")
 
 
-@flattening("G2", SLIDES)
-def flatten_perfect_nest(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G2", paper=SLIDES)
+def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     r"""Grow the nest by a map whose body is cheap statements and a SOAC.
 
     before:
@@ -88,12 +86,13 @@ def flatten_perfect_nest(
           return ys
         })
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
     if KEEP_INNER_SEQUENTIAL & set(statement.attributes):
         return FORBIDDEN
-    index = site.fresh_index("i")
+    index = context.fresh_index("i")
     outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
     parts = split_perfect(body)
     if parts is None:
@@ -107,10 +106,10 @@ def flatten_perfect_nest(
     if outer.size_varies(width):
         return IRREGULAR
     if has_check(outer.statements):
-        check_if_empty(site, outer, width)
+        check_if_empty(context, outer, width)
     inner_pattern = tuple(pattern[position] for position in order)
-    site.again(site, outer, inner, inner_pattern)
-    return True
+    context.again(Judgement(outer, inner, inner_pattern), context)
+    return EMITTED
 
 
 def split_perfect(
@@ -130,16 +129,16 @@ def split_perfect(
     return tuple(before), last, tuple(result.index(name) for name in names)
 
 
-def check_if_empty(site: Site, nest: Nest, width: Size) -> None:
+def check_if_empty(context: NestContext, nest: Nest, width: Size) -> None:
     """Emit the kernel that runs the nest's checks if a dimension inside is empty."""
-    build = site.build
+    build = context.build
     known = width.as_constant
     if known is not None and known > 0:
         return
     test = ScalarOp(operator("le", I64), (build.size_atom(width), i64(0)))
     empty: Name = build.let(test, "empty")
     kernel = rename(
-        SegMap(site.level, nest.space, returns(nest.statements, ()), ()), build.names
+        SegMap(context.level, nest.space, returns(nest.statements, ()), ()), build.names
     )
     then = Body((Stm((), kernel, (), build.location),), ())
-    site.emit((), If(empty, then, Body((), ())))
+    context.emit((), If(empty, then, Body((), ())))

@@ -9,21 +9,19 @@ Source: "Regular flattening", rule G0; the attribute is Futhark's.
 from __future__ import annotations
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
+from minifut.passes.flatten.context import Judgement, NestContext
+from minifut.passes.flatten.judgement import FUTHARK, SLIDES, Answer
 from minifut.passes.sequentialise import loop_over_screma
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 IN_A_NEST = Declined("it stands in a nest")
 PARALLEL = Declined("it is parallel")
 
 
-@flattening("G0", SLIDES)
-def keep_on_host(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(label="G0", paper=SLIDES)
+def keep_on_host(judgement: Judgement, context: NestContext) -> Answer:
     r"""A statement without parallelism, outside of all maps, stays as it is.
 
     before:
@@ -38,16 +36,17 @@ def keep_on_host(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> An
           return y
         })
     """
+    nest, statement, pattern = judgement
     if nest.depth:
         return IN_A_NEST
     if isinstance(statement.exp, SOAC_EXPRESSIONS):
         return PARALLEL
-    site.build.append(replace(statement, pattern=pattern))
-    return True
+    context.build.append(replace(statement, pattern=pattern))
+    return EMITTED
 
 
-@flattening()
-def loop_over_outer(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(paper=FUTHARK)
+def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
     r"""Where the user asks for it, the host loops over a SOAC's elements.
 
     before:
@@ -83,12 +82,13 @@ def loop_over_outer(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
           return returns ys
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or "sequential_outer" not in statement.attributes:
         return None
     if nest.depth:
         return IN_A_NEST
-    build = Builder(site.build.names, site.build.scope, statement.location)
+    build = Builder(context.build.names, context.build.scope, statement.location)
     loop_over_screma(build, replace(statement, pattern=pattern), exp)
-    site.build.extend(site.code(site, tuple(build.statements)))
-    return True
+    context.build.extend(context.code(context, tuple(build.statements)))
+    return EMITTED

@@ -18,12 +18,11 @@ from minifut.ir.core import Body, Index, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import array_of
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import any_exploitable, is_regular
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
-from minifut.rewrite.rule import Declined
+from minifut.passes.flatten.judgement import PPOPP, Answer
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 ONLY_INNER = "flattening(only_inner)"
 """of the map: with its body sequential, it would better be one with the fold again"""
@@ -34,10 +33,8 @@ NOTHING_GAINED = Declined("no kernel would share out more than the outer points"
 MIXED = Declined("it scans and reduces at once")
 
 
-@flattening("", PPOPP)
-def split_fold_from_map(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=PPOPP)
+def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Take a redomap or scanomap apart into a map and a fold of its results.
 
     before:
@@ -77,6 +74,7 @@ def split_fold_from_map(
             return f
           }, (0i32)), \(x: i32) -> (i32) {x})
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or exp.is_map:
         return None
@@ -89,7 +87,7 @@ def split_fold_from_map(
     varying = nest.bound | parameters
     if not any_exploitable(function.body.statements, varying):
         return NOTHING_INSIDE
-    build = site.build
+    build = context.build
     count = sum(len(scan.neutral) for scan in exp.scans)
     count += sum(len(reduce.neutral) for reduce in exp.reduces)
     made = tuple(
@@ -109,27 +107,29 @@ def split_fold_from_map(
         attributes=(*statement.attributes, ONLY_INNER),
     )
     targets = tuple(
-        site.expanded(nest, p.name, p.type) if nest.depth else p for p in made
+        context.expanded(nest, p.name, p.type) if nest.depth else p for p in made
     )
-    site.again(site, nest, mapped, (*targets, *pattern[count:]))
+    context.again(Judgement(nest, mapped, (*targets, *pattern[count:])), context)
     rows = [
         Stm((p,), Index(target.name, nest.indices))
         for p, target in zip(made, targets, strict=True)
         if nest.depth
     ]
     fold = replace(
-        statement, pattern=own[:count], exp=_only_fold(site, exp, made, count)
+        statement, pattern=own[:count], exp=_only_fold(context, exp, made, count)
     )
-    site.again(site, nest.then(rows), fold, pattern[:count])
-    return True
+    context.again(Judgement(nest.then(rows), fold, pattern[:count]), context)
+    return EMITTED
 
 
-def _only_fold(site: Site, exp: Screma, made: tuple[Param, ...], count: int) -> Screma:
+def _only_fold(
+    context: NestContext, exp: Screma, made: tuple[Param, ...], count: int
+) -> Screma:
     """The same scans and reduces of the arrays as they are."""
     types = exp.function.results[:count]
-    names = site.build.names
+    names = context.build.names
     parameters = tuple(Param(names.fresh("x"), type_) for type_ in types)
-    site.build.scope.update((p.name, p.type) for p in parameters)
+    context.build.scope.update((p.name, p.type) for p in parameters)
     body = Body((), tuple(p.name for p in parameters))
     return replace(
         exp,

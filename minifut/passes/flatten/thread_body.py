@@ -13,22 +13,18 @@ Source: "Regular flattening", rules G2 and then G1.
 from __future__ import annotations
 
 from minifut.ir.accumulators import UpdateAcc
-from minifut.ir.core import Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening, leave
-from minifut.passes.flatten.site import Site, returns
-from minifut.rewrite.rule import Declined
+from minifut.passes.flatten.judgement import SLIDES, Answer, leave
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 NO_SOAC = Declined("a statement of the host needs no thread")
 
 
-@flattening("G1", SLIDES)
-def run_map_in_threads(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G1", paper=SLIDES)
+def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a thread that runs the map's body.
 
     before:
@@ -55,23 +51,24 @@ def run_map_in_threads(
           return y
         })
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL
-    index = site.fresh_index("i")
+    index = context.fresh_index("i")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
     body = returns(whole.statements, point.result)
-    site.emit(pattern, SegMap(site.level, whole.space, body, exp.function.results))
-    return True
+    context.emit(
+        pattern, SegMap(context.level, whole.space, body, exp.function.results)
+    )
+    return EMITTED
 
 
-@flattening("G1", SLIDES)
-def run_in_one_thread(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="G1", paper=SLIDES)
+def run_in_one_thread(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest is a thread that runs the whole statement.
 
     before:
@@ -97,7 +94,8 @@ def run_in_one_thread(
         given (n: i64)
         let k: i64 = add_i64(n, 1i64)
     """
+    nest, statement, _ = judgement
     if not nest.depth and not isinstance(statement.exp, (*SOAC_EXPRESSIONS, UpdateAcc)):
         return NO_SOAC
-    leave(site, nest, statement, pattern)
-    return True
+    leave(judgement, context)
+    return EMITTED

@@ -19,6 +19,7 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
 from minifut.names import Name
+from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import (
     INTRA_DEFAULTS,
     fold_defaults,
@@ -30,10 +31,8 @@ from minifut.passes.flatten.intra_group import (
     requirements_of,
     run_map_in_groups,
 )
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import FlatteningRule, Pattern
-from minifut.passes.flatten.site import SEGMENTED, Site
 from minifut.passes.flatten.version_names import INTRA, OUTER, threshold, weight
+from minifut.rewrite.rule import Rule
 
 IN_THREADS = "one thread for each point of the outer maps, their bodies sequential"
 IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
@@ -44,47 +43,49 @@ class VersionChoice:
     """One place where versions are chosen from: `first` makes the outer version and
     `inner` has the last one, which is one segmented operation if it is `perfect`."""
 
-    site: Site
-    nest: Nest
-    statement: Stm
-    pattern: Pattern
-    inner: Site
+    context: NestContext
+    judgement: Judgement
+    inner: NestContext
     perfect: bool
-    first: FlatteningRule
+    first: Rule
 
     def emit(self, outer: bool, intra: bool) -> None:
         """The conditionals of all versions that can be made, within one another."""
-        site, names = self.site, self.site.build.names
-        first = site.inner()
-        outer = outer and self.first(first, self.nest, self.statement, self.pattern)
-        stem = site.versions.stem(self.inner.path) if outer or intra else ""
+        context, names = self.context, self.context.build.names
+        first = context.inner()
+        outer = outer and self.first.fires(self.judgement, first)
+        stem = context.versions.stem(self.inner.path) if outer or intra else ""
         groups = self.groups(stem) if intra else None
         if not outer:
             if groups is None:
-                site.build.extend(self.inner.build.statements)
+                context.build.extend(self.inner.build.statements)
             else:
-                site.build.extend(groups.statements)
-                site.emit(self.pattern, groups.choice(self.body(self.inner)))
+                context.build.extend(groups.statements)
+                context.emit(
+                    self.judgement.pattern, groups.choice(self.body(self.inner))
+                )
             return
         last = self.body(self.inner)
         if groups is not None:
-            build = site.build.nested()
+            build = context.build.nested()
             build.extend(groups.statements)
-            own = tuple(replace(p, name=names.like(p.name)) for p in self.pattern)
+            own = tuple(
+                replace(p, name=names.like(p.name)) for p in self.judgement.pattern
+            )
             build.append(Stm(own, groups.choice(last), (), build.location))
             last = build.finish(*(parameter.name for parameter in own))
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
-        condition = site.build.let(AtLeast(self.points(), chosen), OUTER)
-        site.emit(self.pattern, If(condition, self.body(first), last))
+        condition = context.build.let(AtLeast(self.points(), chosen), OUTER)
+        context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 
     def points(self) -> Size:
         """How many points the outer maps have."""
-        return product((*self.nest.sizes, self.soac.width))
+        return product((*self.judgement.nest.sizes, self.soac.width))
 
     @property
     def soac(self) -> Screma:
-        assert isinstance(self.statement.exp, Screma)
-        return self.statement.exp
+        assert isinstance(self.judgement.statement.exp, Screma)
+        return self.judgement.statement.exp
 
     def outer_defaults(self) -> tuple[int, int]:
         """For a CPU and a GPU."""
@@ -93,27 +94,29 @@ class VersionChoice:
             return outer_defaults(self.soac.function, last, self.perfect)
         return fold_defaults(last)
 
-    def body(self, site: Site) -> Body:
+    def body(self, context: NestContext) -> Body:
         """What binds the pattern at a place, as a branch."""
-        made = site.build.finish(*(parameter.name for parameter in self.pattern))
-        return rename(made, site.build.names)
+        made = context.build.finish(
+            *(parameter.name for parameter in self.judgement.pattern)
+        )
+        return rename(made, context.build.names)
 
     def groups(self, stem: str) -> _Groups | None:
         """The version in groups, with what decides for it, if it can be made."""
-        site = self.site
-        copied = weight(self.statement)
-        if copied > site.versions.room:
+        context = self.context
+        copied = weight(self.judgement.statement)
+        if copied > context.versions.room:
             return None
-        inside = site.inner()
-        if not run_map_in_groups(inside, self.nest, self.statement, self.pattern):
+        inside = context.inner()
+        if not run_map_in_groups.fires(self.judgement, inside):
             return None
         kernel = inside.build.statements[-1].exp
         assert isinstance(kernel, SegMap)
         needs = requirements_of(kernel)
         if needs is None:
             return None
-        site.versions.room -= copied
-        build = site.build.nested()
+        context.versions.room -= copied
+        build = context.build.nested()
         chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
         enough = build.let(AtLeast(needs.parallelism, chosen), "enough")
         condition = both(build, enough, fits(build, needs), INTRA)

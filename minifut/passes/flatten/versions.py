@@ -26,15 +26,13 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_map_over_let
 from minifut.passes.flatten.inner_reduce import SEQUENTIAL
 from minifut.passes.flatten.intra_group import run_map_in_groups
+from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import PPOPP, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
 from minifut.passes.flatten.thread_body import run_map_in_threads
 from minifut.passes.flatten.version_choice import VersionChoice, gains
 from minifut.passes.flatten.version_names import (
@@ -43,6 +41,7 @@ from minifut.passes.flatten.version_names import (
     shape_of_body,
     weight,
 )
+from minifut.rewrite.rule import EMITTED, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +74,8 @@ def offers_of(attributes: Set[str], kind: str) -> Offers:
     )
 
 
-@flattening("G for l + 1", PPOPP, in_full=True)
-def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) -> Answer:
+@rule(label="G for l + 1", paper=PPOPP)
+def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
     r"""Offer a map's outer parallelism alone, in groups, and all of it.
 
     before:
@@ -123,43 +122,41 @@ def choose_versions(site: Site, nest: Nest, statement: Stm, pattern: Pattern) ->
           return y
         })
     """
+    nest, statement, _ = judgement
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
     attributes = frozenset(statement.attributes)
     if "sequential" in attributes:
         return SEQUENTIAL
-    offers = offers_of(attributes, site.versions.kind)
+    offers = offers_of(attributes, context.versions.kind)
     if not offers.inner:
-        if not offers.intra or not run_map_in_groups(site, nest, statement, pattern):
-            run_map_in_threads(site, nest, statement, pattern)
-        return True
+        if not offers.intra or not run_map_in_groups.fires(judgement, context):
+            run_map_in_threads.fires(judgement, context)
+        return EMITTED
     parts = split_perfect(exp.function.body)
     if parts is not None and isinstance(parts[1].exp, Screma) and parts[1].exp.is_map:
-        if flatten_perfect_nest(site, nest, statement, pattern):
-            return True
+        if flatten_perfect_nest.fires(judgement, context):
+            return EMITTED
         parts = None
     copied = weight(statement)
-    reserved = offers.outer and site.versions.reserve(site.path, copied)
-    inner = site.inner(shape_of_body(exp.function.body.statements))
-    mark = len(site.trace.steps) if site.trace is not None else 0
-    perfect = parts is not None and flatten_perfect_nest(
-        inner, nest, statement, pattern
-    )
-    found = perfect or distribute_map_over_let(inner, nest, statement, pattern)
+    reserved = offers.outer and context.versions.reserve(context.path, copied)
+    inner = context.inner(shape_of_body(exp.function.body.statements))
+    derivation = context.derivation
+    mark = len(derivation.trace.steps) if derivation is not None else 0
+    perfect = parts is not None and flatten_perfect_nest.fires(judgement, inner)
+    found = perfect or distribute_map_over_let.fires(judgement, inner)
     more = found and gains(inner.build.statements, nest.depth + 1)
     if more and (reserved or not offers.outer):
-        choice = VersionChoice(
-            site, nest, statement, pattern, inner, perfect, run_map_in_threads
-        )
+        choice = VersionChoice(context, judgement, inner, perfect, run_map_in_threads)
         choice.emit(reserved, offers.intra and not perfect)
-        return True
+        return EMITTED
     if reserved:
-        site.versions.release(copied)
+        context.versions.release(copied)
     if perfect:
-        site.build.extend(inner.build.statements)
-        return True
-    if site.trace is not None and found:
-        del site.trace.steps[mark:]
-    run_map_in_threads(site, nest, statement, pattern)
-    return True
+        context.build.extend(inner.build.statements)
+        return EMITTED
+    if derivation is not None and found:
+        del derivation.trace.steps[mark:]
+    run_map_in_threads.fires(judgement, context)
+    return EMITTED

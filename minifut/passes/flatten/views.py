@@ -12,22 +12,19 @@ Source: "Regular flattening", the rule for rearrange; the others follow it.
 from __future__ import annotations
 
 from minifut.ir.builder import i64
-from minifut.ir.core import DimSlice, Index, Rearrange, Replicate, Reshape, Stm
+from minifut.ir.core import DimSlice, Index, Rearrange, Replicate, Reshape
 from minifut.ir.types import shape_of
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.destinations import whole_array
-from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.rule import SLIDES, Answer, Pattern, flattening
-from minifut.passes.flatten.site import Site
-from minifut.rewrite.rule import Declined
+from minifut.passes.flatten.judgement import FUTHARK, SLIDES, Answer
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 COMPUTED = Declined("its operand is computed at each point")
 VARIES = Declined("it differs between points")
 
 
-@flattening("rearrange", SLIDES)
-def distribute_rearrange(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(label="rearrange", paper=SLIDES)
+def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
     r"""Rearrange the whole array instead of its rows.
 
     before:
@@ -48,22 +45,21 @@ def distribute_rearrange(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Rearrange):
         return None
-    whole = whole_array(site, nest, exp.array)
+    whole = whole_array(context, nest, exp.array)
     if whole is None:
         return COMPUTED
     depth = nest.depth
     order = (*range(depth), *(depth + d for d in exp.permutation))
-    site.emit(pattern, Rearrange(order, whole))
-    return True
+    context.emit(pattern, Rearrange(order, whole))
+    return EMITTED
 
 
-@flattening()
-def distribute_reshape(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=FUTHARK)
+def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
     r"""Reshape the whole array instead of its rows.
 
     before:
@@ -84,22 +80,21 @@ def distribute_reshape(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Reshape):
         return None
     if any(nest.size_varies(size) for size in exp.shape):
         return VARIES
-    whole = whole_array(site, nest, exp.array)
+    whole = whole_array(context, nest, exp.array)
     if whole is None:
         return COMPUTED
-    site.emit(pattern, Reshape(nest.sizes + exp.shape, whole))
-    return True
+    context.emit(pattern, Reshape(nest.sizes + exp.shape, whole))
+    return EMITTED
 
 
-@flattening()
-def distribute_slice(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=FUTHARK)
+def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
     r"""Slice the whole array instead of its rows.
 
     before:
@@ -119,6 +114,7 @@ def distribute_slice(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Index) or not exp.slice:
         return None
@@ -126,18 +122,16 @@ def distribute_slice(
         return None
     if any(nest.varies(entry) for entry in exp.slice):
         return VARIES
-    whole = whole_array(site, nest, exp.array)
+    whole = whole_array(context, nest, exp.array)
     if whole is None:
         return COMPUTED
     full = tuple(DimSlice(i64(0), size, i64(1)) for size in nest.sizes)
-    site.emit(pattern, Index(whole, (*full, *exp.slice)))
-    return True
+    context.emit(pattern, Index(whole, (*full, *exp.slice)))
+    return EMITTED
 
 
-@flattening()
-def distribute_replicate(
-    site: Site, nest: Nest, statement: Stm, pattern: Pattern
-) -> Answer:
+@rule(paper=FUTHARK)
+def distribute_replicate(judgement: Judgement, context: NestContext) -> Answer:
     r"""What is repeated at all points is repeated once more.
 
     before:
@@ -156,10 +150,11 @@ def distribute_replicate(
           return returns r
         }
     """
+    nest, statement, pattern = judgement
     exp = statement.exp
     if not isinstance(exp, Replicate):
         return None
     if nest.varies(exp):
         return VARIES
-    site.emit(pattern, Replicate(nest.sizes + exp.shape, exp.value))
-    return True
+    context.emit(pattern, Replicate(nest.sizes + exp.shape, exp.value))
+    return EMITTED

@@ -14,15 +14,16 @@ from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
-from minifut.passes.fusion.pair import clash, fusion, in_order
-from minifut.rewrite.rule import Declined, Outcome, Site
+from minifut.passes.fusion.pair import PAPER, clash, in_order
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 MOST_RESULTS = 16
 """of a joined SOAC"""
 
 
-@fusion
-def fuse_neighbours(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
     r"""Two passes over one array become one.
 
     before:
@@ -65,7 +66,7 @@ def fuse_neighbours(statement: Stm, site: Site) -> Outcome:
     if not isinstance(statement.exp, Screma):
         return None
     refusal: Declined | None = None
-    for first in dict.fromkeys(site.definitions.values()):
+    for first in dict.fromkeys(context.definitions.values()):
         if not isinstance(first.exp, Screma):
             continue
         refused = _refusal(first, first.exp, statement, statement.exp)

@@ -2,30 +2,24 @@
 
     scanned of both, reduced of both, mapped of both; the upper SOAC's first
 
-A fusion rule gets the lower statement; the upper one is among the site's definitions.
-Its replacement binds the results of the upper statement that the site calls `needed`,
-and so takes its place too.
+A fusion rule gets the lower statement; the upper one is among the context's
+definitions. Its replacement binds the results of the upper statement that the context
+calls `needed`, and so takes its place too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from minifut.ir.core import Stm
 from minifut.ir.soacs import Screma
-from minifut.rewrite.rule import Declined, Outcome, Rule, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined
 
 T = TypeVar("T")
 
 PAPER = "Regular flattening (fusion); Henriksen and Oancea, FHPC 2013"
-
-Fusion: TypeAlias = Callable[[Stm, Site], Outcome]
-
-
-def fusion(function: Fusion) -> Rule:
-    """Enters the function under its own name into the registry of rules."""
-    return rule(function.__name__, paper=PAPER)(function)
 
 
 def parts(
@@ -52,12 +46,12 @@ def clash(first: Screma, second: Screma) -> Declined | None:
     return None
 
 
-def producers(statement: Stm, site: Site) -> Iterable[Stm]:
+def producers(statement: Stm, context: StatementContext) -> Iterable[Stm]:
     """The SOACs that make the inputs of the statement, each once."""
     seen: list[Stm] = []
     arrays: tuple[Any, ...] = getattr(statement.exp, "arrays", ())
     for array in arrays:
-        made = site.definitions.get(array)
+        made = context.definitions.get(array)
         if made is None or not isinstance(made.exp, Screma):
             continue
         if not any(made is other for other in seen):

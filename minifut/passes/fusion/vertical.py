@@ -18,12 +18,13 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name
-from minifut.passes.fusion.pair import clash, fusion, in_order, parts, producers
-from minifut.rewrite.rule import Declined, Outcome, Rule, Site
+from minifut.passes.fusion.pair import PAPER, clash, in_order, parts, producers
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 
 
-@fusion
-def fuse_map_into_map(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""A map of a map is one map.
 
     before:
@@ -76,11 +77,11 @@ def fuse_map_into_map(statement: Stm, site: Site) -> Outcome:
         })
         return zs
     """
-    return _fuse(statement, site) if _kind(statement.exp) == "map" else None
+    return _fuse(statement, context) if _kind(statement.exp) == "map" else None
 
 
-@fusion
-def fuse_map_into_redomap(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""A reduction of a map needs no array between them.
 
     before:
@@ -120,11 +121,11 @@ def fuse_map_into_redomap(statement: Stm, site: Site) -> Outcome:
           \(e: i32) -> (i32) {e})
         return s
     """
-    return _fuse(statement, site) if _kind(statement.exp) == "redomap" else None
+    return _fuse(statement, context) if _kind(statement.exp) == "redomap" else None
 
 
-@fusion
-def fuse_map_into_scanomap(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_map_into_scanomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""A scan of a map needs no array between them.
 
     before:
@@ -169,11 +170,11 @@ def fuse_map_into_scanomap(statement: Stm, site: Site) -> Outcome:
           \(e: i32) -> (i32) {e})
         return s, t
     """
-    return _fuse(statement, site) if _kind(statement.exp) == "scanomap" else None
+    return _fuse(statement, context) if _kind(statement.exp) == "scanomap" else None
 
 
-@fusion
-def fuse_map_into_scatter(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_map_into_scatter(statement: Stm, context: StatementContext) -> Outcome:
     r"""A scatter computes its indices and values itself.
 
     before:
@@ -201,11 +202,11 @@ def fuse_map_into_scatter(statement: Stm, site: Site) -> Outcome:
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r, is
     """
-    return _fuse(statement, site) if isinstance(statement.exp, Scatter) else None
+    return _fuse(statement, context) if isinstance(statement.exp, Scatter) else None
 
 
-@fusion
-def fuse_map_into_hist(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def fuse_map_into_hist(statement: Stm, context: StatementContext) -> Outcome:
     r"""A histogram computes its bins and values itself.
 
     before:
@@ -250,7 +251,7 @@ def fuse_map_into_hist(statement: Stm, site: Site) -> Outcome:
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r, s
     """
-    return _fuse(statement, site) if isinstance(statement.exp, Hist) else None
+    return _fuse(statement, context) if isinstance(statement.exp, Hist) else None
 
 
 VERTICAL: dict[str, Rule] = {
@@ -279,11 +280,11 @@ def _kind(exp: Any) -> str:
             return ""
 
 
-def _fuse(consumer: Stm, site: Site) -> Outcome:
+def _fuse(consumer: Stm, context: StatementContext) -> Outcome:
     """Fuse with the first producer with which it is possible."""
     refusal: Declined | None = None
-    for producer in producers(consumer, site):
-        fused = fuse_pair(producer, consumer, site.needed)
+    for producer in producers(consumer, context):
+        fused = fuse_pair(producer, consumer, context.needed)
         if isinstance(fused, Stm):
             return (fused,)
         refusal = refusal or fused

@@ -19,15 +19,16 @@ from minifut.ir.sizes import product
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import shape_of
 from minifut.passes.fusion.map_nest import MapNest, build_nest, nest_of
-from minifut.passes.fusion.pair import fusion
+from minifut.passes.fusion.pair import PAPER
 from minifut.passes.simplify.dead_code import has_effects
-from minifut.rewrite.rule import Declined, Outcome, Site
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 NEEDED = Declined("the array is needed elsewhere as it is")
 
 
-@fusion
-def pull_rearrange_above_map(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""A nest of maps in another order, over inputs with their dimensions rearranged.
 
     before:
@@ -62,7 +63,7 @@ def pull_rearrange_above_map(statement: Stm, site: Site) -> Outcome:
     exp = statement.exp
     if not isinstance(exp, Rearrange):
         return None
-    producer = _alone(exp.array, site)
+    producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
     permutation = exp.permutation
@@ -71,7 +72,7 @@ def pull_rearrange_above_map(statement: Stm, site: Site) -> Outcome:
     nest = nest_of(producer.exp, depth)
     if nest is None or depth == 0:
         return Declined("the dimensions are not all those of maps")
-    build = site.builder(producer)
+    build = context.builder(producer)
     inputs = []
     for parameter, array, dimensions in nest.inputs:
         order = sorted(
@@ -86,8 +87,8 @@ def pull_rearrange_above_map(statement: Stm, site: Site) -> Outcome:
     return _nested(build, statement, MapNest(sizes, tuple(inputs), nest.body))
 
 
-@fusion
-def pull_reshape_above_map(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Two dimensions of maps become one over flattened inputs.
 
     before:
@@ -142,7 +143,7 @@ def pull_reshape_above_map(statement: Stm, site: Site) -> Outcome:
     exp = statement.exp
     if not isinstance(exp, Reshape):
         return None
-    producer = _alone(exp.array, site)
+    producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
     before, after = shape_of(producer.pattern[0].type), exp.shape
@@ -158,7 +159,7 @@ def pull_reshape_above_map(statement: Stm, site: Site) -> Outcome:
     nest = nest_of(producer.exp, len(old))
     if nest is None:
         return Declined("the dimensions are not all those of maps")
-    build = site.builder(producer)
+    build = context.builder(producer)
     inputs: list[Any] = []
     for parameter, array, dimensions in nest.inputs:
         if dimensions != tuple(range(len(old))):
@@ -169,8 +170,8 @@ def pull_reshape_above_map(statement: Stm, site: Site) -> Outcome:
     return _nested(build, statement, MapNest(new, tuple(inputs), nest.body))
 
 
-@fusion
-def pull_slice_above_map(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Only the elements of a map that are kept are computed.
 
     before:
@@ -199,7 +200,7 @@ def pull_slice_above_map(statement: Stm, site: Site) -> Outcome:
     exp = statement.exp
     if not isinstance(exp, Index) or not isinstance(exp.slice[0], DimSlice):
         return None
-    producer = _alone(exp.array, site)
+    producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
     if len(exp.slice) != 1:
@@ -208,7 +209,7 @@ def pull_slice_above_map(statement: Stm, site: Site) -> Outcome:
     assert isinstance(soac, Screma)
     if has_effects(soac.function):
         return Declined("an element that is not kept may fail")
-    build = site.builder(producer)
+    build = context.builder(producer)
     arrays = tuple(build.slice(array, kept) for array in soac.arrays)
     build.append(replace(producer, pattern=statement.pattern,
                          exp=map_(kept.length, arrays, soac.function)))  # fmt: skip
@@ -222,12 +223,12 @@ VIEWS = {
 }
 
 
-def _alone(array: Any, site: Site) -> Stm | Declined | None:
+def _alone(array: Any, context: StatementContext) -> Stm | Declined | None:
     """The map that makes the array, if it makes nothing else and nobody needs it."""
-    producer = site.definitions.get(array)
+    producer = context.definitions.get(array)
     if producer is None or not isinstance(producer.exp, Screma):
         return None
-    if array in site.needed:
+    if array in context.needed:
         return NEEDED
     if not producer.exp.is_map or len(producer.pattern) != 1:
         return Declined("the array is not all that its producer makes")

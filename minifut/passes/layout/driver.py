@@ -41,7 +41,7 @@ from minifut.passes.layout.rules import (
     make_results,
     transpose_operands,
 )
-from minifut.rewrite.rule import Site
+from minifut.rewrite.context import StatementContext
 from minifut.rewrite.trace import Trace
 
 
@@ -97,8 +97,8 @@ class _LayoutRewriter:
     lies: dict[Name, int] = field(default_factory=dict)
     made: list[Stm] = field(default_factory=list)
 
-    def site(self) -> Site:
-        return Site(self.names, self.scope, {})
+    def context(self) -> StatementContext:
+        return StatementContext(self.names, self.scope, {})
 
     def body(self, body: Body, copies: Copies, wanted: tuple[int | None, ...]) -> Body:
         """The body, with results as wanted (or as they come)."""
@@ -226,7 +226,7 @@ class _LayoutRewriter:
         missing = [(a, d) for a, d in choice.reads if (a, d) not in copies]
         after: tuple[Stm, ...] = (statement,)
         if missing:
-            after = transpose_operands(statement, missing, self.site())
+            after = transpose_operands(statement, missing, self.context())
             self.trace.fire(coalesce_by_transposition, statement, after)
             for (array, dimension), copy in zip(missing, after, strict=False):
                 copies[array, dimension] = copy.pattern[0].name
@@ -244,7 +244,7 @@ class _LayoutRewriter:
         views: tuple[Stm, ...] = ()
         made = statement
         if isinstance(kernel, SegMap) and choice.fastest is not None:
-            made, *rest = exchange_dimensions(statement, choice.fastest, self.site())
+            made, *rest = exchange_dimensions(statement, choice.fastest, self.context())
             views = tuple(rest)
             self.trace.fire(exchange_kernel_dimensions, statement, (made, *views))
         orders = {}
@@ -261,7 +261,7 @@ class _LayoutRewriter:
                 orders[made.pattern[position].name] = innermost(own, rank)
             self.lies[bound.name] = dimension
         if orders:
-            after = make_results(made, orders, self.site())
+            after = make_results(made, orders, self.context())
             self.trace.fire(make_result_in_layout, made, after)
             self.emit(*after)
         else:

@@ -19,21 +19,22 @@ from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import Dimension, KernelFacts
 from minifut.passes.layout.costs import GPU
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 REPORT = "Optimising locality of reference in Futhark"
 LECTURE = "Locality of reference"
 
 
 def transpose_operands(
-    statement: Stm, reads: Iterable[Dimension], site: Site
+    statement: Stm, reads: Iterable[Dimension], context: StatementContext
 ) -> tuple[Stm, ...]:
     """Copies of operands with a dimension innermost, and the kernel that reads them."""
-    build = site.builder(statement)
+    build = context.builder(statement)
     build.attributes = ()
     copies: dict[Name, Name] = {}
     for array, dimension in reads:
-        type_ = site.scope[array]
+        type_ = context.scope[array]
         assert isinstance(type_, ArrayType)
         order = innermost(dimension, type_.rank)
         copies[array] = build.let(Manifest(array, order), array.base)
@@ -43,8 +44,8 @@ def transpose_operands(
     )
 
 
-@rule("coalesce_by_transposition", paper=LECTURE)
-def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
+@rule(paper=LECTURE)
+def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outcome:
     """Transpose an operand so that accesses of neighbouring threads are coalesced.
 
     before:
@@ -78,7 +79,7 @@ def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
           return returns s
         }
     """
-    facts = _facts(statement, site)
+    facts = _facts(statement, context)
     if facts is None:
         return None
     fastest = facts.offers[0].fastest
@@ -86,15 +87,17 @@ def coalesce_by_transposition(statement: Stm, site: Site) -> Outcome:
     for array, dimension in facts.best(fastest).wanted.items():
         last = len(facts.arrays[array][0].places) - 1
         transposed = facts.cost(array, fastest, dimension)
-        transposed += GPU.transposition_cost(site.scope[array])
+        transposed += GPU.transposition_cost(context.scope[array])
         if array in facts.reads and transposed < facts.cost(array, fastest, last):
             reads.append((array, dimension))
     if not reads:
         return Declined("a transposed operand does not save as many bytes as it costs")
-    return transpose_operands(statement, reads, site)
+    return transpose_operands(statement, reads, context)
 
 
-def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm, ...]:
+def exchange_dimensions(
+    statement: Stm, fastest: Name, context: StatementContext
+) -> tuple[Stm, ...]:
     """The kernel with one variable innermost, and its results as views in the old
     order."""
     kernel = statement.exp
@@ -106,10 +109,10 @@ def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm,
         kernel, space=SegSpace(tuple(space.indices[d] for d in order), sizes)
     )
     pattern = tuple(
-        Param(site.names.like(p.name), array_of(type_, sizes))
+        Param(context.names.like(p.name), array_of(type_, sizes))
         for p, type_ in zip(statement.pattern, kernel.types, strict=True)
     )
-    build = site.builder(statement)
+    build = context.builder(statement)
     build.append(replace(statement, pattern=pattern, exp=moved))
     for bound, made in zip(statement.pattern, pattern, strict=True):
         rank = len(shape_of(bound.type))
@@ -119,8 +122,8 @@ def exchange_dimensions(statement: Stm, fastest: Name, site: Site) -> tuple[Stm,
     return tuple(build.statements)
 
 
-@rule("exchange_kernel_dimensions", paper=REPORT)
-def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
+@rule(paper=REPORT)
+def exchange_kernel_dimensions(statement: Stm, context: StatementContext) -> Outcome:
     """Make the variable innermost along which most bytes are coalesced.
 
     before:
@@ -146,7 +149,7 @@ def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
           return returns u
         }
     """
-    facts = _facts(statement, site)
+    facts = _facts(statement, context)
     if facts is None or not isinstance(statement.exp, SegMap):
         return None
 
@@ -160,19 +163,19 @@ def exchange_kernel_dimensions(statement: Stm, site: Site) -> Outcome:
     best = min(variables, key=read)
     if best == variables[0]:
         return Declined("the best variable is innermost already")
-    return exchange_dimensions(statement, best, site)
+    return exchange_dimensions(statement, best, context)
 
 
 def make_results(
-    statement: Stm, orders: dict[Name, Order], site: Site
+    statement: Stm, orders: dict[Name, Order], context: StatementContext
 ) -> tuple[Stm, ...]:
     """The kernel, with manifests of results, which it then writes in these orders."""
-    made = {name: site.names.like(name) for name in orders}
+    made = {name: context.names.like(name) for name in orders}
     pattern = tuple(
         replace(bound, name=made.get(bound.name, bound.name))
         for bound in statement.pattern
     )
-    build = site.builder(statement)
+    build = context.builder(statement)
     build.append(replace(statement, pattern=pattern))
     for bound in statement.pattern:
         if bound.name in orders:
@@ -181,8 +184,8 @@ def make_results(
     return tuple(build.statements)
 
 
-@rule("make_result_in_layout", paper=LECTURE)
-def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
+@rule(paper=LECTURE)
+def make_result_in_layout(statement: Stm, context: StatementContext) -> Outcome:
     """Coalesce the writes of neighbouring threads, each of which makes a row.
 
     before:
@@ -203,7 +206,7 @@ def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
           return returns j
         }
     """
-    facts = _facts(statement, site)
+    facts = _facts(statement, context)
     if facts is None or not facts.writes:
         return None
     wanted = facts.best(facts.offers[0].fastest).wanted
@@ -214,13 +217,13 @@ def make_result_in_layout(statement: Stm, site: Site) -> Outcome:
     }
     if not orders:
         return Declined("the writes are coalesced already")
-    return make_results(statement, orders, site)
+    return make_results(statement, orders, context)
 
 
-def _facts(statement: Stm, site: Site) -> KernelFacts | None:
+def _facts(statement: Stm, context: StatementContext) -> KernelFacts | None:
     kernel = statement.exp
     if not isinstance(kernel, KERNELS) or kernel.level != GRID:
         return None
     if not all(isinstance(r, Returns) for r in kernel.body.result):
         return None
-    return KernelFacts.of(statement, dict(site.scope), GPU)
+    return KernelFacts.of(statement, dict(context.scope), GPU)

@@ -58,7 +58,8 @@ from minifut.ir.types import BOOL, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.layout.host_code import bodies_of
 from minifut.passes.simplify.driver import simplify_body
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Trace
 
 ALWAYS = 0
@@ -73,7 +74,9 @@ def unswitch(
 ) -> Program:
     """The program with loops unswitched on what the defaults of a kind of device
     decide."""
-    unswitcher = _Unswitcher(kind, Site(names, scope_of(program), {}), trace or Trace())
+    unswitcher = _Unswitcher(
+        kind, StatementContext(names, scope_of(program), {}), trace or Trace()
+    )
     functions = tuple(
         replace(function, body=unswitcher.body(function.body))
         for function in program.functions
@@ -93,7 +96,7 @@ class _Unswitcher:
     """Goes through code of the host from the outside in."""
 
     kind: str
-    site: Site
+    context: StatementContext
     trace: Trace
 
     def body(self, body: Body) -> Body:
@@ -106,7 +109,7 @@ class _Unswitcher:
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         if isinstance(statement.exp, Loop):
-            after = unswitched(statement, self.site, self.kind)
+            after = unswitched(statement, self.context, self.kind)
             if isinstance(after, tuple):
                 self.trace.fire(unswitch_loop, statement, after)
                 return after
@@ -115,8 +118,8 @@ class _Unswitcher:
         return (replace(statement, exp=exp),)
 
 
-@rule("unswitch_loop", paper="A catalogue of optimizing transformations")
-def unswitch_loop(statement: Stm, site: Site) -> Outcome:
+@rule(paper="A catalogue of optimizing transformations")
+def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
     """Make a copy of a loop in which the defaults of a CPU have chosen.
 
     before:
@@ -175,10 +178,12 @@ def unswitch_loop(statement: Stm, site: Site) -> Outcome:
     """
     if not isinstance(statement.exp, Loop):
         return None
-    return unswitched(statement, site, "cpu")
+    return unswitched(statement, context, "cpu")
 
 
-def unswitched(statement: Stm, site: Site, kind: str) -> tuple[Stm, ...] | Declined:
+def unswitched(
+    statement: Stm, context: StatementContext, kind: str
+) -> tuple[Stm, ...] | Declined:
     """The loop's two copies, with the test of whether all is as by default."""
     loop = statement.exp
     assert isinstance(loop, Loop)
@@ -187,8 +192,8 @@ def unswitched(statement: Stm, site: Site, kind: str) -> tuple[Stm, ...] | Decli
     found = decisions.found
     if not found:
         return NOTHING_DECIDED
-    build = Builder(site.names, site.scope, statement.location)
-    fresh = {name: site.names.like(name) for name in decisions.needed}
+    build = Builder(context.names, context.scope, statement.location)
+    fresh = {name: context.names.like(name) for name in decisions.needed}
     for needed in decisions.needed.values():
         build.append(rename_to(needed, fresh))
     usual: Atom = TRUE
@@ -201,24 +206,26 @@ def unswitched(statement: Stm, site: Site, kind: str) -> tuple[Stm, ...] | Decli
         usual = term
     alone = len(found) == 1
     otherwise = {c: not value for c, value in found.items() if alone}
-    bodies = (_where(values, statement, site) for values in (found, otherwise))
+    bodies = (_where(values, statement, context) for values in (found, otherwise))
     build.append(replace(statement, exp=If(usual, *bodies)))
     return tuple(build.statements)
 
 
-def _where(values: Mapping[Name, bool], statement: Stm, site: Site) -> Body:
+def _where(
+    values: Mapping[Name, bool], statement: Stm, context: StatementContext
+) -> Body:
     """The statement where these conditions are known."""
     if not values:
-        own = {p.name: site.names.like(p.name) for p in statement.pattern}
+        own = {p.name: context.names.like(p.name) for p in statement.pattern}
         pattern = rename_to(statement.pattern, own)
-        add_parameters(site.scope, pattern)
+        add_parameters(context.scope, pattern)
         copy = replace(statement, pattern=pattern)
         return Body((copy,), tuple(own.values()))
     known = {c: TRUE if value else FALSE for c, value in values.items()}
-    copy = rename(substitute(statement, known), site.names)
-    site.scope.update(scope_of(copy))
+    copy = rename(substitute(statement, known), context.names)
+    context.scope.update(scope_of(copy))
     whole = Body((copy,), tuple(p.name for p in copy.pattern))
-    return simplify_body(whole, site.names, site.scope)
+    return simplify_body(whole, context.names, context.scope)
 
 
 @dataclass(slots=True)

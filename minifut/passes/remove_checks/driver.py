@@ -12,7 +12,6 @@ from typing import Any
 from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, combine, difference, number, of_atom
 from minifut.ir import core
-from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Assert,
     Body,
@@ -35,12 +34,9 @@ from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.rules import (
     ASKED,
     RULES,
-    Proved,
-    Site,
-    registered,
+    FactContext,
 )
-from minifut.rewrite.rule import Declined
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Derivation, Trace
 
 
 def remove_checks(
@@ -60,10 +56,8 @@ def remove_checks(
 
 class _Walk:
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
-        self.names = names
-        self.scope = scope
-        self.trace = trace
         self.facts = Facts(scope)
+        self.context = FactContext(names, scope, self.facts, Derivation(trace))
 
     def function(self, function: Function) -> Function:
         with self.facts.inner():
@@ -93,17 +87,9 @@ class _Walk:
         if rules is None or (type(exp) is ScalarOp and exp.operator.name not in ASKED):
             return (replace(statement, exp=self.inside(exp)),)
         for rule in rules:
-            build = Builder(self.names, self.scope, statement.location)
-            answer = rule(Site(build, self.facts), statement)
-            if isinstance(answer, Proved):
-                told = dict.fromkeys(map(str, answer.proof))
-                reasons = tuple(f"by {fact}" for fact in told)
-                self.trace.fire(registered(rule), statement, (), reasons)
-                return tuple(
-                    replace(new, exp=self.inside(new.exp)) for new in answer.statements
-                )
-            if isinstance(answer, Declined):
-                self.trace.refuse(registered(rule), statement, answer.reason)
+            outcome = rule(statement, self.context)
+            if isinstance(outcome, tuple):
+                return tuple(replace(new, exp=self.inside(new.exp)) for new in outcome)
         return (replace(statement, exp=self.inside(exp)),)
 
     # --- scopes -----------------------------------------------------------------------

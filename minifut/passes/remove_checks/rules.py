@@ -1,75 +1,55 @@
-"""Rules that ask the facts of a place; see `remove_checks`.
+"""Rules whose conditions are facts of a place; see `remove_checks`.
 
-A rule is a function `rule(site, statement)` that answers with the statements in place
-of the one that it got, and the proof why.
+They get a context with the facts, and note there the proof by which the statements that
+they return mean the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import TypeGuard
 
 from minifut.analysis.facts import Facts, Proof
 from minifut.ir.builder import Builder
 from minifut.ir.core import Assert, Atom, Constant, Copy, If, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
+from minifut.ir.scope import Scope
 from minifut.ir.types import BOOL
-from minifut.rewrite.rule import REGISTRY, Declined, NamedRule, Outcome, rule
-from minifut.rewrite.rule import Site as RewriteSite
+from minifut.names import NameSource
+from minifut.rewrite.context import with_expression
+from minifut.rewrite.rule import Declined, Outcome, Remark, Rule, rule
+from minifut.rewrite.trace import Derivation
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a statement stands: `build` makes what comes before it."""
+@dataclass(slots=True)
+class FactContext:
+    """The place of a statement: fresh names, types, and facts; and the `proof` of the
+    rule that fired last."""
 
-    build: Builder
+    names: NameSource
+    scope: Scope
     facts: Facts
+    derivation: Derivation | None = None
+    proof: Proof = ()
+    emitted: tuple[Stm, ...] = ()
+
+    def builder(self, statement: Stm) -> Builder:
+        """A builder whose statements carry the location of this one."""
+        return Builder(self.names, self.scope, statement.location)
 
 
-@dataclass(frozen=True, slots=True)
-class Proved:
-    """The statements in place of one, and the facts by which they mean the same."""
-
-    statements: tuple[Stm, ...]
-    proof: Proof
-
-
-Answer: TypeAlias = Proved | Declined | None
-FactRule: TypeAlias = Callable[[Site, Stm], Answer]
-
-
-def fact_rule(function: FactRule) -> FactRule:
-    """Enters a function into the registry of rules; it stays what the driver calls.
-
-    Where a rule stands alone, only definitions, the sizes of arrays and the types of
-    what is in scope are known."""
-
-    def rewrite(statement: Stm, site: RewriteSite) -> Outcome:
-        facts = Facts(site.scope)
-        for name, made in site.definitions.items():
-            if made.pattern and made.pattern[0].name == name:
-                facts.define(made)
-        answer = function(Site(site.builder(statement), facts), statement)
-        return answer.statements if isinstance(answer, Proved) else answer
-
-    rewrite.__doc__ = function.__doc__
-    rewrite.__module__ = function.__module__
-    rule(function.__name__)(rewrite)
-    return function
-
-
-def registered(function: FactRule) -> NamedRule:
-    """The rule as the trace knows it."""
-    return REGISTRY[function.__name__]
+def by_facts(_: Stm, context: FactContext) -> Remark:
+    """The facts of the proof."""
+    facts = dict.fromkeys(map(str, context.proof))
+    return Remark(tuple(f"by {fact}" for fact in facts))
 
 
 REMOVE_PROVED_CHECK_REFUSED = Declined("no part of the condition is proved")
 
 
-@fact_rule
-def remove_proved_check(site: Site, statement: Stm) -> Answer:
+@rule(Assert, remark=by_facts)
+def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     """A check that what is known implies, or its parts that are implied.
 
     before:
@@ -104,25 +84,25 @@ def remove_proved_check(site: Site, statement: Stm) -> Answer:
     if not isinstance(exp, Assert):
         return None
     proof: list[Proof] = []
-    parts = _conjuncts(site.facts, exp.condition)
+    parts = _conjuncts(context.facts, exp.condition)
     left: list[Atom] = []
     for part in parts:
-        shown = site.facts.holds(part)
+        shown = context.facts.holds(part)
         if shown is None:
             left.append(part)
         else:
             proof.append(shown)
     used = tuple(fact for shown in proof for fact in shown)
+    context.proof = used
     if not left:
-        return Proved((), used)
+        return ()
     if len(left) == len(parts):
         return REMOVE_PROVED_CHECK_REFUSED
-    condition = left[0]
+    build, condition = context.builder(statement), left[0]
     for part in left[1:]:
         both = ScalarOp(operator("and", BOOL), (condition, part))
-        condition = site.build.let(both, "inside")
-    check = replace(statement, exp=replace(exp, condition=condition))
-    return Proved((*site.build.statements, check), used)
+        condition = build.let(both, "inside")
+    return with_expression(statement, replace(exp, condition=condition), build)
 
 
 def _conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
@@ -135,8 +115,8 @@ def _conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
 DECIDE_BRANCH_REFUSED = Declined("neither branch is proved to be taken")
 
 
-@fact_rule
-def decide_branch(site: Site, statement: Stm) -> Answer:
+@rule(If, remark=by_facts)
+def decide_branch(statement: Stm, context: FactContext) -> Outcome:
     """A branch that is always taken, or never.
 
     before:
@@ -157,18 +137,19 @@ def decide_branch(site: Site, statement: Stm) -> Answer:
     if not isinstance(exp, If) or isinstance(exp.condition, Constant):
         return None
     for truth in (True, False):
-        proof = site.facts.holds(exp.condition, truth)
+        proof = context.facts.holds(exp.condition, truth)
         if proof is not None:
+            context.proof = proof
             decided = replace(exp, condition=Constant(truth, BOOL))
-            return Proved((replace(statement, exp=decided),), proof)
+            return with_expression(statement, decided)
     return DECIDE_BRANCH_REFUSED
 
 
 DROP_REMAINDER_REFUSED = Declined("the number may be outside of the divisor")
 
 
-@fact_rule
-def drop_remainder(site: Site, statement: Stm) -> Answer:
+@rule(ScalarOp, remark=by_facts)
+def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
     """A remainder of what is at least zero and below the divisor.
 
     before:
@@ -186,17 +167,18 @@ def drop_remainder(site: Site, statement: Stm) -> Answer:
     if not _is_integer(exp, ("mod", "rem")):
         return None
     number, divisor = exp.operands
-    low, high = site.facts.natural_atom(number), site.facts.below(number, divisor)
+    low, high = context.facts.natural_atom(number), context.facts.below(number, divisor)
     if low is None or high is None:
         return DROP_REMAINDER_REFUSED
-    return Proved((replace(statement, exp=Copy(number)),), low + high)
+    context.proof = low + high
+    return with_expression(statement, Copy(number))
 
 
 DROP_CLAMP_REFUSED = Declined("either number may be taken")
 
 
-@fact_rule
-def drop_clamp(site: Site, statement: Stm) -> Answer:
+@rule(ScalarOp, remark=by_facts)
+def drop_clamp(statement: Stm, context: FactContext) -> Outcome:
     """A minimum or maximum that is always the same operand.
 
     before:
@@ -217,9 +199,10 @@ def drop_clamp(site: Site, statement: Stm) -> Answer:
     smaller = exp.operator.name == "min"
     for one, other in ((left, right), (right, left)):
         less, more = (one, other) if smaller else (other, one)
-        proof = site.facts.at_most(less, more)
+        proof = context.facts.at_most(less, more)
         if proof is not None:
-            return Proved((replace(statement, exp=Copy(one)),), proof)
+            context.proof = proof
+            return with_expression(statement, Copy(one))
     return DROP_CLAMP_REFUSED
 
 
@@ -231,7 +214,7 @@ def _is_integer(exp: object, names: tuple[str, ...]) -> TypeGuard[ScalarOp]:
     )
 
 
-RULES: dict[type, tuple[FactRule, ...]] = {
+RULES: dict[type, tuple[Rule, ...]] = {
     Assert: (remove_proved_check,),
     If: (decide_branch,),
     ScalarOp: (drop_remainder, drop_clamp),

@@ -10,14 +10,14 @@ from minifut.ir import core
 from minifut.ir.core import Assert, Atom, Body, Constant, If, Match, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import substitute
-from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 TAKE_KNOWN_BRANCH_REFUSED = Declined("the condition is not known")
 
 
-@simplification(core.If)
-def take_known_branch(site: Site, pattern: Pattern, exp: If) -> Answer:
+@rule(core.If)
+def take_known_branch(statement: Stm, context: StatementContext) -> Outcome:
     """A branch on a constant.
 
     before:
@@ -29,17 +29,19 @@ def take_known_branch(site: Site, pattern: Pattern, exp: If) -> Answer:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
+    exp = statement.exp
+    assert isinstance(exp, If)
     if not isinstance(exp.condition, Constant):
         return TAKE_KNOWN_BRANCH_REFUSED
     body = exp.then if exp.condition.value else exp.otherwise
-    return Instead(body.statements, body.result)
+    return with_values(statement, body.statements, body.result)
 
 
 MERGE_EQUAL_BRANCHES_REFUSED = Declined("the branches differ")
 
 
-@simplification(core.If)
-def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Answer:
+@rule(core.If)
+def merge_equal_branches(statement: Stm, context: StatementContext) -> Outcome:
     """Branches that compute nothing and give the same, or just the condition.
 
     before:
@@ -51,6 +53,8 @@ def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Answer:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
+    exp = statement.exp
+    assert isinstance(exp, If)
     if exp.then.statements or exp.otherwise.statements:
         return MERGE_EQUAL_BRANCHES_REFUSED
     atoms: list[Atom] = []
@@ -61,7 +65,7 @@ def merge_equal_branches(site: Site, pattern: Pattern, exp: If) -> Answer:
             atoms.append(exp.condition)
         else:
             return MERGE_EQUAL_BRANCHES_REFUSED
-    return Instead((), tuple(atoms))
+    return with_values(statement, (), tuple(atoms))
 
 
 def _is_bool(atom: Atom, truth: bool) -> bool:
@@ -71,8 +75,8 @@ def _is_bool(atom: Atom, truth: bool) -> bool:
 DROP_COMMON_RESULTS_REFUSED = Declined("no result is the same in both branches")
 
 
-@simplification(core.If)
-def drop_common_results(site: Site, pattern: Pattern, exp: If) -> Answer:
+@rule(core.If)
+def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
     """Results that are the same outer value in both branches, sizes above all.
 
     before:
@@ -91,6 +95,9 @@ def drop_common_results(site: Site, pattern: Pattern, exp: If) -> Answer:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
+    exp = statement.exp
+    assert isinstance(exp, If)
+    pattern = statement.pattern
     pairs = list(zip(exp.then.result, exp.otherwise.result, strict=True))
     common = [one == other for one, other in pairs]
     if not any(common):
@@ -108,18 +115,18 @@ def drop_common_results(site: Site, pattern: Pattern, exp: If) -> Answer:
     left = Stm(
         substitute(tuple(pattern[n] for n in kept), known),
         If(exp.condition, *branches),
-        site.build.attributes,
-        site.build.location,
+        statement.attributes,
+        statement.location,
     )
     atoms = tuple(known.get(bound.name, bound.name) for bound in pattern)
-    return Instead((left,), atoms)
+    return with_values(statement, (left,), atoms)
 
 
 TAKE_KNOWN_CASE_REFUSED = Declined("not all that is matched is known")
 
 
-@simplification(core.Match)
-def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Answer:
+@rule(core.Match)
+def take_known_case(statement: Stm, context: StatementContext) -> Outcome:
     """A match on constants.
 
     before:
@@ -131,6 +138,8 @@ def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Answer:
         given (k: i8, x: i32, y: i32)
         let z: i32 = match (k) case (0i8) {x} default {y}
     """
+    exp = statement.exp
+    assert isinstance(exp, Match)
     values = [a.value for a in exp.scrutinees if isinstance(a, Constant)]
     if len(values) != len(exp.scrutinees):
         return TAKE_KNOWN_CASE_REFUSED
@@ -139,14 +148,14 @@ def take_known_case(site: Site, pattern: Pattern, exp: Match) -> Answer:
         pairs = zip(case.values, values, strict=True)
         if all(wanted is None or wanted.value == value for wanted, value in pairs):
             body = case.body
-    return Instead(body.statements, body.result)
+    return with_values(statement, body.statements, body.result)
 
 
 DROP_TRUE_CHECK_REFUSED = Declined("the condition is not known")
 
 
-@simplification(core.Assert)
-def drop_true_check(site: Site, pattern: Pattern, exp: Assert) -> Answer:
+@rule(core.Assert)
+def drop_true_check(statement: Stm, context: StatementContext) -> Outcome:
     """A check of the constant true.
 
     before:
@@ -156,4 +165,10 @@ def drop_true_check(site: Site, pattern: Pattern, exp: Assert) -> Answer:
         given (c: bool)
         let () = assert(c, ["may be"], [])
     """
-    return Instead((), ()) if _is_bool(exp.condition, True) else DROP_TRUE_CHECK_REFUSED
+    exp = statement.exp
+    assert isinstance(exp, Assert)
+    return (
+        with_values(statement, (), ())
+        if _is_bool(exp.condition, True)
+        else DROP_TRUE_CHECK_REFUSED
+    )

@@ -8,12 +8,12 @@ pow_f32(x, 2)   →  mul_f32(x, x)
 from __future__ import annotations
 
 from minifut.ir import core
-from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp
+from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm
 from minifut.ir.scalar_identities import Identities, Number, identities
 from minifut.ir.scalars import operator
 from minifut.ir.types import I64
-from minifut.passes.simplify.site import Answer, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_expression
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
 def may_fold(exp: ScalarOp) -> bool:
@@ -29,8 +29,8 @@ def may_fold(exp: ScalarOp) -> bool:
 FOLD_CONSTANTS_REFUSED = Declined("not all operands are constants")
 
 
-@simplification(core.ScalarOp)
-def fold_constants(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+@rule(core.ScalarOp)
+def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
     """An operator whose operands are all known.
 
     before:
@@ -41,19 +41,21 @@ def fold_constants(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
         given (y: i32)
         let x: i32 = add_i32(2i32, y)
     """
+    exp = statement.exp
+    assert isinstance(exp, ScalarOp)
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
         return FOLD_CONSTANTS_REFUSED
     from minifut.ir.scalar_meaning import fold
 
-    return Copy(fold(exp.operator, *constants))
+    return with_expression(statement, Copy(fold(exp.operator, *constants)))
 
 
 APPLY_IDENTITIES_REFUSED = Declined("no identity of the operator fits")
 
 
-@simplification(core.ScalarOp)
-def apply_identities(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+@rule(core.ScalarOp)
+def apply_identities(statement: Stm, context: StatementContext) -> Outcome:
     """An operator with a neutral or absorbing operand, or with equal operands.
 
     before:
@@ -65,22 +67,24 @@ def apply_identities(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
         given (y: i32)
         let x: i32 = mul_i32(y, 2i32)
     """
+    exp = statement.exp
+    assert isinstance(exp, ScalarOp)
     if len(exp.operands) != 2:
         return APPLY_IDENTITIES_REFUSED
     known = identities(exp.operator)
     left, right = exp.operands
     found = _one_sided(known, left, right)
     if found is not None:
-        return Copy(found)
+        return with_expression(statement, Copy(found))
     result = exp.operator.result
     if isinstance(left, Constant) and _is(left, known.left_absorbing):
-        return Copy(Constant(left.value, result))
+        return with_expression(statement, Copy(Constant(left.value, result)))
     if isinstance(right, Constant) and _is(right, known.right_absorbing):
-        return Copy(Constant(right.value, result))
+        return with_expression(statement, Copy(Constant(right.value, result)))
     if left == right and known.idempotent:
-        return Copy(left)
+        return with_expression(statement, Copy(left))
     if left == right and known.equal_operands is not None:
-        return Copy(Constant(known.equal_operands, result))
+        return with_expression(statement, Copy(Constant(known.equal_operands, result)))
     return APPLY_IDENTITIES_REFUSED
 
 
@@ -99,8 +103,8 @@ def _is(constant: Constant, number: Number | None) -> bool:
 SQUARE_REFUSED = Declined("only a second power is a product")
 
 
-@simplification(core.ScalarOp)
-def multiply_for_square(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+@rule(core.ScalarOp)
+def multiply_for_square(statement: Stm, context: StatementContext) -> Outcome:
     """A power with the exponent 2: the same number, from 10 to 100 times as fast.
 
     before:
@@ -112,19 +116,23 @@ def multiply_for_square(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
         given (y: f32)
         let x: f32 = pow_f32(y, 3f32)
     """
+    exp = statement.exp
+    assert isinstance(exp, ScalarOp)
     if exp.operator.name != "pow":
         return SQUARE_REFUSED
     base, exponent = exp.operands
     if not isinstance(exponent, Constant) or exponent.value != 2:
         return SQUARE_REFUSED
-    return ScalarOp(operator("mul", exp.operator.result), (base, base))
+    return with_expression(
+        statement, ScalarOp(operator("mul", exp.operator.result), (base, base))
+    )
 
 
 UNDO_TWICE_REFUSED = Declined("the operand is not made by the same operator")
 
 
-@simplification(core.ScalarOp)
-def undo_twice(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
+@rule(core.ScalarOp)
+def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
     """A negation or complement of one; a conversion of a type to itself.
 
     before:
@@ -138,26 +146,28 @@ def undo_twice(site: Site, pattern: Pattern, exp: ScalarOp) -> Answer:
         given (c: bool)
         let e: bool = not_bool(c)
     """
+    exp = statement.exp
+    assert isinstance(exp, ScalarOp)
     if len(exp.operands) != 1:
         return UNDO_TWICE_REFUSED
     operator, operand = exp.operator, exp.operands[0]
     if operator.name == "convert" and operator.operands[0] == operator.result:
-        return Copy(operand)
-    inner = site.definition(operand)
+        return with_expression(statement, Copy(operand))
+    inner = context.definition(operand)
     if (
         isinstance(inner, ScalarOp)
         and operator.name in ("not", "neg")
         and inner.operator == operator
     ):
-        return Copy(inner.operands[0])
+        return with_expression(statement, Copy(inner.operands[0]))
     return UNDO_TWICE_REFUSED
 
 
 READ_SIZE_REFUSED = Declined("the size has to be computed")
 
 
-@simplification(core.SizeExp)
-def read_size(site: Site, pattern: Pattern, exp: SizeExp) -> Answer:
+@rule(core.SizeExp)
+def read_size(statement: Stm, context: StatementContext) -> Outcome:
     """A size that is a name or a number.
 
     before:
@@ -169,7 +179,9 @@ def read_size(site: Site, pattern: Pattern, exp: SizeExp) -> Answer:
         given (n: i64, xs: [n]i32)
         let k: i64 = size(n + 1)
     """
+    exp = statement.exp
+    assert isinstance(exp, SizeExp)
     number, name = exp.size.as_constant, exp.size.as_name
     if number is not None:
-        return Copy(Constant(number, I64))
-    return READ_SIZE_REFUSED if name is None else Copy(name)
+        return with_expression(statement, Copy(Constant(number, I64)))
+    return READ_SIZE_REFUSED if name is None else with_expression(statement, Copy(name))

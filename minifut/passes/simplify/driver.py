@@ -13,7 +13,6 @@ from collections.abc import Collection
 from typing import Any
 
 from minifut.ir import core
-from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
@@ -41,7 +40,6 @@ from minifut.passes.simplify.constant_folding import (
 from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_empty_loop, drop_invariant_parameters
-from minifut.passes.simplify.site import Instead, Pattern, Simplification, Site
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.views import (
     index_of_iota,
@@ -53,12 +51,14 @@ from minifut.passes.simplify.views import (
     rearrange_again,
     reshape_again,
 )
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Rule
+from minifut.rewrite.trace import Derivation, Trace
 
 ROUNDS = 5
 REPEATS = 20
 
-RULES: dict[type, tuple[Simplification, ...]] = {
+RULES: dict[type, tuple[Rule, ...]] = {
     core.ScalarOp: (fold_constants, apply_identities, multiply_for_square, undo_twice),
     core.SizeExp: (read_size,),
     core.If: (take_known_branch, merge_equal_branches, drop_common_results),
@@ -81,14 +81,17 @@ RULES: dict[type, tuple[Simplification, ...]] = {
 }
 
 
-def simplify(program: Program, names: NameSource) -> Program:
+def simplify(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
     """The program after as many rounds as change something (at most `ROUNDS`). What a
     round leaves as it is, later ones leave out, unless the constants change."""
     scope = scope_of(program)
+    derivation = None if trace is None else Derivation(trace, refusals=False)
     changing = {function.name for function in program.functions}
     for _ in range(ROUNDS):
         before = program
-        program = _Sweep(names, scope).program(program, changing)
+        program = _Sweep(names, scope, derivation).program(program, changing)
         program = remove_dead_code(program, changing)
         program = hoist(program, names, scope, changing)
         if program is before:
@@ -113,15 +116,28 @@ def simplify_body(body: Body, names: NameSource, scope: Scope) -> Body:
 class _Sweep(Replacer):
     """Goes forward through bodies; `atoms` and `sizes` grow on the way."""
 
-    __slots__ = ("added", "available", "definitions", "known", "names", "scope")
+    __slots__ = (
+        "added",
+        "available",
+        "context",
+        "definitions",
+        "known",
+        "names",
+        "scope",
+    )
 
-    def __init__(self, names: NameSource, scope: Scope) -> None:
+    def __init__(
+        self, names: NameSource, scope: Scope, derivation: Derivation | None = None
+    ) -> None:
         super().__init__({}, binders=False)
         self.known: dict[Name, Atom] = {}
         self.atoms = self.known
         self.names = names
         self.scope = scope
-        self.definitions: dict[Name, Exp] = {}
+        self.definitions: dict[Name, Stm] = {}
+        self.context = StatementContext(
+            names, scope, self.definitions, derivation=derivation
+        )
         self.available: dict[Any, tuple[Atom, ...]] = {}
         """what has been computed, by its key"""
         self.added: list[Any] = []
@@ -167,61 +183,56 @@ class _Sweep(Replacer):
     def statement(self, statement: Stm, made: list[Stm]) -> None:
         exp = self.node(statement.exp)
         pattern = self.mixed(statement.pattern)
+        current = replace(statement, pattern=pattern, exp=exp)
         for _ in range(REPEATS):
-            answer = self.try_rules(statement, pattern, exp, made)
-            if answer is None:
+            after = self.rewritten(current)
+            if after is None:
                 break
-            if isinstance(answer, Instead):
-                self.take_place(pattern, answer, made)
+            same = self.placed(after, pattern, made)
+            if same is None:
                 return
-            exp = answer
-        if isinstance(exp, Copy):
-            self.equate(pattern[0].name, exp.atom)
-            return
-        if self.is_repeated(pattern, exp):
-            return
-        if len(pattern) == 1:
-            self.definitions[pattern[0].name] = exp
-            if isinstance(exp, SizeExp):
-                self.sizes[pattern[0].name] = exp.size
-        made.append(replace(statement, pattern=pattern, exp=exp))
+            current = same
+        if isinstance(current.exp, Copy):
+            self.equate(pattern[0].name, current.exp.atom)
+        elif not self.is_repeated(pattern, current.exp):
+            self.define(current)
+            if len(pattern) == 1 and isinstance(current.exp, SizeExp):
+                self.sizes[pattern[0].name] = current.exp.size
+            made.append(current)
 
-    def try_rules(
-        self, statement: Stm, pattern: Pattern, exp: Exp, made: list[Stm]
-    ) -> Any:
-        """The answer of the first rule that has one."""
+    def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
+        """What the first rule that fires puts in place of the statement."""
+        exp = statement.exp
         rules = RULES.get(type(exp))
-        if rules is None or (type(exp) is core.ScalarOp and not may_fold(exp)):
+        if rules is None or (isinstance(exp, core.ScalarOp) and not may_fold(exp)):
             return None
-        build = Builder(
-            self.names, self.scope, statement.location, statement.attributes
-        )
-        site = Site(build, self.definitions)
         for rule in rules:
-            answer = rule(site, pattern, exp)
-            if answer is not None and not isinstance(answer, Declined):
-                build.attributes = ()
-                for emitted in build.statements:
-                    if len(emitted.pattern) == 1:
-                        self.definitions[emitted.pattern[0].name] = emitted.exp
-                made.extend(build.statements)
-                return answer
+            outcome = rule(statement, self.context)
+            if isinstance(outcome, tuple):
+                return outcome
         return None
 
-    def take_place(self, pattern: Pattern, answer: Instead, made: list[Stm]) -> None:
-        """Statements in place of one. They were simplified before as parts of it."""
-        for inner in answer.statements:
-            if isinstance(inner.exp, Copy):
-                self.equate(inner.pattern[0].name, self.atom(inner.exp.atom))
+    def placed(
+        self, after: tuple[Stm, ...], pattern: tuple[Param, ...], made: list[Stm]
+    ) -> Stm | None:
+        """Append statements in place of one that binds the pattern, without copies. The
+        last one, if it binds the same pattern, may be rewritten again."""
+        for new in after:
+            if new.pattern is pattern and new is after[-1]:
+                return new
+            if isinstance(new.exp, Copy):
+                self.equate(new.pattern[0].name, self.atom(new.exp.atom))
                 continue
-            for bound in inner.pattern:
+            for bound in new.pattern:
                 self.scope[bound.name] = bound.type
-            if len(inner.pattern) == 1:
-                self.definitions[inner.pattern[0].name] = inner.exp
-            made.append(inner)
-        for bound, atom in zip(pattern, answer.atoms, strict=True):
-            if atom != bound.name:
-                self.equate(bound.name, self.atom(atom))
+            self.define(new)
+            made.append(new)
+        return None
+
+    def define(self, statement: Stm) -> None:
+        """Note what a name that is bound alone stands for."""
+        if len(statement.pattern) == 1:
+            self.definitions[statement.pattern[0].name] = statement
 
     def equate(self, name: Name, atom: Atom) -> None:
         """From here on `name` is `atom`."""
@@ -231,7 +242,7 @@ class _Sweep(Replacer):
         elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
             self.sizes[name] = Size.constant(atom.value)
 
-    def is_repeated(self, pattern: Pattern, exp: Exp) -> bool:
+    def is_repeated(self, pattern: tuple[Param, ...], exp: Exp) -> bool:
         """Whether the same was computed before; then it is used again."""
         key = key_of(exp)
         if key is None:

@@ -10,14 +10,14 @@ from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm
 from minifut.ir.node import replace
 from minifut.ir.traverse import size_names, substitute
 from minifut.names import Name
-from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 DROP_EMPTY_LOOP_REFUSED = Declined("the loop may run")
 
 
-@simplification(core.Loop)
-def drop_empty_loop(site: Site, pattern: Pattern, exp: Loop) -> Answer:
+@rule(core.Loop)
+def drop_empty_loop(statement: Stm, context: StatementContext) -> Outcome:
     """A loop of no rounds.
 
     before:
@@ -35,20 +35,20 @@ def drop_empty_loop(site: Site, pattern: Pattern, exp: Loop) -> Answer:
           return b
         }
     """
+    exp = statement.exp
+    assert isinstance(exp, Loop)
     if not isinstance(exp.form, ForLoop) or not isinstance(exp.form.bound, Constant):
         return DROP_EMPTY_LOOP_REFUSED
-    return (
-        Instead((), exp.initial)
-        if exp.form.bound.value <= 0
-        else DROP_EMPTY_LOOP_REFUSED
-    )
+    if exp.form.bound.value > 0:
+        return DROP_EMPTY_LOOP_REFUSED
+    return with_values(statement, (), exp.initial)
 
 
 DROP_INVARIANT_PARAMETERS_REFUSED = Declined("all parameters change")
 
 
-@simplification(core.Loop)
-def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer:
+@rule(core.Loop)
+def drop_invariant_parameters(statement: Stm, context: StatementContext) -> Outcome:
     """Parameters that stay what they start as.
 
     before:
@@ -70,6 +70,9 @@ def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer
           return r
         }
     """
+    exp = statement.exp
+    assert isinstance(exp, Loop)
+    pattern = statement.pattern
     same: dict[Name, Atom] = {}
     rows = list(zip(exp.parameters, exp.initial, exp.body.result, strict=True))
     for parameter, initial, following in rows:
@@ -102,10 +105,10 @@ def drop_invariant_parameters(site: Site, pattern: Pattern, exp: Loop) -> Answer
     left = Stm(
         substitute(tuple(pattern[n] for n in kept), known),
         loop,
-        site.build.attributes,
-        site.build.location,
+        statement.attributes,
+        statement.location,
     )
-    return Instead((left,), tuple(atoms))
+    return with_values(statement, (left,), tuple(atoms))
 
 
 def _fits(atom: Atom) -> bool:

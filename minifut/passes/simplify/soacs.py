@@ -15,14 +15,14 @@ from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import substitute, used_names
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
-from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_expression, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 DROP_INPUTS_REFUSED = Declined("all inputs are needed")
 
 
-@simplification((Screma, Scatter, Hist))
-def drop_inputs(site: Site, pattern: Pattern, exp: Screma | Scatter | Hist) -> Answer:
+@rule((Screma, Scatter, Hist))
+def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
     r"""Inputs that are not used, come twice, or are the same everywhere.
 
     before:
@@ -43,13 +43,15 @@ def drop_inputs(site: Site, pattern: Pattern, exp: Screma | Scatter | Hist) -> A
           return z
         })
     """
+    exp = statement.exp
+    assert isinstance(exp, Screma | Scatter | Hist)
     function = exp.function
     used = used_names(function.body)
     seen: dict[Name, Name] = {}
     instead: dict[Name, Atom] = {}
     kept = []
     for parameter, array in zip(function.parameters, exp.arrays, strict=True):
-        source = site.definition(array)
+        source = context.definition(array)
         if parameter.name not in used:
             continue
         if array in seen:
@@ -66,14 +68,16 @@ def drop_inputs(site: Site, pattern: Pattern, exp: Screma | Scatter | Hist) -> A
         substitute(function.body, instead),
         function.results,
     )
-    return replace(exp, arrays=tuple(array for _, array in kept), function=new)
+    return with_expression(
+        statement, replace(exp, arrays=tuple(array for _, array in kept), function=new)
+    )
 
 
 SIMPLIFY_MAPPED_REFUSED = Declined("all results are computed")
 
 
-@simplification(Screma)
-def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Answer:
+@rule(Screma)
+def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     r"""Mapped results that are an input as it is, or the same everywhere.
 
     before:
@@ -97,11 +101,14 @@ def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Answer:
           return y
         })
     """
+    exp = statement.exp
+    assert isinstance(exp, Screma)
+    pattern = statement.pattern
     function = exp.function
     inputs = dict(zip((p.name for p in function.parameters), exp.arrays, strict=True))
     bound = set(inputs)
-    for statement in function.body.statements:
-        bound.update(p.name for p in statement.pattern)
+    for inner in function.body.statements:
+        bound.update(p.name for p in inner.pattern)
     combined = sum(len(s.neutral) for s in exp.scans)
     combined += sum(len(r.neutral) for r in exp.reduces)
     known: dict[int, Exp] = {}
@@ -112,19 +119,21 @@ def simplify_mapped(site: Site, pattern: Pattern, exp: Screma) -> Answer:
             known[position] = Replicate((exp.width,), atom)
     if not known:
         return SIMPLIFY_MAPPED_REFUSED
-    location, attributes = site.build.location, site.build.attributes
+    location, attributes = statement.location, statement.attributes
     statements = [
         Stm((pattern[position],), new, (), location) for position, new in known.items()
     ]
     if len(known) < len(pattern) or function.body.statements:
         if len(known) == len(pattern) and not has_effects(function):
-            return Instead(tuple(statements), tuple(p.name for p in pattern))
+            return with_values(
+                statement, tuple(statements), tuple(p.name for p in pattern)
+            )
         kept = [n for n in range(len(pattern)) if n not in known]
         if not kept:
             return SIMPLIFY_MAPPED_REFUSED
         rest = tuple(pattern[n] for n in kept)
         statements.append(Stm(rest, _only(exp, kept), attributes, location))
-    return Instead(tuple(statements), tuple(p.name for p in pattern))
+    return tuple(statements)
 
 
 def _only(exp: Screma, kept: list[int]) -> Screma:

@@ -9,7 +9,7 @@ reshape s (reshape t a)  →  reshape s a    transpose (transpose a)   →  a
 from __future__ import annotations
 
 from minifut.ir import core
-from minifut.ir.builder import i64
+from minifut.ir.builder import Builder, i64
 from minifut.ir.core import (
     ArrayLiteral,
     Atom,
@@ -21,11 +21,12 @@ from minifut.ir.core import (
     Rearrange,
     Replicate,
     Reshape,
+    Stm,
 )
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import Size
-from minifut.passes.simplify.site import Answer, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_expression
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 Place = Atom | DimSlice
 
@@ -39,8 +40,8 @@ def _plain(slice_: tuple[Place, ...]) -> tuple[Atom, ...] | None:
 INDEX_OF_IOTA_REFUSED = Declined("the array is no iota, or a range of it is kept")
 
 
-@simplification(core.Index)
-def index_of_iota(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
     """A number of a sequence is computed from its position.
 
     before:
@@ -55,24 +56,26 @@ def index_of_iota(site: Site, pattern: Pattern, exp: Index) -> Answer:
         let is: [10]i64 = iota i64 (10, 2i64, 3i64)
         let js: [2]i64 = is[4i64 :+ 2 by 1i64]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     indices = _plain(exp.slice)
     if not isinstance(source, Iota) or indices is None or len(indices) != 1:
         return INDEX_OF_IOTA_REFUSED
-    build = site.build
+    build = context.builder(statement)
     number = build.convert(indices[0], source.element)
     if source.stride != Constant(1, source.element):
         number = build.mul(number, source.stride)
     if source.start != Constant(0, source.element):
         number = build.add(source.start, number)
-    return Copy(number)
+    return with_expression(statement, Copy(number), build)
 
 
 INDEX_OF_REPLICATE_REFUSED = Declined("repeated dimensions are kept")
 
 
-@simplification(core.Index)
-def index_of_replicate(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_replicate(statement: Stm, context: StatementContext) -> Outcome:
     """An element of a repeated value is the value.
 
     before:
@@ -87,17 +90,19 @@ def index_of_replicate(site: Site, pattern: Pattern, exp: Index) -> Answer:
         let rs: [4][3]i32 = replicate([4][3], v)
         let x: [3]i32 = rs[2i64]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     if not isinstance(source, Replicate):
         return INDEX_OF_REPLICATE_REFUSED
     outer = len(source.shape)
     if len(exp.slice) < outer or _plain(exp.slice[:outer]) is None:
         return INDEX_OF_REPLICATE_REFUSED
     if len(exp.slice) == outer:
-        return Copy(source.value)
+        return with_expression(statement, Copy(source.value))
     if isinstance(source.value, Constant):
         return INDEX_OF_REPLICATE_REFUSED
-    return Index(source.value, exp.slice[outer:])
+    return with_expression(statement, Index(source.value, exp.slice[outer:]))
 
 
 INDEX_OF_LITERAL_REFUSED = Declined(
@@ -105,8 +110,8 @@ INDEX_OF_LITERAL_REFUSED = Declined(
 )
 
 
-@simplification(core.Index)
-def index_of_literal(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_literal(statement: Stm, context: StatementContext) -> Outcome:
     """A known element of a literal.
 
     before:
@@ -121,7 +126,9 @@ def index_of_literal(site: Site, pattern: Pattern, exp: Index) -> Answer:
         let l: [2]i32 = [a, b]: i32
         let x: i32 = l[i]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     if not isinstance(source, ArrayLiteral) or not isinstance(exp.slice[0], Constant):
         return INDEX_OF_LITERAL_REFUSED
     position = int(exp.slice[0].value)
@@ -129,19 +136,17 @@ def index_of_literal(site: Site, pattern: Pattern, exp: Index) -> Answer:
         return INDEX_OF_LITERAL_REFUSED
     row = source.rows[position]
     if len(exp.slice) == 1:
-        return Copy(row)
-    return (
-        INDEX_OF_LITERAL_REFUSED
-        if isinstance(row, Constant)
-        else Index(row, exp.slice[1:])
-    )
+        return with_expression(statement, Copy(row))
+    if isinstance(row, Constant):
+        return INDEX_OF_LITERAL_REFUSED
+    return with_expression(statement, Index(row, exp.slice[1:]))
 
 
 INDEX_OF_SLICE_REFUSED = Declined("the array is no slice")
 
 
-@simplification(core.Index)
-def index_of_slice(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
     """A slice of a slice is one slice.
 
     before:
@@ -155,44 +160,47 @@ def index_of_slice(site: Site, pattern: Pattern, exp: Index) -> Answer:
         given (xs: [4]i32)
         let x: i32 = xs[1i64]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     if not isinstance(source, Index):
         return INDEX_OF_SLICE_REFUSED
+    build = context.builder(statement)
     waiting = list(exp.slice)
     joined: list[Place] = []
     for inner in source.slice:
         if not isinstance(inner, DimSlice) or not waiting:
             joined.append(inner)
             continue
-        joined.append(_within(site, inner, waiting.pop(0)))
-    return Index(source.array, (*joined, *waiting))
+        joined.append(_within(build, inner, waiting.pop(0)))
+    return with_expression(statement, Index(source.array, (*joined, *waiting)), build)
 
 
-def _within(site: Site, range_: DimSlice, place: Place) -> Place:
+def _within(build: Builder, range_: DimSlice, place: Place) -> Place:
     """A place counted from the start of a range, in the array itself."""
     if isinstance(place, DimSlice):
-        start = _scaled(site, range_, place.start)
-        stride = _times(site, range_.stride, place.stride)
+        start = _scaled(build, range_, place.start)
+        stride = _times(build, range_.stride, place.stride)
         return DimSlice(start, place.length, stride)
-    return _scaled(site, range_, place)
+    return _scaled(build, range_, place)
 
 
-def _scaled(site: Site, range_: DimSlice, index: Atom) -> Atom:
-    offset = _times(site, range_.stride, index)
-    return offset if range_.start == i64(0) else site.build.add(range_.start, offset)
+def _scaled(build: Builder, range_: DimSlice, index: Atom) -> Atom:
+    offset = _times(build, range_.stride, index)
+    return offset if range_.start == i64(0) else build.add(range_.start, offset)
 
 
-def _times(site: Site, a: Atom, b: Atom) -> Atom:
+def _times(build: Builder, a: Atom, b: Atom) -> Atom:
     if a == i64(1):
         return b
-    return a if b == i64(1) else site.build.mul(a, b)
+    return a if b == i64(1) else build.mul(a, b)
 
 
 INDEX_OF_REARRANGE_REFUSED = Declined("the dimensions that are kept change their order")
 
 
-@simplification(core.Index)
-def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
     """A place in a permuted array is one in the array itself.
 
     before:
@@ -207,10 +215,12 @@ def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Answer:
         let t: [2][4][3]i32 = rearrange((2, 1, 0), xss)
         let x: [4][3]i32 = t[1i64]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     if not isinstance(source, Rearrange):
         return INDEX_OF_REARRANGE_REFUSED
-    shape = array_type(source.array, site.build.scope).shape
+    shape = array_type(source.array, context.scope).shape
     places: list[Place] = [DimSlice(i64(0), size, i64(1)) for size in shape]
     kept = list(source.permutation[len(exp.slice) :])
     for position, place in enumerate(exp.slice):
@@ -224,7 +234,9 @@ def index_of_rearrange(site: Site, pattern: Pattern, exp: Index) -> Answer:
         return INDEX_OF_REARRANGE_REFUSED
     while places and _is_whole(places[-1], shape[len(places) - 1]):
         places.pop()
-    return Index(source.array, tuple(places)) if places else INDEX_OF_REARRANGE_REFUSED
+    if not places:
+        return INDEX_OF_REARRANGE_REFUSED
+    return with_expression(statement, Index(source.array, tuple(places)))
 
 
 def _is_whole(place: Place, size: Size) -> bool:
@@ -239,8 +251,8 @@ def _is_whole(place: Place, size: Size) -> bool:
 INDEX_OF_RESHAPE_REFUSED = Declined("no vector was reshaped")
 
 
-@simplification(core.Index)
-def index_of_reshape(site: Site, pattern: Pattern, exp: Index) -> Answer:
+@rule(core.Index)
+def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
     """A place in a reshaped vector, or in an array only renamed in its sizes.
 
     before:
@@ -257,31 +269,33 @@ def index_of_reshape(site: Site, pattern: Pattern, exp: Index) -> Answer:
         let t: [3][2]i32 = reshape([3][2], xss)
         let x: i32 = t[1i64, 0i64]
     """
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    source = context.definition(exp.array)
     if not isinstance(source, Reshape):
         return INDEX_OF_RESHAPE_REFUSED
-    build = site.build
-    before = array_type(source.array, build.scope).shape
+    before = array_type(source.array, context.scope).shape
     if before == source.shape:
-        return Index(source.array, exp.slice)
+        return with_expression(statement, Index(source.array, exp.slice))
     indices = _plain(exp.slice)
     if indices is None or len(indices) != len(source.shape):
         return INDEX_OF_RESHAPE_REFUSED
     if len(before) == len(source.shape) == 1:
-        return Index(source.array, exp.slice)
+        return with_expression(statement, Index(source.array, exp.slice))
     if len(before) != 1:
         return INDEX_OF_RESHAPE_REFUSED
+    build = context.builder(statement)
     flat: Atom = indices[0]
     for index, size in zip(indices[1:], source.shape[1:], strict=True):
         flat = build.add(build.mul(flat, build.size_atom(size)), index)
-    return Index(source.array, (flat,))
+    return with_expression(statement, Index(source.array, (flat,)), build)
 
 
 REARRANGE_AGAIN_REFUSED = Declined("the array was not rearranged before")
 
 
-@simplification(core.Rearrange)
-def rearrange_again(site: Site, pattern: Pattern, exp: Rearrange) -> Answer:
+@rule(core.Rearrange)
+def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
     """The identity, and a permutation of a permutation.
 
     before:
@@ -295,21 +309,25 @@ def rearrange_again(site: Site, pattern: Pattern, exp: Rearrange) -> Answer:
         given (xss: [3][4]i32)
         let t: [4][3]i32 = rearrange((1, 0), xss)
     """
+    exp = statement.exp
+    assert isinstance(exp, Rearrange)
     if exp.permutation == tuple(range(len(exp.permutation))):
-        return Copy(exp.array)
-    source = site.definition(exp.array)
+        return with_expression(statement, Copy(exp.array))
+    source = context.definition(exp.array)
     if not isinstance(source, Rearrange):
         return REARRANGE_AGAIN_REFUSED
     rest = tuple(range(len(exp.permutation), len(source.permutation)))
     whole = (*exp.permutation, *rest)
-    return Rearrange(tuple(source.permutation[p] for p in whole), source.array)
+    return with_expression(
+        statement, Rearrange(tuple(source.permutation[p] for p in whole), source.array)
+    )
 
 
 RESHAPE_AGAIN_REFUSED = Declined("the array has another shape of its own")
 
 
-@simplification(core.Reshape)
-def reshape_again(site: Site, pattern: Pattern, exp: Reshape) -> Answer:
+@rule(core.Reshape)
+def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
     """A shape that is there already, a reshape of a reshape or of a repeated scalar.
 
     before:
@@ -323,15 +341,17 @@ def reshape_again(site: Site, pattern: Pattern, exp: Reshape) -> Answer:
         given (xs: [6]i32)
         let t: [2][3]i32 = reshape([2][3], xs)
     """
-    if array_type(exp.array, site.build.scope).shape == exp.shape:
-        return Copy(exp.array)
-    source = site.definition(exp.array)
+    exp = statement.exp
+    assert isinstance(exp, Reshape)
+    if array_type(exp.array, context.scope).shape == exp.shape:
+        return with_expression(statement, Copy(exp.array))
+    source = context.definition(exp.array)
     if isinstance(source, Reshape):
-        return Reshape(exp.shape, source.array)
-    if isinstance(source, Replicate) and len(source.shape) == _rank(site, exp):
-        return Replicate(exp.shape, source.value)
+        return with_expression(statement, Reshape(exp.shape, source.array))
+    if isinstance(source, Replicate) and len(source.shape) == _rank(context, exp):
+        return with_expression(statement, Replicate(exp.shape, source.value))
     return RESHAPE_AGAIN_REFUSED
 
 
-def _rank(site: Site, exp: Reshape) -> int:
-    return array_type(exp.array, site.build.scope).rank
+def _rank(context: StatementContext, exp: Reshape) -> int:
+    return array_type(exp.array, context.scope).rank

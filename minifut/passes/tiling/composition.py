@@ -35,7 +35,8 @@ from minifut.passes.tiling.strip_mine_loop import (
     strip_mine_loop,
 )
 from minifut.passes.tiling.strip_mine_threads import strip_mine_threads
-from minifut.rewrite.rule import Outcome, Rule, Site
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Outcome, Rule
 from minifut.rewrite.strategy import (
     Rewriting,
     Strategy,
@@ -55,10 +56,11 @@ def tidy(node: Any, rewriting: Rewriting) -> Any:
 def at(level: Level, rule: Rule) -> Rule:
     """The rule on nests of this level only."""
 
-    def restricted(statement: Stm, site: Site) -> Outcome:
+    def restricted(statement: Stm, context: StatementContext) -> Outcome:
         exp = statement.exp
         if isinstance(exp, SegMap) and exp.level == level:
-            return rule(statement, site)
+            moved: Outcome = rule(statement, context)
+            return moved
         return None
 
     return Rule(rule.name, restricted, rule.label, rule.paper)

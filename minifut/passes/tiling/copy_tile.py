@@ -35,7 +35,8 @@ from minifut.passes.tiling.positions import (
     is_tile_size,
     places_in,
 )
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 Stretches = tuple[IndexRange, ...]
 MADE_HERE = (CollectiveCopy, SegMap, Loop)
@@ -50,8 +51,8 @@ class Reach:
     dimensions: tuple[frozenset[Name], ...]
 
 
-@rule("copy_tile", label="Step 3", paper=LECTURE)
-def copy_tile(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 3", paper=LECTURE)
+def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
     r"""Read from a copy that the group has made of what its threads share.
 
     before:
@@ -107,15 +108,15 @@ def copy_tile(statement: Stm, site: Site) -> Outcome:
     reach = _reach(nest)
     if not reach.steps:
         return None
-    places = places_in(nest, site.definitions)
+    places = places_in(nest, context.definitions)
     reasons: dict[str, None] = {}
-    for read in _reads(nest, site):
-        found = _index_ranges(read, places, reach, site)
+    for read in _reads(nest, context):
+        found = _index_ranges(read, places, reach, context)
         if isinstance(found, str):
             if found:
                 reasons[found] = None
             continue
-        return _with_copy(statement, nest, read, found, reach, places, site)
+        return _with_copy(statement, nest, read, found, reach, places, context)
     return Declined("; ".join(reasons)) if reasons else None
 
 
@@ -133,22 +134,22 @@ def _reach(nest: SegMap) -> Reach:
     return Reach(frozenset(steps), tuple(frozenset(d) for d in dimensions))
 
 
-def _reads(nest: SegMap, site: Site) -> Iterator[Index]:
+def _reads(nest: SegMap, context: StatementContext) -> Iterator[Index]:
     """Reads of single elements of arrays that the group has not made itself."""
     local = set(bound_names(nest))
     for node in walk(nest):
         if not isinstance(node, Index) or node.array in local:
             continue
-        known = site.definitions.get(node.array)
+        known = context.definitions.get(node.array)
         if known is not None and isinstance(known.exp, MADE_HERE):
             continue
-        whole = len(node.slice) == array_type(node.array, site.scope).rank
+        whole = len(node.slice) == array_type(node.array, context.scope).rank
         if whole and not any(isinstance(part, DimSlice) for part in node.slice):
             yield node
 
 
 def _index_ranges(
-    read: Index, places: Places, reach: Reach, site: Site
+    read: Index, places: Places, reach: Reach, context: StatementContext
 ) -> Stretches | str:
     """Where the group reads, or why that is not worth or open to a copy."""
     name = read.array.base
@@ -171,7 +172,7 @@ def _index_ranges(
         return f"{name} is read by each point at places of its own"
     if any(len(own & reach.steps) and len(own) > 1 for own in owned):
         return f"{name} is read by each point at places of its own"
-    if not all(is_tile_size(s.length, site.definitions) for s in index_ranges):
+    if not all(is_tile_size(s.length, context.definitions) for s in index_ranges):
         return f"how much of {name} a group reads is not decided by parameters"
     used = set[Name]().union(*owned)
     if all(used & dimension for dimension in reach.dimensions):
@@ -190,9 +191,9 @@ def _with_copy(
     index_ranges: Stretches,
     reach: Reach,
     places: Places,
-    site: Site,
+    context: StatementContext,
 ) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     order = _order(index_ranges, reach, places)
     tile = _copied(build, read.array, index_ranges, order)
     key = (read.array, index_ranges)

@@ -32,13 +32,14 @@ from minifut.passes.tiling.recompute import (
     nest_over,
     reads,
 )
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 TOTAL = (SizeExp, ScalarOp)
 
 
-@rule("hoist_from_nest", paper=PAPER)
-def hoist_from_nest(statement: Stm, site: Site) -> Outcome:
+@rule(paper=PAPER)
+def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Compute once for all points what is the same at all of them.
 
     before:
@@ -94,8 +95,8 @@ def is_target(statement: Stm, level: Level) -> bool:
     return level == REGISTER and REDUCTION in statement.attributes
 
 
-@rule("distribute_nest", label="Step 3", paper=PAPER)
-def distribute_nest(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 3", paper=PAPER)
+def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make two nests of one: up to the first loop, and what follows.
 
     before:
@@ -153,17 +154,19 @@ def distribute_nest(statement: Stm, site: Site) -> Outcome:
     for later in statements[at:]:
         used |= free_names(later)
     if dependences_of(statements[:at], used).carried:
-        return _cut(statement, nest, at, site)
+        return _cut(statement, nest, at, context)
     bound = {p.name for p in statements[at].pattern}
     alone = at == len(statements) - 1 and set(results) <= bound
     if alone and len(set(results)) == len(results):
         return None
-    return _cut(statement, nest, at + 1, site)
+    return _cut(statement, nest, at + 1, context)
 
 
-def _cut(statement: Stm, nest: SegMap, at: int, site: Site) -> tuple[Stm, ...]:
+def _cut(
+    statement: Stm, nest: SegMap, at: int, context: StatementContext
+) -> tuple[Stm, ...]:
     """The nest divided before its statement `at`."""
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     before, after = nest.body.statements[:at], nest.body.statements[at:]
     used: set[Name] = {
         r.value

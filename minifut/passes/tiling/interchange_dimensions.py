@@ -21,11 +21,12 @@ from minifut.passes.tiling.recognise import (
     unfit_body,
     unfit_results,
 )
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("interchange_dimensions", paper=LECTURE)
-def interchange_dimensions(statement: Stm, site: Site) -> Outcome:
+@rule(paper=LECTURE)
+def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move the outermost dimension inwards if all others' operands are the same in it.
 
     before:
@@ -90,19 +91,21 @@ def interchange_dimensions(statement: Stm, site: Site) -> Outcome:
     rank = len(kernel.space.sizes)
     if rank < 3 or unfit_results(kernel) or unfit_body(kernel):
         return None
-    iotas = iotas_of(kernel, site.definitions.values())
-    operands = operands_of(kernel, Variance(kernel), site.scope, iotas)
+    iotas = iotas_of(kernel, context.definitions.values())
+    operands = operands_of(kernel, Variance(kernel), context.scope, iotas)
     dimensions = chosen_dimensions(rank, operands)
     if len(dimensions) != 2 or 0 in dimensions:
         return None
     outer = [o.dimensions for o in operands if 0 in o.dimensions]
     if not outer or any(s & set(dimensions) for s in outer):
         return Declined("the outermost dimension is a batch of products")
-    return _moved(statement, kernel, site)
+    return _moved(statement, kernel, context)
 
 
-def _moved(statement: Stm, kernel: SegMap, site: Site) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+def _moved(
+    statement: Stm, kernel: SegMap, context: StatementContext
+) -> tuple[Stm, ...]:
+    build = Builder(context.names, context.scope, statement.location)
     space = kernel.space
     rank = len(space.sizes)
     sizes = (*space.sizes[1:], space.sizes[0])

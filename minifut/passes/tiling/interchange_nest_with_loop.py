@@ -26,11 +26,12 @@ from minifut.passes.tiling.recompute import (
     nest_over,
     reads,
 )
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("interchange_nest_with_loop", label="Step 4", paper=PAPER)
-def interchange_nest_with_loop(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 4", paper=PAPER)
+def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move a nest into the loop that it consists of.
 
     before:
@@ -92,13 +93,13 @@ def interchange_nest_with_loop(statement: Stm, site: Site) -> Outcome:
         return Declined("the loop does not run equally often at all points")
     if dependences_of(above, free_names(loop.body)).carried:
         return Declined("something dear would be computed again at each step")
-    return _interchanged(statement, nest, above, last, site)
+    return _interchanged(statement, nest, above, last, context)
 
 
 def _interchanged(
-    statement: Stm, nest: SegMap, above: list[Stm], last: Stm, site: Site
+    statement: Stm, nest: SegMap, above: list[Stm], last: Stm, context: StatementContext
 ) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     loop = last.exp
     assert isinstance(loop, Loop)
     initial = _initial_arrays(build, nest, above, loop)

@@ -22,13 +22,14 @@ from minifut.ir.types import ArrayType, array_of
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.marks import PAPER, REDUCTION
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 PURE = (Index, ScalarOp, SizeExp, Copy, If)
 
 
-@rule("load_registers", label="Step 5b", paper=PAPER)
-def load_registers(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 5b", paper=PAPER)
+def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move reads that are the same at each step in front of the steps.
 
     before:
@@ -93,7 +94,7 @@ def load_registers(statement: Stm, site: Site) -> Outcome:
     for at, nest in nests:
         found = _invariant_reads(nest, changing)
         if found is not None:
-            return _loaded(statement, loop, at, nest, found, site)
+            return _loaded(statement, loop, at, nest, found, context)
     return Declined("all that is read differs from step to step") if nests else None
 
 
@@ -151,9 +152,9 @@ def _loaded(
     at: int,
     nest: SegMap,
     found: _InvariantReads,
-    site: Site,
+    context: StatementContext,
 ) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     target = nest.body.statements[found.at]
     bound = target.pattern[0]
     if found.indices:
@@ -164,10 +165,10 @@ def _loaded(
         )
         body = KernelBody(found.needed, (Returns(bound.name),))
         load = SegMap(REGISTER, SegSpace(found.indices, sizes), body, (bound.type,))
-        own = build.let(rename(load, site.names), "own", array_of(bound.type, sizes))
+        own = build.let(rename(load, context.names), "own", array_of(bound.type, sizes))
         again: object = Index(own, found.indices)
     else:
-        once = rename(Body(found.needed, (bound.name,)), site.names)
+        once = rename(Body(found.needed, (bound.name,)), context.names)
         build.extend(once.statements)
         again = Copy(once.result[0])
     changed = replace(target, exp=again)

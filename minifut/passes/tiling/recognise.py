@@ -27,11 +27,12 @@ from minifut.passes.tiling.nest import (
     operands_of,
     redomaps_of,
 )
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("recognise_tiling", paper=LECTURE)
-def recognise_tiling(statement: Stm, site: Site) -> Outcome:
+@rule(paper=LECTURE)
+def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     """Decide along which dimensions a kernel is tiled.
 
     before:
@@ -91,8 +92,8 @@ def recognise_tiling(statement: Stm, site: Site) -> Outcome:
     if reason:
         return Declined(reason)
     variance = Variance(kernel)
-    iotas = iotas_of(kernel, site.definitions.values())
-    operands = operands_of(kernel, variance, site.scope, iotas)
+    iotas = iotas_of(kernel, context.definitions.values())
+    operands = operands_of(kernel, variance, context.scope, iotas)
     dimensions = chosen_dimensions(len(kernel.space.sizes), operands)
     if not dimensions:
         return Declined("every operand varies with every dimension")

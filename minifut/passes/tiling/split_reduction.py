@@ -40,11 +40,12 @@ from minifut.passes.tiling.nest import (
 )
 from minifut.passes.tiling.parameters import parameter
 from minifut.passes.tiling.recompute import dependences_of
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("split_reduction", label="Section 7.3.1", paper=PAPER)
-def split_reduction(statement: Stm, site: Site) -> Outcome:
+@rule(label="Section 7.3.1", paper=PAPER)
+def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
     r"""Reduce parts of the common dimension, then combine them.
 
     before:
@@ -119,13 +120,18 @@ def split_reduction(statement: Stm, site: Site) -> Outcome:
     for reduce in redomap.reduces:
         if not local.isdisjoint(free_names(reduce)):
             return Declined("the operator differs between points")
-    return _split(statement, kernel, mark, found[0][0], redomap, site)
+    return _split(statement, kernel, mark, found[0][0], redomap, context)
 
 
 def _split(
-    statement: Stm, kernel: SegMap, mark: Mark, target: Stm, redomap: Screma, site: Site
+    statement: Stm,
+    kernel: SegMap,
+    mark: Mark,
+    target: Stm,
+    redomap: Screma,
+    context: StatementContext,
 ) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     at = kernel.body.statements.index(target)
     above, below = kernel.body.statements[:at], kernel.body.statements[at + 1 :]
     operands = operands_of(kernel, Variance(kernel), build.scope, set())

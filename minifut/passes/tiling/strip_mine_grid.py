@@ -43,11 +43,12 @@ from minifut.passes.tiling.nest import (
     redomaps_of,
 )
 from minifut.passes.tiling.parameters import COLUMNS, ROWS, parameter
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("strip_mine_grid", label="Step 1", paper=PAPER)
-def strip_mine_grid(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 1", paper=PAPER)
+def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make a group compute a tile of the result, each of its threads an element.
 
     before:
@@ -82,8 +83,10 @@ def strip_mine_grid(statement: Stm, site: Site) -> Outcome:
         return None
     if kernel.level != GRID:
         return Declined("each group would do what a thread does")
-    build = Builder(site.names, site.scope, statement.location)
-    operands = operands_of(kernel, Variance(kernel), site.scope, iotas_of(kernel, ()))
+    build = Builder(context.names, context.scope, statement.location)
+    operands = operands_of(
+        kernel, Variance(kernel), context.scope, iotas_of(kernel, ())
+    )
     footprint = footprint_of(kernel, operands, mark.dimensions)
     blocks = {
         dimension: build.let(

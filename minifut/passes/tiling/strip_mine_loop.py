@@ -21,13 +21,14 @@ from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.sequentialise import loop_over_screma
 from minifut.passes.tiling.marks import BLOCKS, PAPER, REDUCTION
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 DEPTH = ".block_depth"
 
 
-@rule("sequentialise_redomap", label="Step 5a", paper=PAPER)
-def sequentialise_redomap(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 5a", paper=PAPER)
+def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""Turn a reduction inside a thread into a loop.
 
     before:
@@ -62,13 +63,13 @@ def sequentialise_redomap(statement: Stm, site: Site) -> Outcome:
         return None
     if not exp.is_redomap:
         return Declined("it is no reduction alone")
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     loop_over_screma(build, statement, exp)
     return tuple(build.statements)
 
 
-@rule("strip_mine_loop", label="Step 1", paper=PAPER)
-def strip_mine_loop(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 1", paper=PAPER)
+def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Go through the common dimension block by block.
 
     before:
@@ -117,23 +118,28 @@ def strip_mine_loop(statement: Stm, site: Site) -> Outcome:
         return None
     if not isinstance(exp.form, ForLoop) or exp.form.type != I64:
         return None
-    depth = _depth(site)
+    depth = _depth(context)
     if depth is None:
         return Declined("no parameter says how deep a block is")
     total, deep = atom_size(exp.form.bound), Size.of(depth)
     bound = exp.form.bound
-    known = site.definitions.get(bound) if isinstance(bound, Name) else None
+    known = context.definitions.get(bound) if isinstance(bound, Name) else None
     if known is not None and isinstance(known.exp, SizeExp):
         if depth in known.exp.size.names():
             return Declined("its steps are those of a block")
         total = known.exp.size
-    return _in_blocks(site, statement, exp, exp.form, total, deep)
+    return _in_blocks(context, statement, exp, exp.form, total, deep)
 
 
 def _in_blocks(
-    site: Site, statement: Stm, exp: Loop, form: ForLoop, total: Size, deep: Size
+    context: StatementContext,
+    statement: Stm,
+    exp: Loop,
+    form: ForLoop,
+    total: Size,
+    deep: Size,
 ) -> tuple[Stm, ...]:
-    build = Builder(site.names, site.scope, statement.location)
+    build = Builder(context.names, context.scope, statement.location)
     count = build.let(SizeExp(ceil_div(total, deep)), "blocks")
     block, step = build.names.fresh("block"), build.names.fresh("step")
     build.scope[block] = build.scope[step] = I64
@@ -162,9 +168,9 @@ def _in_blocks(
     return (*build.statements, last)
 
 
-def _depth(site: Site) -> Name | None:
+def _depth(context: StatementContext) -> Name | None:
     """The parameter that says how deep blocks of the common dimension are."""
-    for name, made in site.definitions.items():
+    for name, made in context.definitions.items():
         exp = made.exp
         if isinstance(exp, GetParameter) and exp.parameter.name.endswith(DEPTH):
             return name

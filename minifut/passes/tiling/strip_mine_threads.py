@@ -32,11 +32,12 @@ from minifut.passes.tiling.marks import PAPER, TILE, mark_of, marked
 from minifut.passes.tiling.nest import Variance, footprint_of, operands_of
 from minifut.passes.tiling.parameters import parameter
 from minifut.passes.tiling.strip_mine_grid import roles
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule("strip_mine_threads", label="Step 1", paper=PAPER)
-def strip_mine_threads(statement: Stm, site: Site) -> Outcome:
+@rule(label="Step 1", paper=PAPER)
+def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
     r"""Give each thread of a group a register tile instead of one element.
 
     before:
@@ -82,8 +83,8 @@ def strip_mine_threads(statement: Stm, site: Site) -> Outcome:
     threads = last.exp
     if not isinstance(threads, SegMap) or threads.level != THREAD:
         return Declined("what the threads do is in parts already")
-    build = Builder(site.names, site.scope, statement.location)
-    operands = operands_of(threads, Variance(threads), site.scope, set())
+    build = Builder(context.names, context.scope, statement.location)
+    operands = operands_of(threads, Variance(threads), context.scope, set())
     footprint = footprint_of(threads, operands, tuple(range(len(mark.dimensions))))
     registers = [
         build.let(GetParameter(parameter(mark.nest, which, footprint)), which)

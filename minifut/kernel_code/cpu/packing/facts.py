@@ -12,8 +12,8 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import atom_size
 from minifut.kernel_code.cpu.packing.layouts import PackingLayout
 from minifut.kernel_code.cpu.packing.regions import CopyRegion
-from minifut.kernel_passes.rule import Refused
 from minifut.names import Name
+from minifut.rewrite.rule import Refused
 from minifut.rewrite.trace import Derivation
 
 if TYPE_CHECKING:

@@ -19,14 +19,10 @@ from minifut.kernel_code.cpu.packing.facts import (
     Rows,
 )
 from minifut.kernel_code.cpu.packing.regions import CopyRegion
-from minifut.kernel_passes.rule import (
-    LOCALITY,
-    Refused,
-    Remark,
-    first_of,
-    lowering_rule,
-)
-from minifut.rewrite.rule import Declined
+from minifut.kernel_passes.context import LOCALITY
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Refused, Remark
+from minifut.rewrite.strategy import first_of
 
 
 def remark(region: CopyRegion, facts: GroupFacts) -> Remark:
@@ -48,7 +44,7 @@ def choose_packing(region: CopyRegion, facts: GroupFacts) -> Packing:
     return packing
 
 
-@lowering_rule(paper=LOCALITY, tell=lambda region, _: Remark((region.source_name,)))
+@decision(paper=LOCALITY, remark=lambda region, _: Remark((region.source_name,)))
 def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
     """Read rows of the array itself instead of a copy, which would bring nothing: the
     steps of the reduction read them at unit stride. Only the row is clamped, once
@@ -186,7 +182,7 @@ def panels_of(region: CopyRegion, facts: GroupFacts) -> tuple[int, Size]:
     return layout.dimension, layout.width
 
 
-@lowering_rule(paper=LOCALITY, tell=remark)
+@decision(paper=LOCALITY, remark=remark)
 def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
     """Pack into panels an array with unit stride across them: transpose squares in
     registers.
@@ -267,7 +263,7 @@ def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
     return Panels(dimension, width, transposed=True)
 
 
-@lowering_rule(paper=LOCALITY, tell=remark)
+@decision(paper=LOCALITY, remark=remark)
 def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
     """Pack into panels: the elements that a register nest loads as one vector are
     contiguous, followed by those of the next step.
@@ -322,7 +318,7 @@ def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined
     return Panels(dimension, width, transposed=False)
 
 
-@lowering_rule(paper=LOCALITY, tell=remark)
+@decision(paper=LOCALITY, remark=remark)
 def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
     """Copy into rows with padding: rows at distances of large powers of two map to few
     cache sets.

@@ -22,9 +22,9 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, product
 from minifut.ir.traverse import substitute
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import LOCALITY, Remark, lowering_rule
+from minifut.kernel_passes.context import LOCALITY
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Remark, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -43,7 +43,7 @@ def _remark(operation: kernels.SegMap, host: HostBuilder) -> Remark:
     return Remark(("clamped to the results, balanced over cores",), parameters)
 
 
-@lowering_rule(paper=LOCALITY, tell=_remark)
+@rule(paper=LOCALITY, remark=_remark)
 def clamp_tile_sizes(
     operation: kernels.SegMap, host: HostBuilder
 ) -> tuple[kernels.SegMap, frozenset[Name]] | Declined | None:

@@ -35,10 +35,10 @@ from minifut.kernel_code.cpu.tiles.plan import (
 )
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.builder import NotInKernel
-from minifut.kernel_passes.rule import Remark, lowering_rule
-from minifut.kernel_passes.vectorise.rule import LIFT
+from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
 
 if TYPE_CHECKING:
     from minifut.kernel_code.host.builder import HostBuilder
@@ -95,7 +95,7 @@ def _remark(plan: TilePlan, host: HostBuilder) -> Remark:
     return Remark(tuple(plan_lines(plan, Printer())))
 
 
-@lowering_rule("toPrivate", LIFT, tell=_remark)
+@decision(label="toPrivate", paper=LIFT, remark=_remark)
 def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Declined:
     """Keep the tiles of threads in vector registers, as planned.
 

@@ -22,8 +22,8 @@ from minifut.kernel_code.threads.builder import NotInKernel
 from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise import NotVectorisable
+from minifut.kernel_passes.vectorise.context import LoopContext
 from minifut.kernel_passes.vectorise.loops import vectorise_nest
-from minifut.kernel_passes.vectorise.rule import LoopSite
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
@@ -76,8 +76,8 @@ def _emit_lanes(
     one = kc.Literal(1, kc.LONG)
     loop = kc.For(index, first, first + lanes, one, kc.Block(tuple(body)))
     governing = _governing(k, sizes)
-    site = LoopSite(k, (lanes,), governing=governing, numbers=numbers)
-    outcome = vectorise_nest(loop, site)
+    context = LoopContext(k, (lanes,), governing=governing, numbers=numbers)
+    outcome = vectorise_nest(loop, context)
     if isinstance(outcome, Declined):
         raise NotVectorisable(outcome.reason)
     k.statements.extend(outcome or ())

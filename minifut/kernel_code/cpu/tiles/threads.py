@@ -37,9 +37,9 @@ from minifut.kernel_code.threads import control
 from minifut.kernel_code.threads.builder import NotInKernel
 from minifut.kernel_code.threads.register_tiles import RegisterTile
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import untraced
 from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.names import Name
+from minifut.rewrite.trace import untraced
 
 if TYPE_CHECKING:
     from minifut.kernel_code.cpu.group import WorkerBuilder

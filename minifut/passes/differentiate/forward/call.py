@@ -12,10 +12,11 @@ from minifut.names import Name
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.context import Context, bound
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite, forward_rule
+from minifut.passes.differentiate.rules import Rewrite
+from minifut.rewrite.rule import rule
 
 
-@forward_rule("jvp_call")
+@rule()
 def jvp_call(statement: Stm, sweep: Tangents) -> Rewrite:
     """One function for each choice of active arguments; it may be recursive."""
     exp = statement.exp
@@ -54,7 +55,7 @@ def _function(
     )
 
 
-@forward_rule("jvp_custom")
+@rule()
 def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
     """An adjoint of its own says nothing of tangents, which the function has."""
     exp = statement.exp

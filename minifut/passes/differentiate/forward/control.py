@@ -9,10 +9,11 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.core import Body, Case, Stm
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite, forward_rule
+from minifut.passes.differentiate.rules import Rewrite
+from minifut.rewrite.rule import rule
 
 
-@forward_rule("jvp_branch")
+@rule()
 def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     """Each branch gives the tangents of its results, too."""
     flags = sweep.activity.of([p.name for p in statement.pattern])
@@ -34,7 +35,7 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@forward_rule("jvp_loop")
+@rule()
 def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
     """The loop carries the tangents of its active parameters."""
     exp = statement.exp

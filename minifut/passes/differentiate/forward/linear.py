@@ -9,10 +9,11 @@ from minifut.ir.core import Atom, Stm
 from minifut.ir.node import replace
 from minifut.passes.differentiate.activity import LINEAR
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite, forward_rule
+from minifut.passes.differentiate.rules import Rewrite
+from minifut.rewrite.rule import rule
 
 
-@forward_rule("jvp_linear")
+@rule()
 def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
     """Indexing, updates, rearrangements, copies: the tangent of the result comes from
     the tangents of the operands as the result from the operands."""
@@ -35,7 +36,7 @@ def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@forward_rule("jvp_iota")
+@rule()
 def jvp_iota(statement: Stm, sweep: Tangents) -> Rewrite:
     """An iota is linear in its start and its stride."""
     exp = statement.exp

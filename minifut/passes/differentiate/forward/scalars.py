@@ -9,10 +9,11 @@ from minifut.ir.scalar_derivatives import partials
 from minifut.passes.differentiate.arithmetic import plus, times
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite, forward_rule
+from minifut.passes.differentiate.rules import Rewrite
+from minifut.rewrite.rule import rule
 
 
-@forward_rule("jvp_scalar")
+@rule()
 def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
     """The chain rule, with the column of derivatives in `ir.scalar_derivatives`."""
     exp = statement.exp

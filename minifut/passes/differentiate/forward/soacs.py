@@ -18,7 +18,8 @@ from minifut.ir.types import Type
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.arithmetic import zero
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite, forward_rule
+from minifut.passes.differentiate.rules import Rewrite
+from minifut.rewrite.rule import rule
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ def _interleaved(
     return found
 
 
-@forward_rule("jvp_screma")
+@rule()
 def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
     """A map, reduction or scan of values and tangents."""
     exp = statement.exp
@@ -123,7 +124,7 @@ def _function(
     return Lambda(parameters, Body(body.statements, tuple(result)), tuple(types))
 
 
-@forward_rule("jvp_scatter")
+@rule()
 def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     """The tangents are written where the values are written."""
     exp = statement.exp
@@ -181,7 +182,7 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@forward_rule("jvp_hist")
+@rule()
 def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
     """A histogram of values and tangents."""
     exp = statement.exp

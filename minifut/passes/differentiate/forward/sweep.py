@@ -71,7 +71,7 @@ class Tangents:
     def active(self, statement: Stm) -> tuple[Stm, ...]:
         """An active statement with its tangents, by the first rule that fires."""
         for rule in self.context.forward.get(type(statement.exp), ()):
-            outcome = rule(statement, self)
+            outcome: tuple[Stm, ...] | Declined | None = rule.outcome(statement, self)
             if outcome is None:
                 continue
             self.context.note(rule, statement, outcome)

@@ -7,10 +7,11 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Case, Param, Stm
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
-@reverse_rule("vjp_branch")
+@rule()
 def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """Each branch gives the adjoints of all that some branch contributes to."""
     exp = statement.exp

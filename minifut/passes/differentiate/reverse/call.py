@@ -15,10 +15,11 @@ from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.context import bound, without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
-@reverse_rule("vjp_call")
+@rule()
 def vjp_call(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """One function for each choice of active arguments and results that count; it may
     be recursive. It runs the original again."""
@@ -81,7 +82,7 @@ def _function(
     return Function(name, (*kept, *sizes, *seeds), own, build.finish(*atoms))
 
 
-@reverse_rule("vjp_custom")
+@rule()
 def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """The function runs as it is; its own adjoint makes the return sweep."""
     exp = statement.exp

@@ -27,7 +27,8 @@ from minifut.passes.differentiate.reverse.operators import (
     row_operator,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
 def only_fold(exp: Screma) -> Scan | Reduce | None:
@@ -62,7 +63,7 @@ def takes(operator: Lambda, sweep: ReverseSweep) -> bool:
     return not sweep.mentioned(operator)
 
 
-@reverse_rule("vjp_split_fold")
+@rule()
 def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A map with folds is a map, then one fold after the other; a fold of independent
     components is one for each group of them."""
@@ -99,7 +100,7 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return sweep.through(build, build.statements)
 
 
-@reverse_rule("vjp_interchange", paper="IFL 2023, section 3.1")
+@rule(paper="IFL 2023, section 3.1")
 def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A fold with a vectorised operator is a map of folds over the columns."""
     exp = statement.exp

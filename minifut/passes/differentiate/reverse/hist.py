@@ -45,7 +45,8 @@ from minifut.passes.differentiate.reverse.scatter import (
     in_bounds,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
 def hist_of(
@@ -56,7 +57,7 @@ def hist_of(
     return Hist(width, arrays, (operator,), identity(build, types))
 
 
-@reverse_rule("vjp_split_hist")
+@rule()
 def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A map, then a histogram for each group of independent components."""
     exp = statement.exp
@@ -86,7 +87,7 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return sweep.through(build, build.statements)
 
 
-@reverse_rule("vjp_hist_add", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Sums: each value gets the adjoint of its bin, the destination that of the
     result."""
@@ -109,7 +110,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((statement,), back)
 
 
-@reverse_rule("vjp_hist_extreme", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Minima or maxima: the index of each is found, too."""
     exp = statement.exp
@@ -174,7 +175,7 @@ def elementwise(
     return build.map(arrays, function)[0]
 
 
-@reverse_rule("vjp_hist_mul", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Products: each value gets the product of the others in its bin."""
     exp = statement.exp
@@ -230,7 +231,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed(tuple(build.statements), back)
 
 
-@reverse_rule("vjp_hist_interchange")
+@rule()
 def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A vectorised operator: a histogram for each column."""
     exp = statement.exp
@@ -272,7 +273,7 @@ def _last_first(build: Builder, array: Name, depth: int) -> Name:
     return build.rearrange(array, order)
 
 
-@reverse_rule("vjp_hist")
+@rule()
 def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """Any operator: a loop that combines one value at a time."""
     exp = statement.exp

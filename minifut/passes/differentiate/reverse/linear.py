@@ -14,12 +14,13 @@ from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import fit, total, zero
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 Back = Callable[[Builder, Adjoints, Any, Atom], None]
 
 
-@reverse_rule("vjp_linear")
+@rule()
 def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """Each operand gets the part of the adjoint that came from it."""
     (result,) = statement.pattern
@@ -34,7 +35,7 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
     return Reversed((statement,), back)
 
 
-@reverse_rule("vjp_iota")
+@rule()
 def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """The start is in every element, the stride in each as often as its index says."""
     exp = statement.exp

@@ -25,13 +25,14 @@ from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 Read = Callable[[Builder, Atom], list[Name]]
 """emits the parameters at the start of a round, whose number is an i64"""
 
 
-@reverse_rule("vjp_while")
+@rule()
 def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """The rounds are counted first; then it is a loop of that many rounds."""
     exp = statement.exp
@@ -59,7 +60,7 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((*build.statements, *made.forward), made.back)
 
 
-@reverse_rule("vjp_stripmine")
+@rule()
 def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A loop marked `#[stripmine(k)]` becomes a nest of k + 1 loops with about the same
     number of rounds each: only those of one loop at each level are on a tape."""
@@ -103,7 +104,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return sweep.through(build, (*build.statements, made))
 
 
-@reverse_rule("vjp_loop", paper="SC 2022, section 4.2")
+@rule(paper="SC 2022, section 4.2")
 def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """The parameters of each round go on a tape."""
     exp = statement.exp
@@ -141,7 +142,7 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed(tuple(build.statements), back)
 
 
-@reverse_rule("vjp_loop_of_varying_sizes")
+@rule()
 def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """Sizes that change: the parameters of a round are computed from the start."""
     exp = statement.exp

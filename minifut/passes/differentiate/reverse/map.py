@@ -17,10 +17,11 @@ from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, zero
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
-@reverse_rule("vjp_map", paper="SC 2022, section 5.4")
+@rule(paper="SC 2022, section 5.4")
 def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """The return sweep is a map, too, over the same arrays and the adjoints of the
     results."""

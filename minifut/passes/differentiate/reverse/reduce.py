@@ -27,7 +27,8 @@ from minifut.passes.differentiate.reverse.operators import (
     scalar_operator,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 LAST = integer_range(I64)[1]
 """the index of no element"""
@@ -43,7 +44,7 @@ def _reduce_by(statement: Stm, *names: str) -> Reduce | None:
     return fold
 
 
-@reverse_rule("vjp_reduce_add", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A sum: its adjoint is that of every element."""
     fold = _reduce_by(statement, "add")
@@ -82,7 +83,7 @@ def extreme_operator(build: Builder, name: str, type_: ScalarType) -> Lambda:
     return build.function((type_, I64, type_, I64), better)
 
 
-@reverse_rule("vjp_reduce_extreme", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A minimum or maximum: the index is found, too, and that element gets it all."""
     fold = _reduce_by(statement, "min", "max")
@@ -154,7 +155,7 @@ def product_of_others(inner: Builder, x: Atom, nonzero: Atom, zeros: Atom) -> Na
     return choose(inner, none, without, rest)
 
 
-@reverse_rule("vjp_reduce_mul", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A product: each element gets the product of the others, by a division; where
     there are zeros, at most the only zero gets something."""
@@ -187,7 +188,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed(tuple(build.statements), back)
 
 
-@reverse_rule("vjp_reduce", paper="SC 2022, section 5.1")
+@rule(paper="SC 2022, section 5.1")
 def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Any associative operator: the result is l ⊙ x ⊙ r for each element x, with what
     is left and right of it."""

@@ -10,10 +10,11 @@ from minifut.passes.differentiate.arithmetic import times
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
-@reverse_rule("vjp_scalar")
+@rule()
 def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """The chain rule, with the column of derivatives in `ir.scalar_derivatives`."""
     exp = statement.exp

@@ -30,10 +30,11 @@ from minifut.passes.differentiate.reverse.operators import (
 )
 from minifut.passes.differentiate.reverse.reduce import backwards, before
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
-@reverse_rule("vjp_scan_add", paper="SC 2022, section 5.2")
+@rule(paper="SC 2022, section 5.2")
 def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Running sums: each element is in all sums from its own on."""
     exp = statement.exp
@@ -56,7 +57,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((statement,), back)
 
 
-@reverse_rule("vjp_scan", paper="IFL 2023, section 4")
+@rule(paper="IFL 2023, section 4")
 def vjp_scan(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """Any associative operator on scalars; see the module."""
     exp = statement.exp

@@ -20,7 +20,8 @@ from minifut.passes.differentiate.arithmetic import fit, zero
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import identity, is_identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed, reverse_rule
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
 
 
 def gather(build: Builder, source: Name, indices: Sequence[Name], width: Size) -> Name:
@@ -66,7 +67,7 @@ def before_lambda(
     return build.bind(pattern, soacs.map_(width, arrays, function))
 
 
-@reverse_rule("vjp_split_scatter")
+@rule()
 def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """A map, then a scatter for each destination."""
     exp = statement.exp
@@ -93,7 +94,7 @@ def _row(type_: Type) -> Type:
     return array_of(type_.element, type_.shape[1:])
 
 
-@reverse_rule("vjp_scatter", paper="SC 2022, section 5.3")
+@rule(paper="SC 2022, section 5.3")
 def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """A gather for the values; 0 is written to the adjoint of the destination."""
     exp = statement.exp

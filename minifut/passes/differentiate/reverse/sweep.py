@@ -56,7 +56,7 @@ class ReverseSweep:
     def active(self, statement: Stm) -> Reversed:
         """The sweeps of an active statement, by the first rule that fires."""
         for rule in self.context.reverse.get(type(statement.exp), ()):
-            outcome = rule(statement, self)
+            outcome: Reversed | Declined | None = rule.outcome(statement, self)
             if outcome is None:
                 continue
             if isinstance(outcome, Declined):

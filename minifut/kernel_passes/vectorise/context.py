@@ -1,8 +1,9 @@
 """Vectorisation rules: their common context.
 
-Rules for loops are applied by the lowering and have a `LoopSite`; rules for statements
-and loads in the body of a point are applied while it is vectorised, and have the
-vectoriser or its lanes. `NotVectorisable`, raised anywhere inside, declines the rule.
+Rules for loops are applied by the lowering and have a `LoopContext`; rules for
+statements and loads in the body of a point are applied while it is vectorised, and have
+the vectoriser or its lanes. `NotVectorisable`, raised anywhere inside, declines the
+rule.
 """
 
 from __future__ import annotations
@@ -13,17 +14,11 @@ from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.rule import (
-    CodeRule,
-    CodeSite,
-    Refused,
-    Remark,
-    code_rule,
-    untraced,
-)
+from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Refused, Remark
+from minifut.rewrite.trace import untraced
 
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
 MASKS = "Whole-function vectorization"
@@ -36,7 +31,7 @@ class NotVectorisable(Refused):
 
 
 @dataclass(slots=True)
-class LoopSite(CodeSite):
+class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which `is_wanted` selects one when the kernel is built (there may be just one);
     those for which there is code are added to `widths`. Registers in `numbers` never
@@ -67,14 +62,8 @@ class LoopSite(CodeSite):
             self.widths.insert(0, width // share)
         return chosen
 
-    def remark(self) -> Remark:
-        """The widths for which there is code."""
-        numbers = " or ".join(map(str, self.widths))
-        return Remark((f"{numbers} lanes in {self.k.base}",), self.governing)
 
-
-def lane_rule(
-    label: str = "", paper: str = ""
-) -> Callable[[Callable[[Any, Any], Outcome]], CodeRule]:
-    """Makes a function a rule for loops over points."""
-    return code_rule(label, paper, lambda _, site: site.remark())
+def widths_of(_: Any, context: LoopContext) -> Remark:
+    """The widths for which there is code."""
+    numbers = " or ".join(map(str, context.widths))
+    return Remark((f"{numbers} lanes in {context.k.base}",), context.governing)

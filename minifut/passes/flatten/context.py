@@ -1,10 +1,12 @@
-"""What a flattening rule may look at and emit into."""
+"""The context of flattening rules: the builder that they emit into, the versions that
+they are within, and how to flatten what is left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from dataclasses import replace as replace_site
+from dataclasses import replace as replace_context
+from typing import NamedTuple
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
@@ -18,6 +20,7 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
+from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import rename
 from minifut.ir.types import I64, ScalarType, Type, array_of
@@ -25,35 +28,61 @@ from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.sequentialise import sequential_lambda
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Derivation
 
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 
-def _as_it_is(site: Site, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+class Judgement(NamedTuple):
+    """Σ ⊢ e: a statement at each point of a nest, whose results are bound, with the
+    dimensions of the nest in front, to the pattern."""
+
+    nest: Nest
+    statement: Stm
+    pattern: tuple[Param, ...]
+
+    def as_statement(self, context: NestContext) -> Stm:
+        """The judgement as a statement: each point of the nest is a thread."""
+        nest, statement, pattern = self
+        if not nest.depth:
+            return replace(statement, pattern=pattern)
+        body = returns(
+            (*nest.statements, statement), tuple(p.name for p in statement.pattern)
+        )
+        types = tuple(p.type for p in statement.pattern)
+        kernel = SegMap(context.level, nest.space, body, types)
+        return Stm(pattern, kernel, (), statement.location)
+
+
+def _as_it_is(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
     return statements
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """`build` takes host statements; `definitions` are what host names stand for;
-    `again` applies all rules to a statement in a deeper nest, `attempt` those that find
-    parallelism in it; `path` are the versions that this place is within; kernels are
-    made at `level`; `code` flattens statements that stand in no nest."""
+class NestContext:
+    """`build` takes host statements; `definitions` are the expressions of host names;
+    `again` applies all rules to a judgement in a deeper nest, `attempt` those that find
+    parallelism in it; `path` are the versions that contain this place; kernels are made
+    at `level`; `code` flattens statements that stand in no nest."""
 
     build: Builder
     definitions: dict[Name, Exp]
-    again: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
-    attempt: Callable[[Site, Nest, Stm, tuple[Param, ...]], bool]
+    again: Callable[[Judgement, NestContext], bool]
+    attempt: Callable[[Judgement, NestContext], bool]
     versions: VersionNames
     path: tuple[str, ...] = ()
-    code: Callable[[Site, tuple[Stm, ...]], tuple[Stm, ...]] = _as_it_is
+    code: Callable[[NestContext, tuple[Stm, ...]], tuple[Stm, ...]] = _as_it_is
     level: Level = GRID
-    trace: Trace | None = None
+    derivation: Derivation | None = None
 
-    def inner(self, *path: str) -> Site:
+    @property
+    def emitted(self) -> list[Stm]:
+        """The host statements so far."""
+        return self.build.statements
+
+    def inner(self, *path: str) -> NestContext:
         """The same for the statements of a body on the host."""
-        return replace_site(self, build=self.build.nested(), path=self.path + path)
+        return replace_context(self, build=self.build.nested(), path=self.path + path)
 
     def fresh_index(self, base: str) -> Name:
         """A new index name, known as an i64."""

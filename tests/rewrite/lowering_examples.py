@@ -1,5 +1,4 @@
-"""The examples in the docstrings of rules that lower operations of the core, and what
-makes them hold.
+"""Examples of rules that lower operations of the core, and of decisions.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -27,60 +26,43 @@ from minifut.ir.core import Body, Program
 from minifut.ir.dialect import KERNELS
 from minifut.ir.verify import verify
 from minifut.kernel_code.pipelines import to_kernel_code
-from minifut.kernel_passes.rule import CodeRule
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.passes.pipeline import PipelineOptions
-from minifut.rewrite.examples import Example, blocks_of, examples_of, program_of
+from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Step, Trace
+from tests.rewrite.core_examples import program_of, read
+from tests.rewrite.examples import Example
 
 _ELISION = re.compile(r"^\s*\.\.$", re.MULTILINE)
 
 
-def schedule_of(rule: CodeRule) -> str:
-    """The schedule in whose room a rule is."""
-    return "gpu" if ".gpu." in rule.function.__module__ else "cpu"
-
-
-def lowering_examples(documentation: str) -> list[tuple[Example, str | None]]:
-    """The examples of a docstring, in order: the statements, and the parts of kernels
-    that `after` shows; None where the rule must refuse."""
-    found: list[tuple[Example, str | None]] = []
-    blocks = blocks_of(documentation)
-    for position, (head, text) in enumerate(blocks):
-        if head == "before:":
-            below, parts = blocks[position + 1]
-            if below != "after:":
-                raise ValueError("a before: without its after:")
-            # For the parser of examples it is one of statements that stay as they are.
-            (example,) = examples_of(f"\nbefore:\n{text}\nafter:\n{text}\n")
-            found.append((example, parts))
-        elif head.startswith("declines:"):
-            (example,) = examples_of(f"\n{head}\n{text}\n")
-            found.append((example, None))
-    return found
+def schedule_of(rule: Rule) -> str:
+    """The schedule in whose package a rule is."""
+    return "gpu" if ".gpu." in rule.module else "cpu"
 
 
 def program_of_example(example: Example) -> Program:
     """The statements as a program."""
-    program = program_of(example, Body(example.before, example.results))
+    statements = read(Example(example.before, None))
+    program = program_of(statements, Body(statements.before, statements.results))
     verify(program, KERNELS)
     return program
 
 
-def complaint(rule: CodeRule, example: Example, parts: str | None) -> str | None:
+def complaint(rule: Rule, example: Example) -> str | None:
     """What is wrong with an example; None if it holds."""
     trace = Trace(refusals=True)
     lowered = to_kernel_code(
         program_of_example(example), schedule_of(rule), PipelineOptions(trace=trace)
     )
     steps = [step for step in trace.steps if step.rule is rule]
-    if parts is None:
+    if example.after is None:
         return _not_refused(steps, example.reason)
     if not any(step.fired for step in steps):
         reasons = [step.reason for step in steps]
         return f"should fire, but refused: {reasons}"
     text = "\n".join(map(kernel_text, lowered.kernels))
-    return _missing(text, parts)
+    return _missing(text, example.after)
 
 
 def _not_refused(steps: list[Step], reason: str) -> str | None:

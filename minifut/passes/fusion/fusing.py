@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from minifut.ir.core import Stm
 from minifut.ir.scope import Scope
 from minifut.names import Name, NameSource
-from minifut.rewrite.rule import Declined, Rule, Site
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, Rule
 from minifut.rewrite.trace import Trace
 
 
@@ -24,8 +25,8 @@ class Fusing:
     ) -> tuple[Stm, ...] | None:
         """What replaces both statements; None if the rule does not fire."""
         definitions = {bound.name: producer for bound in producer.pattern}
-        site = Site(self.names, self.scope, definitions, needed=needed)
-        outcome = rule(statement, site)
+        context = StatementContext(self.names, self.scope, definitions, needed=needed)
+        outcome: Outcome = rule(statement, context)
         if isinstance(outcome, Declined):
             self.trace.refuse(rule, statement, outcome.reason)
             return None

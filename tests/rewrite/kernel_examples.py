@@ -1,4 +1,4 @@
-"""The examples in the docstrings of rules of kernel code, and what makes them hold.
+"""Examples of rules of kernel code.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -34,19 +34,22 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.rule import CodeRule
+from minifut.kernel_passes.vectorise.context import (
+    LoopContext,
+    NotVectorisable,
+    Outcome,
+)
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.operators import Fold, PointCode
-from minifut.kernel_passes.vectorise.rule import LoopSite, NotVectorisable, Outcome
 from minifut.kernel_passes.vectorise.statements import Vectoriser, vectorise
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter
-from minifut.opencl.read_c import Reader
-from minifut.rewrite.examples import blocks_of
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Derivation, Trace
+from tests.rewrite.examples import Example
+from tests.rewrite.read_c import Reader
 
 WIDTH = 4
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
@@ -62,29 +65,6 @@ class Written:
     above: tuple[kc.Statement, ...] = ()
     statement: kc.Statement | None = None
     fold: Fold | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """`after` is None where the rule must refuse with `reason`."""
-
-    before: str
-    after: str | None
-    reason: str = ""
-
-
-def examples_of(documentation: str) -> list[Example]:
-    """The examples of a docstring, in order."""
-    found: list[Example] = []
-    before = ""
-    for head, text in blocks_of(documentation):
-        if head == "before:":
-            before = text
-        elif head == "after:":
-            found.append(Example(before, text))
-        else:
-            found.append(Example(text, None, head.removeprefix("declines:").strip()))
-    return found
 
 
 def read(text: str) -> Written:
@@ -142,11 +122,11 @@ def _fold(
     return Fold(lambda: code, (total.variable,), *ends, start, commutes)
 
 
-def outcome_of(rule: CodeRule, written: Written) -> Outcome:
+def outcome_of(rule: Rule, written: Written) -> Outcome:
     """What the rule makes of the last statement."""
     assert written.statement is not None
     if not written.lanes:
-        site = LoopSite(written.builder, (WIDTH,))
+        site = LoopContext(written.builder, (WIDTH,))
         outcome: Outcome = rule(written.fold or written.statement, site)
         if outcome is None and isinstance(written.statement, kc.For):
             return _within(rule, written.statement, written.builder)
@@ -159,7 +139,7 @@ def outcome_of(rule: CodeRule, written: Written) -> Outcome:
     return masked
 
 
-def _within(rule: CodeRule, nest: kc.For, k: CodeBuilder) -> Outcome:
+def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> Outcome:
     """A nest of four points in lanes, if the rule did part of it; else its refusal."""
     statement = Stm((), core.Copy(Constant(True, BOOL)))
     trace = Trace(refusals=True)
@@ -174,16 +154,14 @@ def _within(rule: CodeRule, nest: kc.For, k: CodeBuilder) -> Outcome:
     return next((Declined(step.reason) for step in steps), None)
 
 
-def complaint(rule: CodeRule, example: Example) -> str | None:
+def complaint(rule: Rule, example: Example) -> str | None:
     """What is wrong with the text of an example; None if it holds."""
     written = read(example.before)
     outcome = outcome_of(rule, written)
-    if example.after is None:
-        if isinstance(outcome, Declined) and example.reason in outcome.reason:
-            return None
-        return f"should decline with {example.reason!r}, but gave {outcome}"
-    if not isinstance(outcome, tuple):
-        return f"should fire, but gave {outcome}"
+    wrong = example.complaint_about(outcome)
+    if wrong is not None or example.after is None:
+        return wrong
+    assert isinstance(outcome, tuple)
     found = printed(written, outcome)
     if found.split() != example.after.split():
         return f"gave\n{found}\ninstead of\n{example.after}"
@@ -203,7 +181,7 @@ def printed(written: Written, statements: Sequence[kc.Statement]) -> str:
 # --- what both sides compute ----------------------------------------------------------
 
 
-def kernels(rule: CodeRule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
+def kernels(rule: Rule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
     """A kernel of the statement as it is, and one of what the rule makes of it."""
     written = read(example.before)
     outcome = outcome_of(rule, written)

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of rules, and what it means that they hold.
+"""Examples of rules for statements of the core, and for judgements of flattening.
 
     before:
         given (n: i64, xs: [n]i32)
@@ -9,24 +9,28 @@
         given (...)
         let ...
 
-The rule is applied to the last statement of `before` (those above it are its site).
+The rule is applied to the last statement of `before` (those above it are its context).
 The result must equal `after` (which may repeat `given`) up to bound names, and both
-must compute the same in the interpreter on random inputs. Under `declines:` the rule
-must refuse with a reason that contains the given text. The parameters of `given` that
-occur in types are sizes; they come first. Several examples may follow each other.
+must compute the same in the interpreter on random inputs. The parameters of `given` that
+occur in types are sizes; they come first.
 
 Where a rule joins statements, a last line `return ys, zs` says what is needed after
 them; then statements above that the replacement makes superfluous are gone.
+
+A flattening rule is applied to the judgement that the statement is. It leaves the
+judgements of deeper nests as they are, but for rules that choose between versions, which
+need to know what all rules together make of them.
 """
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Param, Stm
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
@@ -34,21 +38,29 @@ from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import free_names, size_names, walk
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, Rule, Site
+from minifut.passes.flatten.context import NestContext
+from minifut.passes.flatten.driver import apply_rules, try_rules
+from minifut.passes.flatten.fold_versions import choose_versions_of_fold
+from minifut.passes.flatten.judgement import read_judgement, stay
+from minifut.passes.flatten.version_names import VersionNames
+from minifut.passes.flatten.versions import choose_versions
+from minifut.passes.remove_checks.rules import FactContext
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import EMITTED, Declined, Rule
+from tests.rewrite.examples import Example
 
 if TYPE_CHECKING:
     import numpy as np
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Example:
-    """`after` is None where the rule must refuse with `reason`; `returned` are the
-    results named by the example, if it names them."""
+class Statements:
+    """The statements of both sides; `returned` are the results named by the example, if it
+    names them."""
 
     given: tuple[Param, ...]
     before: tuple[Stm, ...]
     after: tuple[Stm, ...] | None = None
-    reason: str = ""
     returned: tuple[Name, ...] | None = None
 
     @property
@@ -59,42 +71,15 @@ class Example:
         return tuple(p.name for p in self.before[-1].pattern)
 
 
-def examples_of(documentation: str) -> list[Example]:
-    """The examples of a docstring, in order."""
-    found: list[Example] = []
-    opened: Block | None = None
-    for head, text in blocks_of(documentation):
-        if head == "after:":
-            if opened is None:
-                raise ValueError("an after: without its before:")
-            given, after, _ = _given(text)
-            before = opened[1]
-            if given and not alpha_equal(given, opened[0]):
-                raise ValueError("before: and after: give different parameters")
-            found.append(Example(opened[0], before, after, returned=opened[2]))
-        elif head == "before:":
-            opened = _given(text)
-        else:
-            reason = head.removeprefix("declines:").strip()
-            given, before, returned = _given(text)
-            found.append(Example(given, before, None, reason, returned))
-    return found
-
-
-def blocks_of(documentation: str) -> list[tuple[str, str]]:
-    """Heads with the indented text below each."""
-    first, _, rest = documentation.partition("\n")
-    blocks: list[tuple[str, list[str]]] = []
-    inside = False
-    for line in [first, *textwrap.dedent(rest).split("\n")]:
-        if line in ("before:", "after:") or line.startswith("declines:"):
-            blocks.append((line, []))
-            inside = True
-        elif line and not line.startswith(" "):
-            inside = False
-        elif inside:
-            blocks[-1][1].append(line)
-    return [(head, "\n".join(lines)) for head, lines in blocks]
+def read(example: Example) -> Statements:
+    """The statements of an example."""
+    given, before, returned = _given(example.before)
+    if example.after is None:
+        return Statements(given, before, returned=returned)
+    repeated, after, _ = _given(example.after)
+    if repeated and not alpha_equal(repeated, given):
+        raise ValueError("before: and after: give different parameters")
+    return Statements(given, before, after, returned)
 
 
 Block: TypeAlias = tuple[tuple[Param, ...], tuple[Stm, ...], tuple[Name, ...] | None]
@@ -127,7 +112,7 @@ def closing(text: str) -> int:
     return len(text)
 
 
-def outcome_of(rule: Rule, example: Example) -> tuple[Stm, ...] | Declined | None:
+def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | None:
     """All statements after the rule was applied to the last one, or its refusal."""
     scope: Scope = scope_of(*example.before)
     add_parameters(scope, example.given)
@@ -135,12 +120,44 @@ def outcome_of(rule: Rule, example: Example) -> tuple[Stm, ...] | Declined | Non
     names = names_after(*example.given, *example.before)
     definitions = {p.name: s for s in above for p in s.pattern}
     needed = frozenset(example.returned or ())
-    outcome = rule(last, Site(names, scope, definitions, needed=needed))
+    context = StatementContext(names, scope, definitions, needed=needed)
+    outcome: tuple[Stm, ...] | Declined | None
+    if rule.module.startswith("minifut.passes.flatten."):
+        outcome = _flattened(rule, last, context)
+    elif rule.module.startswith("minifut.passes.remove_checks."):
+        outcome = rule(last, _with_facts(context))
+    else:
+        outcome = rule(last, context)
     if not isinstance(outcome, tuple):
         return outcome
     if example.returned is not None:
         above = _still_needed(above, outcome, needed)
     return (*above, *outcome)
+
+
+def _flattened(
+    rule: Rule, statement: Stm, context: StatementContext
+) -> tuple[Stm, ...] | Declined | None:
+    """What a flattening rule emits for the judgement that a statement is."""
+    build = Builder(context.names, context.scope, statement.location)
+    known = {n: s.exp for n, s in context.definitions.items() if len(s.pattern) == 1}
+    inner = (apply_rules, try_rules) if rule in OF_VERSIONS else (stay, stay)
+    nest = NestContext(build, known, *inner, VersionNames())
+    outcome = rule(read_judgement(statement), nest)
+    return tuple(build.statements) if outcome == EMITTED else outcome
+
+
+def _with_facts(context: StatementContext) -> FactContext:
+    """Where a rule stands alone, only definitions, the sizes of arrays and the types of
+    what is in scope are known."""
+    facts = Facts(context.scope)
+    for name, made in context.definitions.items():
+        if made.pattern and made.pattern[0].name == name:
+            facts.define(made)
+    return FactContext(context.names, context.scope, facts)
+
+
+OF_VERSIONS = (choose_versions, choose_versions_of_fold)
 
 
 def _still_needed(
@@ -160,30 +177,23 @@ def _still_needed(
 
 def complaint(rule: Rule, example: Example, seed: int = 0) -> str | None:
     """What is wrong with an example; None if it holds."""
-    outcome = outcome_of(rule, example)
-    if example.after is None:
-        if isinstance(outcome, Declined) and example.reason in outcome.reason:
-            return None
-        return f"should decline with {example.reason!r}, but gave {_told(outcome)}"
-    if not isinstance(outcome, tuple):
-        return f"should fire, but gave {_told(outcome)}"
-    results = example.results
-    found, wanted = Body(outcome, results), Body(example.after, results)
+    statements = read(example)
+    outcome = outcome_of(rule, statements)
+    wrong = example.complaint_about(outcome)
+    if wrong is not None or statements.after is None:
+        return wrong
+    assert isinstance(outcome, tuple)
+    results = statements.results
+    found, wanted = Body(outcome, results), Body(statements.after, results)
     if not alpha_equal(found, wanted):
         return f"gave\n{show(found)}\ninstead of\n{show(wanted)}"
     for round_ in range(3):
-        arguments = random_arguments(example, seed + round_)
-        left = _run(example, Body(example.before, results), arguments)
-        right = _run(example, found, arguments)
+        arguments = random_arguments(statements, seed + round_)
+        left = _run(statements, Body(statements.before, results), arguments)
+        right = _run(statements, found, arguments)
         if not close(left, right):
             return f"changes the result for {arguments}: {left} becomes {right}"
     return None
-
-
-def _told(outcome: object) -> str:
-    if isinstance(outcome, Declined):
-        return f"the refusal {outcome.reason!r}"
-    return "None (not its kind of statement)" if outcome is None else "a replacement"
 
 
 # --- running both sides --------------------------------------------------------------
@@ -198,7 +208,7 @@ def sizes_of(given: tuple[Param, ...]) -> list[Name]:
     return sizes
 
 
-def _inner_sizes(example: Example) -> set[Name]:
+def _inner_sizes(example: Statements) -> set[Name]:
     """Names that types inside the statements mention."""
     return {
         name
@@ -209,7 +219,7 @@ def _inner_sizes(example: Example) -> set[Name]:
     }
 
 
-def random_arguments(example: Example, seed: int, largest: int = 5) -> list[Any]:
+def random_arguments(example: Statements, seed: int, largest: int = 5) -> list[Any]:
     """Small random values for the parameters that are not sizes of given arrays, which
     are up to `largest`."""
     import numpy as np
@@ -247,13 +257,13 @@ def _random(type_: ScalarType, shape: tuple[int, ...], random: Any) -> np.ndarra
     return np.asarray(made).astype(dtype)
 
 
-def _run(example: Example, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
+def _run(example: Statements, body: Body, arguments: list[Any]) -> tuple[Any, ...]:
     from minifut.ir.interpret import run
 
     return run(program_of(example, body), "main", arguments)
 
 
-def program_of(example: Example, body: Body) -> core.Program:
+def program_of(example: Statements, body: Body) -> core.Program:
     """A program with an entry point `main` from what is given to what is computed, by
     a body in place of the example's."""
     name = Name("main", 0)

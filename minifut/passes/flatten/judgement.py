@@ -1,0 +1,85 @@
+r"""Judgements: flattening rules as rewritings, and how a judgement is read and left.
+
+The judgement Σ ⊢ e, "the expression e at each point of the map nest Σ", is itself a
+program: `segmap grid Σ { e }`, in which every point runs e in one thread. So each rule
+is a rewriting of such a statement, and every step of a derivation is a legal program:
+
+    segmap grid (i < n) { let xs = xss[i]  redomap op f xs }        Σ ⊢ redomap op f xs
+    segred grid (i < n, j < m) {op} { let xs = xss[i]  f xs[j] }
+
+    @rule(label="Gr", paper=SLIDES)
+    def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer: ...
+
+The rule emits into `context.build` what computes the statement's results in the nest,
+bound to the pattern. In the examples of its docstring, what a rule leaves to others
+stands as the judgement that is left.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from minifut.ir.builder import i64
+from minifut.ir.core import Index, Param, Stm
+from minifut.ir.kernels import GRID, Returns, SegMap
+from minifut.ir.node import replace
+from minifut.ir.sizes import ONE
+from minifut.ir.types import AccType, array_of
+from minifut.passes.flatten.context import Judgement, NestContext
+from minifut.passes.flatten.nest import Nest
+from minifut.rewrite.rule import Declined, Emitted
+
+SLIDES = "Regular flattening"
+FUTHARK = "the Futhark compiler's flattening"
+PPOPP = "Incremental flattening for nested data parallelism (PPoPP'19)"
+
+Pattern: TypeAlias = tuple[Param, ...]
+Answer: TypeAlias = Emitted | Declined | None
+
+
+def read_judgement(statement: Stm) -> Judgement:
+    """Σ and e of a statement; an empty Σ if it is none of the form."""
+    exp = statement.exp
+    if isinstance(exp, SegMap) and exp.level == GRID and exp.body.statements:
+        *above, last = exp.body.statements
+        values = [r.value for r in exp.body.result if isinstance(r, Returns)]
+        if values == [p.name for p in last.pattern] and len(values) == len(exp.types):
+            bound = frozenset(exp.space.indices)
+            nest = Nest(exp.space.indices, exp.space.sizes, (), bound).then(above)
+            return Judgement(nest, last, statement.pattern)
+    return Judgement(Nest(), statement, statement.pattern)
+
+
+def stay(judgement: Judgement, context: NestContext) -> bool:
+    """Emit the judgement as it is, also where it is just a statement of the host."""
+    nest, statement, pattern = judgement
+    if nest.depth:
+        return leave(judgement, context)
+    context.build.append(replace(statement, pattern=pattern))
+    return True
+
+
+def leave(judgement: Judgement, context: NestContext) -> bool:
+    """Emit the judgement as it is: each point of the nest is a thread that runs the
+    whole statement; with no nest there is one thread."""
+    nest, statement, pattern = judgement
+    build = context.build
+    own = tuple(replace(p, name=build.names.like(p.name)) for p in statement.pattern)
+    build.scope.update((p.name, p.type) for p in own)
+    inner = replace(statement, pattern=own)
+    if nest.depth:
+        kernel = Judgement(nest, inner, pattern).as_statement(context).exp
+        context.emit(pattern, kernel)
+        return True
+    nest = nest.inside(context.fresh_index("i"), ONE)
+    boxed = tuple(
+        p
+        if isinstance(p.type, AccType)
+        else Param(build.names.like(p.name), array_of(p.type, (ONE,)))
+        for p in pattern
+    )
+    context.emit(boxed, Judgement(nest, inner, boxed).as_statement(context).exp)
+    for bound, box in zip(pattern, boxed, strict=True):
+        if bound is not box:
+            context.emit((bound,), Index(box.name, (i64(0),)))
+    return True
