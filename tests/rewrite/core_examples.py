@@ -73,10 +73,10 @@ class Statements:
 
 def read(example: Example) -> Statements:
     """The statements of an example."""
-    given, before, returned = _given(example.before)
+    given, before, returned = read_block(example.before)
     if example.after is None:
         return Statements(given, before, returned=returned)
-    repeated, after, _ = _given(example.after)
+    repeated, after, _ = read_block(example.after)
     if repeated and not alpha_equal(repeated, given):
         raise ValueError("before: and after: give different parameters")
     return Statements(given, before, after, returned)
@@ -85,7 +85,7 @@ def read(example: Example) -> Statements:
 Block: TypeAlias = tuple[tuple[Param, ...], tuple[Stm, ...], tuple[Name, ...] | None]
 
 
-def _given(text: str) -> Block:
+def read_block(text: str) -> Block:
     """The parameters, the statements and, if there is a `return`, the results."""
     text = text.strip()
     returned = None

@@ -2,6 +2,8 @@
 
 A function that is still called inside a derivative (a recursive or large one) gets a
 derivative that is a function of its own, made once for each choice of what is active.
+
+Accumulators are made where nothing more is to be differentiated around them.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Context:
     functions: dict[Name, Function]
     trace: Derivation
     calls: Calls
+    may_accumulate: bool
     forward: Mapping[type, tuple[Rule, ...]]
     reverse: Mapping[type, tuple[Rule, ...]]
     derived: dict[Hashable, Name] = field(default_factory=dict)
@@ -57,6 +60,7 @@ class Context:
             functions,
             trace or Derivation(),
             Calls(functions),
+            True,
             FORWARD,
             REVERSE,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.calls import call_graph, reachable
+from minifut.ir.calls import Graph, call_graph, calls_in, reachable
 from minifut.ir.core import Apply, Body, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
 from minifut.ir.node import replace
@@ -45,10 +45,20 @@ def _round(
     waiting = {n for n in graph if not direct.isdisjoint(reachable(graph, (n,)))}
     remover = _Remover(context, kinds, waiting)
     constants = remover.statements(program.constants)
-    functions = tuple(remover.node(f) for f in program.functions)
+    nested = _called_from_derivatives(program, graph)
+    functions = []
+    for function in program.functions:
+        remover.inside = function.name in nested
+        functions.append(remover.node(function))
     remover.check_progress()
     made = replace(program, constants=constants, functions=(*functions, *context.made))
     return simplify(inline(made, names), names)
+
+
+def _called_from_derivatives(program: Program, graph: Graph) -> set[Name]:
+    """The functions called, directly or not, where something is differentiated."""
+    derivatives = [n for n in walk(program) if isinstance(n, (Jvp, Vjp))]
+    return reachable(graph, calls_in(*derivatives))
 
 
 class _Remover:
@@ -62,6 +72,7 @@ class _Remover:
         self.kinds = kinds
         self.waiting = waiting
         self.removed = 0
+        self.inside = False
         self.left: list[Stm] = []
 
     def node(self, node: Any) -> Any:
@@ -76,10 +87,13 @@ class _Remover:
                 made.append(replace(statement, exp=self.node(statement.exp)))
             elif self.is_innermost(statement.exp):
                 self.removed += 1
+                self.context.may_accumulate = not self.inside
                 made.extend(self.derivative(statement))
             else:
                 self.left.append(statement)
+                outer, self.inside = self.inside, True
                 made.append(replace(statement, exp=self.node(statement.exp)))
+                self.inside = outer
         if len(made) == len(statements) and all(map(_same, made, statements)):
             return statements
         return tuple(made)

@@ -16,28 +16,31 @@ from minifut.passes.differentiate.forward.soacs import (
 )
 from minifut.passes.differentiate.reverse.branch import vjp_branch
 from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
+from minifut.passes.differentiate.reverse.extremes_and_products import (
+    vjp_reduce_extreme,
+    vjp_reduce_mul,
+)
 from minifut.passes.differentiate.reverse.folds import vjp_interchange, vjp_split_fold
 from minifut.passes.differentiate.reverse.hist import (
     vjp_hist,
+    vjp_hist_interchange,
+    vjp_split_hist,
+)
+from minifut.passes.differentiate.reverse.hist_special import (
     vjp_hist_add,
     vjp_hist_extreme,
-    vjp_hist_interchange,
     vjp_hist_mul,
-    vjp_split_hist,
 )
 from minifut.passes.differentiate.reverse.linear import vjp_iota, vjp_linear
 from minifut.passes.differentiate.reverse.loop import (
     vjp_loop,
     vjp_loop_of_varying_sizes,
-    vjp_stripmine,
-    vjp_while,
 )
+from minifut.passes.differentiate.reverse.loop_forms import vjp_stripmine, vjp_while
 from minifut.passes.differentiate.reverse.map import vjp_map
 from minifut.passes.differentiate.reverse.reduce import (
     vjp_reduce,
     vjp_reduce_add,
-    vjp_reduce_extreme,
-    vjp_reduce_mul,
 )
 from minifut.passes.differentiate.reverse.scalars import vjp_scalar
 from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add

@@ -57,13 +57,32 @@ def _function(
 
 @rule()
 def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
-    """An adjoint of its own says nothing of tangents, which the function has."""
+    r"""An adjoint of its own says nothing of tangents, which the function has.
+
+    before:
+        given (x: f64, dx: f64)
+        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
+          let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
+            let exp: f64 = exp_f64(x_2)
+            return exp
+          }, \(exp_1: f64, exp_2: f64) -> (f64) {
+            let mul: f64 = mul_f64(5.0f64, exp_2)
+            return mul
+          }, (x_1))
+          return result_3
+        }, (x), (dx), [])
+        return result_2, derivative
+    after:
+        let exp: f64 = exp_f64(x)
+        let mul: f64 = mul_f64(exp, dx)
+        return exp, mul
+    """
     exp = statement.exp
     assert isinstance(exp, derivatives.CustomVjp)
     build = sweep.builder(statement)
-    body = bound(build, exp.function, exp.arguments)
-    sweep.activity.body(body)
-    sweep.statements(build, body.statements)
+    inner = build.nested()
+    body = bound(inner, exp.function, exp.arguments)
+    sweep.statements(build, (*inner.statements, *body.statements))
     for parameter, atom in zip(statement.pattern, body.result, strict=True):
         build.bind((parameter,), core.Copy(atom))
         tangent = sweep.of(atom)

@@ -15,7 +15,27 @@ from minifut.rewrite.rule import rule
 
 @rule()
 def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
-    """Each branch gives the tangents of its results, too."""
+    r"""Each branch gives the tangents of its results, too.
+
+    before:
+        given (c: bool, x: f64, dx: f64)
+        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
+          let mul: f64 = if c then {
+            let mul_1: f64 = mul_f64(x_1, x_1)
+            return mul_1
+          } else {3.0f64}
+          return mul
+        }, (x), (dx), [])
+        return result_2, derivative
+    after:
+        let (mul: f64, mul_tan: f64) = if c then {
+          let mul_1: f64 = mul_f64(x, x)
+          let mul_2: f64 = mul_f64(x, dx)
+          let add: f64 = add_f64(mul_2, mul_2)
+          return mul_1, add
+        } else {3.0f64, 0.0f64}
+        return mul, mul_tan
+    """
     flags = sweep.activity.of([p.name for p in statement.pattern])
     build = sweep.builder(statement)
 
@@ -37,7 +57,29 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
 
 @rule()
 def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
-    """The loop carries the tangents of its active parameters."""
+    r"""The loop carries the tangents of its active parameters.
+
+    before:
+        given (n: i64, x: f64, dx: f64)
+        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
+          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
+            let mul: f64 = mul_f64(x_3, x_1)
+            return mul
+          }
+          return x_2
+        }, (x), (dx), [])
+        return result_2, derivative
+    after:
+        let (x_1: f64, x_tan: f64) = loop (x_2: f64 = x,
+            x_tan_1: f64 = dx) for _i: i64 < n do {
+          let mul: f64 = mul_f64(x_2, x)
+          let mul_1: f64 = mul_f64(x, x_tan_1)
+          let mul_2: f64 = mul_f64(x_2, dx)
+          let add: f64 = add_f64(mul_1, mul_2)
+          return mul, add
+        }
+        return x_1, x_tan
+    """
     exp = statement.exp
     assert isinstance(exp, core.Loop)
     flags = sweep.activity.of([p.name for p in exp.parameters])

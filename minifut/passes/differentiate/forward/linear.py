@@ -15,8 +15,23 @@ from minifut.rewrite.rule import rule
 
 @rule()
 def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
-    """Indexing, updates, rearrangements, copies: the tangent of the result comes from
-    the tangents of the operands as the result from the operands."""
+    r"""Indexing, updates, rearrangements, copies: the tangent of the result comes from
+    the tangents of the operands as the result from the operands.
+
+    before:
+        given (n: i64, xs: [n]f64, dx: [n]f64)
+        let (result_2: [n]f64, derivative: [n]f64) = jvp(\(xs_1: [n]f64) -> ([n]f64) {
+          let last: i64 = size(n - 1)
+          let xs_2: [n]f64 = xs_1[last :+ n by -1i64]
+          return xs_2
+        }, (xs), (dx), [])
+        return result_2, derivative
+    after:
+        let last: i64 = size(n - 1)
+        let xs_1: [n]f64 = xs[last :+ n by -1i64]
+        let xs_tan: [n]f64 = dx[last :+ n by -1i64]
+        return xs_1, xs_tan
+    """
     exp: Any = statement.exp
     (result,) = statement.pattern
     build = sweep.builder(statement)
@@ -38,7 +53,20 @@ def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
 
 @rule()
 def jvp_iota(statement: Stm, sweep: Tangents) -> Rewrite:
-    """An iota is linear in its start and its stride."""
+    r"""An iota is linear in its start and its stride.
+
+    before:
+        given (x: i64, dx: i64)
+        let (y: [3]i64, dy: [3]i64) = jvp(\(a: i64) -> ([3]i64) {
+          let b: [3]i64 = iota i64 (3, a, 1i64)
+          return b
+        }, (x), (dx), [])
+        return y, dy
+    after:
+        let b: [3]i64 = iota i64 (3, x, 1i64)
+        let iota_tan: [3]i64 = iota i64 (3, dx, 0i64)
+        return b, iota_tan
+    """
     exp = statement.exp
     assert isinstance(exp, core.Iota)
     (result,) = statement.pattern

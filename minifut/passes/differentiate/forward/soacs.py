@@ -63,7 +63,33 @@ def _interleaved(
 
 @rule()
 def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
-    """A map, reduction or scan of values and tangents."""
+    r"""A map, reduction or scan of values and tangents.
+
+    before:
+        given (n: i64, xs: [n]f64, dx: [n]f64)
+        let (result_2: f64, derivative: f64) = jvp(\(xs_1: [n]f64) -> (f64) {
+          let reduced: f64 = redomap(n, (xs_1),
+            reduce commutative(\(xs_2: f64, xs_3: f64) -> (f64) {
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return mul
+            }, (1.0f64)),
+            \(x: f64) -> (f64) {x})
+          return reduced
+        }, (xs), (dx), [])
+        return result_2, derivative
+    after:
+        let (reduced: f64, reduced_tan: f64) = redomap(n, (xs, dx),
+          reduce commutative(\(xs_1: f64, xs_tan: f64, xs_2: f64,
+              xs_tan_1: f64) -> (f64, f64) {
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            let mul_1: f64 = mul_f64(xs_2, xs_tan)
+            let mul_2: f64 = mul_f64(xs_1, xs_tan_1)
+            let add: f64 = add_f64(mul_1, mul_2)
+            return mul, add
+          }, (1.0f64, 0.0f64)),
+          \(x: f64, x_tan: f64) -> (f64, f64) {x, x_tan})
+        return reduced, reduced_tan
+    """
     exp = statement.exp
     assert isinstance(exp, soacs.Screma)
     build = sweep.builder(statement)
@@ -126,7 +152,25 @@ def _function(
 
 @rule()
 def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
-    """The tangents are written where the values are written."""
+    r"""The tangents are written where the values are written.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, dx: [n]f64)
+        let (result_2: [4]f64, derivative: [4]f64) = jvp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 0.0f64)
+          let scattered: [4]f64 = scatter(n, (is, xs_1), (replicated rank 1 count 1),
+              \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return scattered
+        }, (xs), (dx), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let zeros: [4]f64 = replicate([4], 0.0f64)
+        let (scattered: [4]f64, scattered_tan: [4]f64) = scatter(n, (is, xs, dx),
+            (replicated rank 1 count 1, zeros rank 1 count 1), \(x: i64, x_1: f64,
+            x_tan: f64) -> (i64, i64, f64, f64) {x, x, x_1, x_tan})
+        return scattered, scattered_tan
+    """
     exp = statement.exp
     assert isinstance(exp, soacs.Scatter)
     build = sweep.builder(statement)
@@ -184,7 +228,36 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
 
 @rule()
 def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
-    """A histogram of values and tangents."""
+    r"""A histogram of values and tangents.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, dx: [n]f64)
+        let (result_2: [4]f64, derivative: [4]f64) = jvp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 1.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return mul
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (dx), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], 1.0f64)
+        let zeros: [4]f64 = replicate([4], 0.0f64)
+        let (histogram: [4]f64, histogram_tan: [4]f64) = hist(n, (is, xs, dx),
+          bins([4], (replicated, zeros), (1.0f64, 0.0f64), \(xs_1: f64, xs_tan: f64,
+              xs_2: f64, xs_tan_1: f64) -> (f64, f64) {
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            let mul_1: f64 = mul_f64(xs_2, xs_tan)
+            let mul_2: f64 = mul_f64(xs_1, xs_tan_1)
+            let add: f64 = add_f64(mul_1, mul_2)
+            return mul, add
+          }),
+          \(x: i64, x_1: f64, x_tan: f64) -> (i64, f64, f64) {x, x_1, x_tan})
+        return histogram, histogram_tan
+    """
     exp = statement.exp
     assert isinstance(exp, soacs.Hist)
     build = sweep.builder(statement)

@@ -5,6 +5,9 @@
 An adjoint that nobody has contributed to is not there, and nothing is computed for it.
 Inside a branch, loop or map a child holds the adjoints; those of outer names start as
 outside, and the names that changed are what the construct has to hand out.
+
+The adjoint of an array that a map mentions is an accumulator inside of the map: what
+is contributed to one element becomes an update (SC 2022, section 5.4).
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minifut.ir import core
-from minifut.ir.builder import Builder
+from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, DimSlice, Param
-from minifut.ir.types import ArrayType
+from minifut.ir.soacs import map_
+from minifut.ir.types import I64, AccType, Type, row_type
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.arithmetic import fit, plus, zero
@@ -49,8 +53,8 @@ class Adjoints:
 
     def or_zero(self, build: Builder, name: Name) -> Atom:
         """The adjoint, or 0, with the type of the name."""
-        type_ = build.type(name)
         found = self.values.get(name)
+        type_ = self.type(build, name)
         return zero(build, type_) if found is None else fit(build, found, type_)
 
     # --- contributing ---
@@ -59,8 +63,11 @@ class Adjoints:
         """Contribute to the adjoint of an atom, if it is active."""
         if adjoint is None or not isinstance(atom, Name) or atom not in self.activity:
             return
-        adjoint = fit(build, adjoint, build.type(atom))
         before = self.values.get(atom)
+        if before is not None and is_accumulator(build, before):
+            self.values[atom] = accumulate(build, before, (), adjoint)
+            return
+        adjoint = fit(build, adjoint, build.type(atom))
         self.values[atom] = adjoint if before is None else plus(build, before, adjoint)
 
     def add_at(
@@ -73,6 +80,10 @@ class Adjoints:
         """Contribute to the adjoint of a part of an array."""
         if array not in self.activity:
             return
+        before = self.values.get(array)
+        if before is not None and is_accumulator(build, before):
+            self.values[array] = accumulate(build, before, slice_, adjoint)
+            return
         whole = self.or_zero(build, array)
         assert isinstance(whole, Name)
         part = build.slice(whole, *slice_)
@@ -84,7 +95,44 @@ class Adjoints:
         """The outer names whose adjoints an inner body has changed, in their order."""
         return [n for n in names if inner.values.get(n) is not self.values.get(n)]
 
+    def type(self, build: Builder, name: Name) -> Type:
+        """The type of the adjoint of a name: its own, or that of an accumulator."""
+        found = self.values.get(name)
+        if found is not None and is_accumulator(build, found):
+            return build.type(found)
+        return build.type(name)
 
-def is_array(build: Builder, name: Name) -> bool:
-    """Whether the name is an array."""
-    return isinstance(build.type(name), ArrayType)
+
+def is_accumulator(build: Builder, adjoint: Atom) -> bool:
+    """Whether an adjoint is held by an accumulator."""
+    return isinstance(build.type(adjoint), AccType)
+
+
+def accumulate(
+    build: Builder,
+    accumulator: Atom,
+    slice_: tuple[Atom | DimSlice, ...],
+    adjoint: Atom,
+    at: tuple[Atom, ...] = (),
+) -> Name:
+    """Update the part of an accumulator that a slice selects, behind the indices `at`;
+    what the slice does not mention is whole."""
+    assert isinstance(accumulator, Name)
+    type_ = build.type(accumulator)
+    assert isinstance(type_, AccType)
+    if len(at) == len(type_.shape):
+        return build.update_acc(accumulator, at, (adjoint,))
+    whole = DimSlice(i64(0), type_.shape[len(at)], i64(1))
+    first, rest = (slice_[0], slice_[1:]) if slice_ else (whole, ())
+    if not isinstance(first, DimSlice):
+        return accumulate(build, accumulator, rest, adjoint, (*at, first))
+    assert isinstance(adjoint, Name)
+    places = build.iota(first.length, first.start, first.stride)
+
+    def point(inner: Builder, acc: Name, place: Name, row: Name) -> Name:
+        return accumulate(inner, acc, rest, row, (*at, place))
+
+    row = row_type(build.type(adjoint))
+    function = build.function((type_, I64, row), point)
+    given = (accumulator, places, adjoint)
+    return build.let(map_(first.length, given, function), accumulator.base)

@@ -13,7 +13,30 @@ from minifut.rewrite.rule import rule
 
 @rule()
 def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """Each branch gives the adjoints of all that some branch contributes to."""
+    r"""Each branch gives the adjoints of all that some branch contributes to.
+
+    before:
+        given (c: bool, x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          let mul: f64 = if c then {
+            let mul_1: f64 = mul_f64(x_1, x_1)
+            return mul_1
+          } else {3.0f64}
+          return mul
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        let mul: f64 = if c then {
+          let mul_1: f64 = mul_f64(x, x)
+          return mul_1
+        } else {3.0f64}
+        let x_adj: f64 = if c then {
+          let mul_2: f64 = mul_f64(x, w)
+          let add: f64 = add_f64(mul_2, mul_2)
+          return add
+        } else {0.0f64}
+        return mul, x_adj
+    """
     exp = statement.exp
     bodies = _bodies(exp)
 
@@ -36,7 +59,7 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
             for inner, own in made
         ]
         pattern = tuple(
-            Param(build.names.fresh(f"{name.base}_adj"), build.type(name))
+            Param(build.names.fresh(f"{name.base}_adj"), adjoints.type(build, name))
             for name in changed
         )
         build.bind(pattern, _with_bodies(exp, branches))

@@ -84,7 +84,26 @@ def _function(
 
 @rule()
 def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """The function runs as it is; its own adjoint makes the return sweep."""
+    r"""The function runs as it is; its own adjoint makes the return sweep.
+
+    before:
+        given (x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
+            let exp: f64 = exp_f64(x_2)
+            return exp
+          }, \(exp_1: f64, exp_2: f64) -> (f64) {
+            let mul: f64 = mul_f64(exp_2, exp_1)
+            return mul
+          }, (x_1))
+          return result_3
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        let exp: f64 = exp_f64(x)
+        let mul: f64 = mul_f64(w, exp)
+        return exp, mul
+    """
     exp = statement.exp
     assert isinstance(exp, derivatives.CustomVjp)
     build = sweep.builder(statement)

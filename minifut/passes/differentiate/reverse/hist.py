@@ -8,20 +8,15 @@ others     a loop over the values
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from minifut.ir import core
-from minifut.ir.builder import Builder, constant, i64
+from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, ForLoop, Stm
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, ScalarType, row_type
+from minifut.ir.types import I64, row_type
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import choose
-from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import takes
 from minifut.passes.differentiate.reverse.operators import (
-    all_scalar,
     apply,
     component,
     components,
@@ -29,19 +24,9 @@ from minifut.passes.differentiate.reverse.operators import (
     identity,
     is_identity,
     row_operator,
-    scalar_operator,
-)
-from minifut.passes.differentiate.reverse.reduce import (
-    LAST,
-    extreme_operator,
-    factor,
-    product_of,
-    product_of_others,
-    product_operator,
 )
 from minifut.passes.differentiate.reverse.scatter import (
     before_lambda,
-    gather,
     in_bounds,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
@@ -59,7 +44,63 @@ def hist_of(
 
 @rule()
 def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A map, then a histogram for each group of independent components."""
+    r"""A map, then a histogram for each group of independent components.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, ys: [n]f64, w: [4]f64, u: [4]f64)
+        let (result_4: [4]f64, result_5: [4]f64, derivative: [n]f64,
+            derivative_1: [n]f64) = vjp(\(xs_1: [n]f64, ys_1: [n]f64) -> ([4]f64,
+            [4]f64) {
+          let replicated: [4]f64 = replicate([4], 0.0f64)
+          let replicated_1: [4]f64 = replicate([4], 0.0f64)
+          let (histogram: [4]f64, histogram_1: [4]f64) = hist(n, (is, xs_1, ys_1),
+            bins([4], (replicated, replicated_1), (0.0f64, 0.0f64), \(xs_2: f64,
+                ys_2: f64, xs_3: f64, ys_3: f64) -> (f64, f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              let add_1: f64 = add_f64(ys_2, ys_3)
+              return add, add_1
+            }),
+            \(x: i64, x_1: f64, x_2: f64) -> (i64, f64, f64) {x, x_1, x_2})
+          return histogram, histogram_1
+        }, (xs, ys), (w, u), [])
+        return result_4, result_5, derivative, derivative_1
+    after:
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let replicated_1: [4]f64 = replicate([4], 0.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        let histogram_1: [4]f64 = hist(n, (is, ys),
+          bins([4], (replicated_1), (0.0f64), \(ys_1: f64, ys_2: f64) -> (f64) {
+            let add_1: f64 = add_f64(ys_1, ys_2)
+            return add_1
+          }),
+          \(x_2: i64, x_3: f64) -> (i64, f64) {x_2, x_3})
+        let gathered: [n]f64 = map(n, (is), \(x_4: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_4)
+          let lt: bool = lt_i64(x_4, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let u_1: f64 = u[x_4]
+            return u_1
+          } else {0.0f64}
+          return part
+        })
+        let gathered_1: [n]f64 = map(n, (is), \(x_5: i64) -> (f64) {
+          let le_1: bool = le_i64(0i64, x_5)
+          let lt_1: bool = lt_i64(x_5, 4i64)
+          let and_1: bool = and_bool(le_1, lt_1)
+          let part_1: f64 = if and_1 then {
+            let w_1: f64 = w[x_5]
+            return w_1
+          } else {0.0f64}
+          return part_1
+        })
+        return histogram, histogram_1, gathered_1, gathered
+    """
     exp = statement.exp
     assert isinstance(exp, Hist)
     single = len(exp.operators) == 1 and len(components(exp.operators[0].operator)) == 1
@@ -87,153 +128,124 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return sweep.through(build, build.statements)
 
 
-@rule(paper="SC 2022, section 5.1")
-def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Sums: each value gets the adjoint of its bin, the destination that of the
-    result."""
-    exp = statement.exp
-    assert isinstance(exp, Hist)
-    (operator,) = exp.operators
-    if scalar_operator(operator.operator) != "add":
-        return None
-    (result,), (destination,) = statement.pattern, operator.destinations
-    *bins, values = exp.arrays
-
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if isinstance(adjoint, Name):
-            adjoints.add(build, destination, adjoint)
-            if values in sweep.activity:
-                own = gather(build, adjoint, bins, exp.width)
-                adjoints.add(build, values, own)
-
-    return Reversed((statement,), back)
-
-
-@rule(paper="SC 2022, section 5.1")
-def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Minima or maxima: the index of each is found, too."""
-    exp = statement.exp
-    assert isinstance(exp, Hist)
-    (operator,) = exp.operators
-    name = scalar_operator(operator.operator)
-    type_ = operator.operator.results[0]
-    if name not in ("min", "max") or not isinstance(type_, ScalarType):
-        return None
-    (result,), (destination,) = statement.pattern, operator.destinations
-    *bins, values = exp.arrays
-    build = sweep.builder(statement)
-    nowhere = build.replicate(operator.shape, i64(-1))
-    pair = HistOp(
-        operator.shape,
-        (destination, nowhere),
-        (operator.neutral[0], i64(LAST)),
-        extreme_operator(build, name, type_),
-    )
-    indices = build.iota(exp.width)
-    arrays = (*bins, values, indices)
-    found, places = build.let_many(hist_of(build, exp.width, arrays, pair))
-    build.bind((result,), core.Copy(found))
-
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if not isinstance(adjoint, Name):
-            return
-        nothing = constant(0, type_)
-
-        def own(inner: Builder, i: Name, place: Name, part: Name) -> Name:
-            return choose(inner, inner.op("eq", i, place), part, nothing)
-
-        if values in sweep.activity:
-            at = gather(build, places, bins, exp.width)
-            part = gather(build, adjoint, bins, exp.width)
-            function = build.function((I64, I64, type_), own)
-            soac = map_(exp.width, (build.iota(exp.width), at, part), function)
-            adjoints.add(build, values, build.let(soac, "own"))
-        if destination in sweep.activity:
-
-            def kept(inner: Builder, place: Name, part: Name) -> Name:
-                return own(inner, place, i64(-1), part)  # type: ignore[arg-type]
-
-            made = elementwise(build, kept, (places, adjoint))
-            adjoints.add(build, destination, made)
-
-    return Reversed(tuple(build.statements), back)
-
-
-def elementwise(
-    build: Builder, make: Callable[..., Name], arrays: tuple[Name, ...]
-) -> Name:
-    """A function of scalars on each element of arrays of one shape."""
-    types = [row_type(build.type(array)) for array in arrays]
-    if all_scalar(types):
-        function = build.function(types, make)
-    else:
-        function = build.function(
-            types, lambda inner, *rows: elementwise(inner, make, rows)
-        )
-    return build.map(arrays, function)[0]
-
-
-@rule(paper="SC 2022, section 5.1")
-def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Products: each value gets the product of the others in its bin."""
-    exp = statement.exp
-    assert isinstance(exp, Hist)
-    (operator,) = exp.operators
-    type_ = operator.operator.results[0]
-    if scalar_operator(operator.operator) != "mul" or not isinstance(type_, ScalarType):
-        return None
-    (result,), (destination,) = statement.pattern, operator.destinations
-    *bins, values = exp.arrays
-    build = sweep.builder(statement)
-
-    def kept(inner: Builder, x: Name) -> Name:
-        return factor(inner, x)[0]
-
-    def zero_of(inner: Builder, x: Name) -> Name:
-        return factor(inner, x)[1]
-
-    pair = HistOp(
-        operator.shape,
-        (
-            elementwise(build, kept, (destination,)),
-            elementwise(build, zero_of, (destination,)),
-        ),
-        (operator.neutral[0], i64(0)),
-        product_operator(build, type_),
-    )
-    factors = elementwise(build, kept, (values,))
-    counts = elementwise(build, zero_of, (values,))
-    arrays = (*bins, factors, counts)
-    nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
-    build.bind((result,), core.Copy(elementwise(build, product_of, (nonzero, zeros))))
-
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if not isinstance(adjoint, Name):
-            return
-
-        def others(inner: Builder, x: Name, p: Name, n: Name, part: Name) -> Name:
-            return inner.mul(product_of_others(inner, x, p, n), part)
-
-        if values in sweep.activity:
-            parts = [
-                gather(build, array, bins, exp.width)
-                for array in (nonzero, zeros, adjoint)
-            ]
-            own = elementwise(build, others, (values, *parts))
-            adjoints.add(build, values, own)
-        if destination in sweep.activity:
-            given = (destination, nonzero, zeros, adjoint)
-            adjoints.add(build, destination, elementwise(build, others, given))
-
-    return Reversed(tuple(build.statements), back)
-
-
 @rule()
 def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A vectorised operator: a histogram for each column."""
+    r"""A vectorised operator: a histogram for each column.
+
+    before:
+        given (n: i64, m: i64, is: [n]i64, xs: [n][m]f64, w: [4][m]f64)
+        let (result_2: [4][m]f64,
+            derivative: [n][m]f64) = vjp(\(xs_1: [n][m]f64) -> ([4][m]f64) {
+          let replicated: [m]f64 = replicate([m], 1.0f64)
+          let replicated_1: [4][m]f64 = replicate([4], replicated)
+          let histogram: [4][m]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated_1), (replicated), \(xs_2: [m]f64,
+                xs_3: [m]f64) -> ([m]f64) {
+              let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
+                  xs_5: f64) -> (f64) {
+                let mul: f64 = mul_f64(xs_4, xs_5)
+                return mul
+              })
+              return mapped
+            }),
+            \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [m]f64 = replicate([m], 1.0f64)
+        let replicated_1: [4][m]f64 = replicate([4], replicated)
+        let replicated_2: [m][4]f64 = rearrange((1, 0), replicated_1)
+        let xs_1: [m][n]f64 = rearrange((1, 0), xs)
+        let x: [m][4]f64 = map(m, (replicated_2, xs_1), \(x_1: [4]f64,
+            x_2: [n]f64) -> ([4]f64) {
+          let x_3: [4]f64 = hist(n, (is, x_2),
+            bins([4], (x_1), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return mul
+            }),
+            \(x_4: i64, x_5: f64) -> (i64, f64) {x_4, x_5})
+          return x_3
+        })
+        let x_6: [4][m]f64 = rearrange((1, 0), x)
+        let w_1: [m][4]f64 = rearrange((1, 0), w)
+        let x_7: [m][n]f64 = map(m, (replicated_2, xs_1, w_1), \(x_8: [4]f64,
+            x_9: [n]f64, adj: [4]f64) -> ([n]f64) {
+          let x_10: [4]f64 = map(4, (x_8), \(x_11: f64) -> (f64) {
+            let eq: bool = eq_f64(x_11, 0.0f64)
+            let chosen: f64 = if eq then {1.0f64} else {x_11}
+            return chosen
+          })
+          let x_12: [4]i64 = map(4, (x_8), \(x_13: f64) -> (i64) {
+            let eq_1: bool = eq_f64(x_13, 0.0f64)
+            let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
+            return chosen_1
+          })
+          let x_14: [n]f64 = map(n, (x_9), \(x_15: f64) -> (f64) {
+            let eq_2: bool = eq_f64(x_15, 0.0f64)
+            let chosen_2: f64 = if eq_2 then {1.0f64} else {x_15}
+            return chosen_2
+          })
+          let x_16: [n]i64 = map(n, (x_9), \(x_17: f64) -> (i64) {
+            let eq_3: bool = eq_f64(x_17, 0.0f64)
+            let chosen_3: i64 = if eq_3 then {1i64} else {0i64}
+            return chosen_3
+          })
+          let (x_18: [4]f64, x_19: [4]i64) = hist(n, (is, x_14, x_16),
+            bins([4], (x_10, x_12), (1.0f64, 0i64), \(x_20: f64, x_21: i64,
+                x_22: f64, x_23: i64) -> (f64, i64) {
+              let mul_1: f64 = mul_f64(x_20, x_22)
+              let add: i64 = add_i64(x_21, x_23)
+              return mul_1, add
+            }),
+            \(x_24: i64, x_25: f64, x_26: i64) -> (i64, f64, i64) {x_24, x_25, x_26})
+          let gathered: [n]f64 = map(n, (is), \(x_27: i64) -> (f64) {
+            let le: bool = le_i64(0i64, x_27)
+            let lt: bool = lt_i64(x_27, 4i64)
+            let and: bool = and_bool(le, lt)
+            let part: f64 = if and then {
+              let x_28: f64 = x_18[x_27]
+              return x_28
+            } else {0.0f64}
+            return part
+          })
+          let gathered_1: [n]i64 = map(n, (is), \(x_29: i64) -> (i64) {
+            let le_1: bool = le_i64(0i64, x_29)
+            let lt_1: bool = lt_i64(x_29, 4i64)
+            let and_1: bool = and_bool(le_1, lt_1)
+            let part_1: i64 = if and_1 then {
+              let x_30: i64 = x_19[x_29]
+              return x_30
+            } else {0i64}
+            return part_1
+          })
+          let gathered_2: [n]f64 = map(n, (is), \(x_31: i64) -> (f64) {
+            let le_2: bool = le_i64(0i64, x_31)
+            let lt_2: bool = lt_i64(x_31, 4i64)
+            let and_2: bool = and_bool(le_2, lt_2)
+            let part_2: f64 = if and_2 then {
+              let adj_1: f64 = adj[x_31]
+              return adj_1
+            } else {0.0f64}
+            return part_2
+          })
+          let x_32: [n]f64 = map(n, (x_9, gathered, gathered_1, gathered_2),
+              \(x_33: f64, x_34: f64, x_35: i64, x_36: f64) -> (f64) {
+            let eq_4: bool = eq_f64(x_33, 0.0f64)
+            let eq_5: bool = eq_i64(x_35, 1i64)
+            let and_3: bool = and_bool(eq_4, eq_5)
+            let chosen_4: f64 = if and_3 then {x_34} else {0.0f64}
+            let div: f64 = div_f64(x_34, x_33)
+            let eq_6: bool = eq_i64(x_35, 0i64)
+            let chosen_5: f64 = if eq_6 then {div} else {chosen_4}
+            let mul_2: f64 = mul_f64(chosen_5, x_36)
+            return mul_2
+          })
+          return x_32
+        })
+        let x_37: [n][m]f64 = rearrange((1, 0), x_7)
+        return x_6, x_37
+    """
     exp = statement.exp
     assert isinstance(exp, Hist)
     (operator,) = exp.operators
@@ -275,7 +287,76 @@ def _last_first(build: Builder, array: Name, depth: int) -> Name:
 
 @rule()
 def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """Any operator: a loop that combines one value at a time."""
+    r"""Any operator: a loop that combines one value at a time.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 0.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              let add_1: f64 = add_f64(add, mul)
+              return add_1
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let rounds: i64 = max_i64(n, 0i64)
+        let scratch_1: [rounds][4]f64 = scratch(f64, [rounds][4])
+        let (histogram: [4]f64,
+            tape: [rounds][4]f64) = loop (hist_1: [4]f64 = replicated,
+            tape_1: [rounds][4]f64 = scratch_1) for i: i64 < n do {
+          let tape_2: [rounds][4]f64 = tape_1 with [i] = hist_1
+          let is_1: i64 = is[i]
+          let le: bool = le_i64(0i64, is_1)
+          let lt: bool = lt_i64(is_1, 4i64)
+          let and: bool = and_bool(le, lt)
+          let hist_2: [4]f64 = if and then {
+            let hist_3: f64 = hist_1[is_1]
+            let xs_1: f64 = xs[i]
+            let add: f64 = add_f64(hist_3, xs_1)
+            let mul: f64 = mul_f64(hist_3, xs_1)
+            let add_1: f64 = add_f64(add, mul)
+            let hist_4: [4]f64 = hist_1 with [is_1] = add_1
+            return hist_4
+          } else {hist_1}
+          return hist_2, tape_2
+        }
+        let zeros: [n]f64 = replicate([n], 0.0f64)
+        let sub: i64 = sub_i64(rounds, 1i64)
+        let (adj: [4]f64, adj_1: [n]f64) = loop (adj_2: [4]f64 = w,
+            adj_3: [n]f64 = zeros) for j: i64 < rounds do {
+          let sub_1: i64 = sub_i64(sub, j)
+          let is_2: i64 = is[sub_1]
+          let le_1: bool = le_i64(0i64, is_2)
+          let lt_1: bool = lt_i64(is_2, 4i64)
+          let and_1: bool = and_bool(le_1, lt_1)
+          let (xs_adj: [n]f64, hist_adj: [4]f64) = if and_1 then {
+            let hist_5: f64 = tape[sub_1, is_2]
+            let xs_2: f64 = xs[sub_1]
+            let adj_4: f64 = adj_2[is_2]
+            let hist_adj_1: [4]f64 = adj_2 with [is_2] = 0.0f64
+            let mul_1: f64 = mul_f64(xs_2, adj_4)
+            let mul_2: f64 = mul_f64(hist_5, adj_4)
+            let add_2: f64 = add_f64(mul_1, adj_4)
+            let add_3: f64 = add_f64(mul_2, adj_4)
+            let adj_5: f64 = adj_3[sub_1]
+            let add_4: f64 = add_f64(adj_5, add_3)
+            let xs_adj_1: [n]f64 = adj_3 with [sub_1] = add_4
+            let hist_adj_2: f64 = hist_adj_1[is_2]
+            let add_5: f64 = add_f64(hist_adj_2, add_2)
+            let hist_adj_3: [4]f64 = hist_adj_1 with [is_2] = add_5
+            return xs_adj_1, hist_adj_3
+          } else {adj_3, adj_2}
+          return hist_adj, xs_adj
+        }
+        return histogram, adj_1
+    """
     exp = statement.exp
     assert isinstance(exp, Hist)
     (operator,) = exp.operators

@@ -22,7 +22,30 @@ Back = Callable[[Builder, Adjoints, Any, Atom], None]
 
 @rule()
 def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """Each operand gets the part of the adjoint that came from it."""
+    r"""Each operand gets the part of the adjoint that came from it.
+
+    before:
+        given (n: i64, xs: [n]f64, w: [2][n]f64)
+        let (result_2: [2][n]f64,
+            derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([2][n]f64) {
+          let replicated: [2][n]f64 = replicate([2], xs_1)
+          return replicated
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [2][n]f64 = replicate([2], xs)
+        let zeros: [n]f64 = replicate([n], 0.0f64)
+        let total: [n]f64 = redomap(2, (w),
+          reduce commutative(\(x: [n]f64, x_1: [n]f64) -> ([n]f64) {
+            let sum: [n]f64 = map(n, (x, x_1), \(x_2: f64, x_3: f64) -> (f64) {
+              let add: f64 = add_f64(x_2, x_3)
+              return add
+            })
+            return sum
+          }, (zeros)),
+          \(x_4: [n]f64) -> ([n]f64) {x_4})
+        return replicated, total
+    """
     (result,) = statement.pattern
     exp = statement.exp
     rule = _BACK[type(exp)]
@@ -37,7 +60,25 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
 
 @rule()
 def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """The start is in every element, the stride in each as often as its index says."""
+    r"""The start is in every element, the stride in each as often as its index says.
+
+    before:
+        given (x: i64, dy: [3]i64)
+        let (y: [3]i64, dx: i64) = vjp(\(a: i64) -> ([3]i64) {
+          let b: [3]i64 = iota i64 (3, a, 1i64)
+          return b
+        }, (x), (dy), [])
+        return y, dx
+    after:
+        let b: [3]i64 = iota i64 (3, x, 1i64)
+        let total: i64 = redomap(3, (dy),
+          reduce commutative(\(x_1: i64, x_2: i64) -> (i64) {
+            let add: i64 = add_i64(x_1, x_2)
+            return add
+          }, (0i64)),
+          \(x_3: i64) -> (i64) {x_3})
+        return b, total
+    """
     exp = statement.exp
     assert isinstance(exp, core.Iota)
     (result,) = statement.pattern

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm, WhileLoop
+from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import atom_size, rename, size_names, substitute
-from minifut.ir.types import F64, I64, ArrayType, array_of, element_of
+from minifut.ir.types import I64, ArrayType, array_of, element_of
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -32,88 +32,46 @@ Read = Callable[[Builder, Atom], list[Name]]
 """emits the parameters at the start of a round, whose number is an i64"""
 
 
-@rule()
-def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """The rounds are counted first; then it is a loop of that many rounds."""
-    exp = statement.exp
-    assert isinstance(exp, Loop)
-    if not isinstance(exp.form, WhileLoop):
-        return None
-    build = sweep.builder(statement)
-    counting: Loop = sweep.context.copy(without_checks(exp))
-    (count,) = build.parameters((I64,), "count")
-    inner = build.nested()
-    inner.extend(counting.body.statements)
-    following = inner.add(count.name, i64(1))
-    loop = Loop(
-        (*counting.parameters, count),
-        (*counting.initial, i64(0)),
-        counting.form,
-        inner.finish(*counting.body.result, following),
-    )
-    pattern = _pattern_of(build, loop.parameters)
-    build.bind(pattern, loop)
-    form = ForLoop(build.names.fresh("i"), pattern[-1].name, I64)
-    sweep.context.scope[form.index] = I64
-    counted = replace(statement, exp=replace(exp, form=form))
-    made = sweep.through(build, (counted,))
-    return Reversed((*build.statements, *made.forward), made.back)
-
-
-@rule()
-def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A loop marked `#[stripmine(k)]` becomes a nest of k + 1 loops with about the same
-    number of rounds each: only those of one loop at each level are on a tape."""
-    exp = statement.exp
-    assert isinstance(exp, Loop)
-    depth = _strips(statement)
-    if not depth or not isinstance(exp.form, ForLoop):
-        return None
-    build = sweep.builder(statement)
-    index, type_ = exp.form.index, exp.form.type
-    rounds = _length(build, exp.form)
-    outer = _root(build, rounds, depth + 1)
-    one = build.sub(outer, i64(1))
-    strip = build.op("quot", build.add(rounds, one), outer)
-    at, place = build.names.fresh("strip"), build.names.fresh("place")
-    build.scope.update({at: I64, place: I64})
-    with build.body() as inner:
-        start = inner.mul(at, strip)
-        left = inner.op("min", strip, inner.sub(rounds, start))
-        with inner.body() as innermost:
-            whole = innermost.convert(innermost.add(start, place), type_)
-            copied = rename(exp.body, build.names, {index: whole})
-            innermost.extend(copied.statements)
-            body = innermost.finish(*copied.result)
-        few = rename(
-            Loop(exp.parameters, (), ForLoop(place, left, I64), body), build.names
-        )
-        build.scope.update(scope_of(few))
-        own = tuple(Param(build.names.like(p.name), p.type) for p in exp.parameters)
-        mapping = {p.name: o.name for p, o in zip(exp.parameters, own, strict=True)}
-        own = substitute(own, mapping)
-        build.scope.update(scope_of(*own))
-        few = replace(few, initial=tuple(p.name for p in own))
-        results = _pattern_of(build, few.parameters)
-        deeper = (f"stripmine({depth - 1})",) if depth > 1 else ()
-        inner.append(Stm(results, few, deeper, statement.location))
-        outer_body = inner.finish(*[p.name for p in results])
-    nest = Loop(own, exp.initial, ForLoop(at, outer, I64), outer_body)
-    attributes = tuple(a for a in statement.attributes if not a.startswith("stripmine"))
-    made = Stm(statement.pattern, nest, attributes, statement.location)
-    return sweep.through(build, (*build.statements, made))
-
-
 @rule(paper="SC 2022, section 4.2")
 def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """The parameters of each round go on a tape."""
+    r"""The parameters of each round go on a tape.
+
+    before:
+        given (n: i64, x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
+            let mul: f64 = mul_f64(x_3, x_3)
+            return mul
+          }
+          return x_2
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        let rounds: i64 = max_i64(n, 0i64)
+        let scratch_1: [rounds]f64 = scratch(f64, [rounds])
+        let (x_1: f64, tape: [rounds]f64) = loop (x_2: f64 = x,
+            tape_1: [rounds]f64 = scratch_1) for _i: i64 < n do {
+          let tape_2: [rounds]f64 = tape_1 with [_i] = x_2
+          let mul: f64 = mul_f64(x_2, x_2)
+          return mul, tape_2
+        }
+        let sub: i64 = sub_i64(rounds, 1i64)
+        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < rounds do {
+          let sub_1: i64 = sub_i64(sub, j)
+          let x_3: f64 = tape[sub_1]
+          let mul_1: f64 = mul_f64(x_3, adj_1)
+          let add: f64 = add_f64(mul_1, mul_1)
+          return add
+        }
+        return x_1, adj
+    """
     exp = statement.exp
     assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
     own = {parameter.name for parameter in exp.parameters}
     if any(size_names(parameter.type) & own for parameter in exp.parameters):
         return None
     build = sweep.builder(statement)
-    count = _length(build, exp.form)
+    count = length_of(build, exp.form)
     rounds = (atom_size(count),)
     types = [array_of(parameter.type, rounds) for parameter in exp.parameters]
     tapes = build.parameters(types, "tape")
@@ -144,12 +102,74 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 @rule()
 def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """Sizes that change: the parameters of a round are computed from the start."""
+    r"""Sizes that change: the parameters of a round are computed from the start.
+
+    before:
+        given (k: i64, n: i64, xs: [k]f64, dy: f64)
+        let (y: f64, dx: [k]f64) = vjp(\(a: [k]f64) -> (f64) {
+          let (m: i64, r: [m]f64) = loop (p: i64 = k,
+              b: [p]f64 = a) for i: i64 < n do {
+            let q: i64 = add_i64(p, k)
+            let c: [k + p]f64 = concat(0, k + p, b, a)
+            let d: [q]f64 = reshape([q], c)
+            return q, d
+          }
+          let s: f64 = redomap(m, (r),
+            reduce(\(e: f64, g: f64) -> (f64) {
+              let h: f64 = add_f64(e, g)
+              return h
+            }, (0.0f64)),
+            \(o: f64) -> (f64) {o})
+          return s
+        }, (xs), (dy), [])
+        return y, dx
+    after:
+        let rounds: i64 = max_i64(n, 0i64)
+        let (m: i64, r: [m]f64) = loop (p: i64 = k,
+            b: [p]f64 = xs) for i: i64 < n do {
+          let q: i64 = add_i64(p, k)
+          let c: [k + p]f64 = concat(0, k + p, b, xs)
+          let d: [q]f64 = reshape([q], c)
+          return q, d
+        }
+        let s: f64 = redomap(m, (r),
+          reduce(\(e: f64, g: f64) -> (f64) {
+            let h: f64 = add_f64(e, g)
+            return h
+          }, (0.0f64)),
+          \(o: f64) -> (f64) {o})
+        let r_adj: [m]f64 = replicate([m], dy)
+        let zeros: [k]f64 = replicate([k], 0.0f64)
+        let sub: i64 = sub_i64(rounds, 1i64)
+        let (size_1: i64, adj: [size_1]f64, adj_1: [k]f64) = loop (size_2: i64 = m,
+            adj_2: [size_2]f64 = r_adj,
+            adj_3: [k]f64 = zeros) for j: i64 < rounds do {
+          let sub_1: i64 = sub_i64(sub, j)
+          let p_1: i64 = loop (p_2: i64 = k) for i_1: i64 < sub_1 do {
+            let q_1: i64 = add_i64(p_2, k)
+            return q_1
+          }
+          let adj_4: [k + p_1]f64 = reshape([k + p_1], adj_2)
+          let adj_5: [p_1]f64 = adj_4[0i64 :+ p_1 by 1i64]
+          let adj_6: [k]f64 = adj_4[p_1 :+ k by 1i64]
+          let sum: [k]f64 = map(k, (adj_3, adj_6), \(x: f64, x_1: f64) -> (f64) {
+            let add: f64 = add_f64(x, x_1)
+            return add
+          })
+          return p_1, adj_5, sum
+        }
+        let adj_7: [k]f64 = reshape([k], adj)
+        let sum_1: [k]f64 = map(k, (adj_1, adj_7), \(x_2: f64, x_3: f64) -> (f64) {
+          let add_1: f64 = add_f64(x_2, x_3)
+          return add_1
+        })
+        return s, sum_1
+    """
     exp = statement.exp
     assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
     form = exp.form
     build = sweep.builder(statement)
-    count = _length(build, form)
+    count = length_of(build, form)
     build.append(statement)
 
     def read(inner: Builder, at: Atom) -> list[Name]:
@@ -157,7 +177,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         again: Loop = sweep.context.copy(without_checks(exp))
         assert isinstance(again.form, ForLoop)
         shorter = replace(again, form=replace(again.form, bound=until))
-        pattern = _pattern_of(inner, shorter.parameters)
+        pattern = pattern_of(inner, shorter.parameters)
         inner.bind(pattern, shorter)
         return [parameter.name for parameter in pattern]
 
@@ -197,7 +217,8 @@ class _Return:
         own = build.parameters(
             [substitute(exp.parameters[n].type, renamed) for n in self.active], "adj"
         )
-        outer = build.parameters([build.type(name) for name in names], "adj")
+        types = [adjoints.type(build, name) for name in names]
+        outer = build.parameters(types, "adj")
         place = build.names.fresh("j")
         build.scope[place] = I64
         inner = adjoints.child()
@@ -249,12 +270,12 @@ class _Return:
 
 
 def _bind(build: Builder, loop: Loop) -> tuple[Param, ...]:
-    pattern = _pattern_of(build, loop.parameters)
+    pattern = pattern_of(build, loop.parameters)
     build.bind(pattern, loop)
     return pattern
 
 
-def _pattern_of(build: Builder, parameters: Iterable[Param]) -> tuple[Param, ...]:
+def pattern_of(build: Builder, parameters: Iterable[Param]) -> tuple[Param, ...]:
     """Fresh results for the parameters of a loop, whose sizes may be among them."""
     parameters = tuple(parameters)
     mapping: dict[Name, Atom] = {p.name: build.names.like(p.name) for p in parameters}
@@ -266,23 +287,8 @@ def _pattern_of(build: Builder, parameters: Iterable[Param]) -> tuple[Param, ...
     return tuple(made)
 
 
-def _length(build: Builder, form: ForLoop) -> Atom:
+def length_of(build: Builder, form: ForLoop) -> Atom:
     """The number of rounds, as an i64 that is not negative."""
     if isinstance(form.bound, Constant):
         return i64(max(0, int(form.bound.value)))
     return build.op("max", build.convert(form.bound, I64), i64(0), base="rounds")
-
-
-def _root(build: Builder, number: Atom, degree: int) -> Atom:
-    """A root of a number of rounds, rounded up, at least 1."""
-    real = build.convert(number, F64)
-    power = build.op("pow", real, Constant(1.0 / degree, F64))
-    return build.op("max", build.convert(build.op("ceil", power), I64), i64(1))
-
-
-def _strips(statement: Stm) -> int:
-    """The number in `stripmine(k)`; 0 if the statement is not marked."""
-    for attribute in statement.attributes:
-        if attribute.startswith("stripmine(") and attribute[10:-1].isdigit():
-            return int(attribute[10:-1])
-    return 0

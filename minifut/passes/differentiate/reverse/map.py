@@ -1,21 +1,26 @@
 r"""Adjoints of maps: a map that runs the lambda again and goes back through it.
 
-    ys = map (\x -> f x a) xs
+    ys = map (\x -> f x a bs) xs
   →
-    (a', xs') = redomap (+) (\x, y' -> the sweeps of f) xs ys'
+    (bs', as', xs') = map (\x, y', acc -> the sweeps of f) xs ys' (with bs' as acc)
+    a' = sum as'
 
-What the lambda mentions of the outside gets a contribution from every element, summed.
+What the lambda mentions of the outside gets contributions from every element: those of
+a scalar are summed, those of an array go to an accumulator.
 """
 
 from __future__ import annotations
 
-from minifut.ir import soacs
+from dataclasses import dataclass, field
+
+from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Lambda, Stm
-from minifut.ir.types import row_type
+from minifut.ir.core import Atom, Lambda, Param, Stm
+from minifut.ir.soacs import Reduce, Screma
+from minifut.ir.types import ArrayType, element_of, row_type, shape_of
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, zero
-from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.arithmetic import adder, total, zero
+from minifut.passes.differentiate.reverse.adjoints import Adjoints, is_accumulator
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -23,58 +28,168 @@ from minifut.rewrite.rule import rule
 
 @rule(paper="SC 2022, section 5.4")
 def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """The return sweep is a map, too, over the same arrays and the adjoints of the
-    results."""
+    r"""The return sweep is a map, too, over the same arrays and the adjoints of the
+    results.
+
+    before:
+        given (n: i64, xs: [n]f64, a: f64, w: [n]f64)
+        let (result_3: [n]f64, derivative: [n]f64,
+            derivative_1: f64) = vjp(\(xs_1: [n]f64, a_1: f64) -> ([n]f64) {
+          let mapped: [n]f64 = map(n, (xs_1), \(xs_2: f64) -> (f64) {
+            let mul: f64 = mul_f64(xs_2, a_1)
+            return mul
+          })
+          return mapped
+        }, (xs, a), (w), [])
+        return result_3, derivative, derivative_1
+    after:
+        let mapped: [n]f64 = map(n, (xs), \(xs_1: f64) -> (f64) {
+          let mul: f64 = mul_f64(xs_1, a)
+          return mul
+        })
+        let (x: f64, x_1: [n]f64) = redomap(n, (xs, w),
+          reduce commutative(\(x_2: f64, x_3: f64) -> (f64) {
+            let add: f64 = add_f64(x_2, x_3)
+            return add
+          }, (0.0f64)),
+          \(xs_2: f64, adj: f64) -> (f64, f64) {
+            let mul_1: f64 = mul_f64(a, adj)
+            let mul_2: f64 = mul_f64(xs_2, adj)
+            return mul_2, mul_1
+          })
+        return mapped, x_1, x
+    """
     exp = statement.exp
-    assert isinstance(exp, soacs.Screma)
+    assert isinstance(exp, Screma)
     if not exp.is_map:
         return None
 
     def back(build: Builder, adjoints: Adjoints) -> None:
         results = adjoints.of_pattern(statement.pattern)
-        present = [result for result in results if isinstance(result, Name)]
-        if present:
-            _return_sweep(exp, sweep, build, adjoints, results, present)
+        if any(results):
+            plan = _plan(exp, sweep, build, adjoints, results)
+            if plan.accumulated or plan.summed or plan.mapped:
+                _emit(plan, build, adjoints)
 
     return Reversed((statement,), back)
 
 
-def _return_sweep(
-    exp: soacs.Screma,
+@dataclass(slots=True)
+class _Plan:
+    """The map of the return sweep. Its lambda gives the accumulators, then what is
+    contributed to the names `summed`, then the adjoints of elements of `mapped`.
+
+    `lent` are the arrays that become accumulators for this map, `accumulated` the names
+    whose adjoints are accumulators in it, with what goes in: a root, or an accumulator
+    of the outside.
+    """
+
+    exp: Screma
+    given: tuple[Name, ...]
+    parameters: list[Param] = field(default_factory=list)
+    accumulated: dict[Name, Name] = field(default_factory=dict)
+    lent: dict[Name, tuple[AccInput, Param]] = field(default_factory=dict)
+    summed: list[Name] = field(default_factory=list)
+    mapped: list[Name] = field(default_factory=list)
+    function: Lambda | None = None
+
+
+def _plan(
+    exp: Screma,
     sweep: ReverseSweep,
     build: Builder,
     adjoints: Adjoints,
     results: list[Atom | None],
-    present: list[Name],
-) -> None:
+) -> _Plan:
+    """Build the lambda, then see to what it contributes."""
     names = sweep.mentioned(exp.function)
+    plan = _Plan(exp, (*exp.arrays, *[r for r in results if isinstance(r, Name)]))
     function = sweep.copy_of_function(exp.function)
     sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
+    present = plan.given[len(exp.arrays) :]
     rows = build.parameters([row_type(build.type(r)) for r in present], "adj")
     waiting = iter(rows)
     given = [None if result is None else next(waiting).name for result in results]
     inner, own = build.nested(), adjoints.child(without=names)
+    places = {n: _accumulator(plan, sweep, build, adjoints, n) for n in names}
+    inside = {n: p for n, p in places.items() if p is not None}
+    own.values |= {name: parameter.name for name, parameter in inside.items()}
     sweep.again(inner, function.body, own, given)
-    changed = [name for name in names if own.of(name) is not None]
+    for name in names:
+        if name not in inside and own.of(name) is not None:
+            plan.summed.append(name)
+        elif name in inside and own.values[name] == inside[name].name:
+            del plan.accumulated[name]
+            plan.lent.pop(name, None)
+    kept = [inside[name] for name in plan.accumulated]
     pairs = list(zip(function.parameters, exp.arrays, strict=True))
     mapped = [(p.name, array) for p, array in pairs if own.of(p.name) is not None]
-    if not changed and not mapped:
-        return
-    atoms = [own.or_zero(inner, n) for n in (*changed, *[p for p, _ in mapped])]
+    plan.mapped = [array for _, array in mapped]
+    atoms: list[Atom] = [own.values[name] for name in plan.accumulated]
+    atoms += [own.or_zero(inner, name) for name in plan.summed]
+    atoms += [own.or_zero(inner, name) for name, _ in mapped]
     types = inner.types(atoms)
-    reduces = tuple(
-        soacs.Reduce(adder(build, t), (zero(build, t),), commutative=True)
-        for t in build.types(changed)
-    )
-    soac = soacs.Screma(
-        exp.width,
-        (*exp.arrays, *present),
-        (),
-        reduces,
-        Lambda((*function.parameters, *rows), inner.finish(*atoms), types),
-    )
-    made = build.let_many(soac, [f"{n.base}_adj" for n in changed])
-    for name, adjoint in zip(changed, made, strict=False):
-        adjoints.add(build, name, adjoint)
-    for (_, array), adjoint in zip(mapped, made[len(changed) :], strict=True):
+    parameters = (*function.parameters, *rows, *kept)
+    plan.function = Lambda(parameters, inner.finish(*atoms), types)
+    return plan
+
+
+def _accumulator(
+    plan: _Plan, sweep: ReverseSweep, build: Builder, adjoints: Adjoints, name: Name
+) -> Param | None:
+    """The lambda's parameter for the accumulator of a name; None if it has none."""
+    before, type_ = adjoints.values.get(name), build.type(name)
+    if before is not None and is_accumulator(build, before):
+        assert isinstance(before, Name)
+        plan.accumulated[name] = before
+        return build.parameters((build.type(before),), "acc")[0]
+    if not sweep.context.may_accumulate or not isinstance(type_, ArrayType):
+        return None
+    start = adjoints.or_zero(build, name)
+    assert isinstance(start, Name)
+    element = element_of(type_)
+    nothing = (zero(build, element),)
+    item = AccInput(shape_of(type_), (start,), nothing, adder(build, element))
+    root = build.accumulator(item)
+    build.scope[root.name] = root.type
+    plan.lent[name] = item, root
+    plan.accumulated[name] = root.name
+    return build.parameters((root.type,), "acc")[0]
+
+
+def _emit(plan: _Plan, build: Builder, adjoints: Adjoints) -> None:
+    """The map, inside of a `WithAcc` if arrays are lent; what came of it is noted."""
+    names = list(plan.accumulated)
+    inner = build.nested() if plan.lent else build
+    made = list(_map(plan, inner, build))
+    if plan.lent:
+        order = sorted(range(len(names)), key=lambda n: names[n] not in plan.lent)
+        names = [names[n] for n in order]
+        result = [*[made[n] for n in order], *made[len(names) :]]
+        items, roots = zip(
+            *[plan.lent[n] for n in names if n in plan.lent], strict=True
+        )
+        function = Lambda(roots, inner.finish(*result), inner.types(result))
+        made = list(build.let_many(WithAcc(items, function)))
+    adjoints.values.update(zip(names, made, strict=False))
+    made = made[len(names) :]
+    for name, adjoint in zip(plan.summed, made, strict=False):
+        summed = total(build, adjoint) if plan.accumulated else adjoint
+        adjoints.add(build, name, summed)
+    for array, adjoint in zip(plan.mapped, made[len(plan.summed) :], strict=True):
         adjoints.add(build, array, adjoint)
+
+
+def _map(plan: _Plan, inner: Builder, build: Builder) -> tuple[Name, ...]:
+    """The map; without accumulators it sums, too."""
+    assert plan.function is not None
+    reduces: tuple[Reduce, ...] = ()
+    if not plan.accumulated:
+        types = build.types(plan.summed)
+        reduces = tuple(
+            Reduce(adder(build, type_), (zero(build, type_),), commutative=True)
+            for type_ in types
+        )
+    given = (*plan.given, *plan.accumulated.values())
+    exp = Screma(plan.exp.width, given, (), reduces, plan.function)
+    return inner.let_many(exp)

@@ -9,17 +9,14 @@ others     y = l_i ⊙ x_i ⊙ r_i, with l and r from two exclusive scans
 from __future__ import annotations
 
 from minifut.ir import core, soacs
-from minifut.ir.builder import Builder, constant, i64
+from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm
-from minifut.ir.scalar_identities import integer_range
 from minifut.ir.soacs import Reduce, Screma
-from minifut.ir.types import I64, ScalarType, Type
+from minifut.ir.types import I64, Type
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
 from minifut.passes.differentiate.reverse.operators import (
-    all_scalar,
     apply,
     copy,
     flipped,
@@ -30,11 +27,8 @@ from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
-LAST = integer_range(I64)[1]
-"""the index of no element"""
 
-
-def _reduce_by(statement: Stm, *names: str) -> Reduce | None:
+def reduce_by(statement: Stm, *names: str) -> Reduce | None:
     """The reduction, if it is one with this scalar operator."""
     exp = statement.exp
     assert isinstance(exp, Screma)
@@ -46,8 +40,31 @@ def _reduce_by(statement: Stm, *names: str) -> Reduce | None:
 
 @rule(paper="SC 2022, section 5.1")
 def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A sum: its adjoint is that of every element."""
-    fold = _reduce_by(statement, "add")
+    r"""A sum: its adjoint is that of every element.
+
+    before:
+        given (n: i64, xs: [n]f64, w: f64)
+        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
+          let reduced: f64 = redomap(n, (xs_1),
+            reduce commutative(\(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              return add
+            }, (0.0f64)),
+            \(x: f64) -> (f64) {x})
+          return reduced
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let reduced: f64 = redomap(n, (xs),
+          reduce commutative(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }, (0.0f64)),
+          \(x: f64) -> (f64) {x})
+        let xs_adj: [n]f64 = replicate([n], w)
+        return reduced, xs_adj
+    """
+    fold = reduce_by(statement, "add")
     exp = statement.exp
     assert isinstance(exp, Screma)
     if fold is None:
@@ -65,133 +82,75 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((statement,), back)
 
 
-def extreme_operator(build: Builder, name: str, type_: ScalarType) -> Lambda:
-    """The least or greatest of values with their indices; the first of equal ones."""
-
-    def better(inner: Builder, a: Name, i: Name, b: Name, j: Name) -> tuple[Name, Name]:
-        first = inner.op("lt" if name == "min" else "gt", a, b)
-        tie = inner.op("and", inner.op("eq", a, b), inner.op("le", i, j))
-        with inner.body() as then, inner.body() as otherwise:
-            one, other = then.finish(a, i), otherwise.finish(b, j)
-        left = inner.op("or", first, tie)
-        nan = inner.op("ne", b, b) if type_.is_float else None
-        if nan is not None:
-            left = inner.op("or", left, nan)
-        a, i = inner.let_many(core.If(left, one, other))
-        return a, i
-
-    return build.function((type_, I64, type_, I64), better)
-
-
-@rule(paper="SC 2022, section 5.1")
-def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A minimum or maximum: the index is found, too, and that element gets it all."""
-    fold = _reduce_by(statement, "min", "max")
-    exp = statement.exp
-    assert isinstance(exp, Screma)
-    if fold is None or not all_scalar(fold.operator.results):
-        return None
-    (result,), (array,), (neutral,) = statement.pattern, exp.arrays, fold.neutral
-    build = sweep.builder(statement)
-    type_ = fold.operator.results[0]
-    assert isinstance(type_, ScalarType)
-    operator = extreme_operator(build, scalar_operator(fold.operator) or "", type_)
-    indices = build.iota(exp.width)
-    pair = Reduce(operator, (neutral, i64(LAST)), commutative=True)
-    redomap = soacs.redomap(
-        exp.width, (array, indices), (pair,), identity(build, (type_, I64))
-    )
-    value, place = build.let_many(redomap, (result.name.base, "place"))
-    build.bind((result,), core.Copy(value))
-
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if adjoint is None or array not in sweep.activity:
-            return
-        nothing = constant(0, type_)
-
-        def only_there(inner: Builder, i: Name) -> Name:
-            return choose(inner, inner.op("eq", i, place), adjoint, nothing)
-
-        places = build.iota(exp.width)
-        (own,) = build.map((places,), build.function((I64,), only_there))
-        adjoints.add(build, array, own)
-
-    return Reversed(tuple(build.statements), back)
-
-
-def product_operator(build: Builder, type_: ScalarType) -> Lambda:
-    """Multiplies the factors that are not 0, and counts those that are."""
-    return build.function(
-        (type_, I64, type_, I64),
-        lambda inner, p, n, q, m: (inner.mul(p, q), inner.add(n, m)),
-    )
-
-
-def factor(inner: Builder, x: Atom) -> tuple[Name, Name]:
-    """A factor with 1 for 0, and whether it was 0."""
-    type_ = inner.scalar_type(x)
-    is_zero = inner.op("eq", x, constant(0, type_))
-    kept = choose(inner, is_zero, constant(1, type_), x)
-    return kept, choose(inner, is_zero, i64(1), i64(0))
-
-
-def product_of(inner: Builder, nonzero: Atom, zeros: Atom) -> Name:
-    """The product from its factors that are not 0 and the number of zeros."""
-    type_ = inner.scalar_type(nonzero)
-    none = inner.op("eq", zeros, i64(0))
-    return choose(inner, none, nonzero, constant(0, type_))
-
-
-def product_of_others(inner: Builder, x: Atom, nonzero: Atom, zeros: Atom) -> Name:
-    """The product without the factor x."""
-    type_ = inner.scalar_type(x)
-    nothing = constant(0, type_)
-    is_zero = inner.op("eq", x, nothing)
-    alone = inner.op("eq", zeros, i64(1))
-    rest = choose(inner, inner.op("and", is_zero, alone), nonzero, nothing)
-    without = inner.op("div" if type_.is_float else "quot", nonzero, x)
-    none = inner.op("eq", zeros, i64(0))
-    return choose(inner, none, without, rest)
-
-
-@rule(paper="SC 2022, section 5.1")
-def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A product: each element gets the product of the others, by a division; where
-    there are zeros, at most the only zero gets something."""
-    fold = _reduce_by(statement, "mul")
-    exp = statement.exp
-    assert isinstance(exp, Screma)
-    if fold is None or not all_scalar(fold.operator.results):
-        return None
-    (result,), (array,), (neutral,) = statement.pattern, exp.arrays, fold.neutral
-    build = sweep.builder(statement)
-    type_ = fold.operator.results[0]
-    assert isinstance(type_, ScalarType)
-    pair = Reduce(product_operator(build, type_), (neutral, i64(0)), commutative=True)
-    function = build.function((type_,), factor)
-    redomap = soacs.redomap(exp.width, (array,), (pair,), function)
-    nonzero, zeros = build.let_many(redomap, ("product", "zeros"))
-    build.bind((result,), core.Copy(product_of(build, nonzero, zeros)))
-
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if adjoint is None or array not in sweep.activity:
-            return
-
-        def others(inner: Builder, x: Name) -> Name:
-            return inner.mul(product_of_others(inner, x, nonzero, zeros), adjoint)
-
-        (own,) = build.map((array,), build.function((type_,), others))
-        adjoints.add(build, array, own)
-
-    return Reversed(tuple(build.statements), back)
-
-
 @rule(paper="SC 2022, section 5.1")
 def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Any associative operator: the result is l ⊙ x ⊙ r for each element x, with what
-    is left and right of it."""
+    r"""Any associative operator: the result is l ⊙ x ⊙ r for each element x, with what
+    is left and right of it.
+
+    before:
+        given (n: i64, xs: [n]f64, w: f64)
+        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
+          let reduced: f64 = redomap(n, (xs_1),
+            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              let add_1: f64 = add_f64(add, mul)
+              return add_1
+            }, (0.0f64)),
+            \(x: f64) -> (f64) {x})
+          return reduced
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let reduced: f64 = redomap(n, (xs),
+          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            let add_1: f64 = add_f64(add, mul)
+            return add_1
+          }, (0.0f64)),
+          \(x: f64) -> (f64) {x})
+        let x_1: [n]f64 = scanomap(n, (xs),
+          scan(\(xs_3: f64, xs_4: f64) -> (f64) {
+            let add_2: f64 = add_f64(xs_3, xs_4)
+            let mul_1: f64 = mul_f64(xs_3, xs_4)
+            let add_3: f64 = add_f64(add_2, mul_1)
+            return add_3
+          }, (0.0f64)),
+          \(x_2: f64) -> (f64) {x_2})
+        let extent: i64 = size(n - 1)
+        let xs_5: [n]f64 = xs[extent :+ n by -1i64]
+        let x_3: [n]f64 = scanomap(n, (xs_5),
+          scan(\(xs_6: f64, xs_7: f64) -> (f64) {
+            let add_4: f64 = add_f64(xs_7, xs_6)
+            let mul_2: f64 = mul_f64(xs_7, xs_6)
+            let add_5: f64 = add_f64(add_4, mul_2)
+            return add_5
+          }, (0.0f64)),
+          \(x_4: f64) -> (f64) {x_4})
+        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let x_5: [n]f64 = map(n, (iota_1), \(x_6: i64) -> (f64) {
+          let eq: bool = eq_i64(x_6, 0i64)
+          let before: f64 = if eq then {0.0f64} else {
+            let sub: i64 = sub_i64(x_6, 1i64)
+            let x_7: f64 = x_1[sub]
+            return x_7
+          }
+          let sub_1: i64 = sub_i64(extent, x_6)
+          let eq_1: bool = eq_i64(sub_1, 0i64)
+          let before_1: f64 = if eq_1 then {0.0f64} else {
+            let sub_2: i64 = sub_i64(sub_1, 1i64)
+            let x_8: f64 = x_3[sub_2]
+            return x_8
+          }
+          let mul_3: f64 = mul_f64(before, w)
+          let add_6: f64 = add_f64(mul_3, w)
+          let mul_4: f64 = mul_f64(before_1, add_6)
+          let add_7: f64 = add_f64(mul_4, add_6)
+          return add_7
+        })
+        return reduced, x_5
+    """
     exp = statement.exp
     assert isinstance(exp, Screma)
     fold = only_fold(exp)

@@ -36,7 +36,38 @@ from minifut.rewrite.rule import rule
 
 @rule(paper="SC 2022, section 5.2")
 def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Running sums: each element is in all sums from its own on."""
+    r"""Running sums: each element is in all sums from its own on.
+
+    before:
+        given (n: i64, xs: [n]f64, w: [n]f64)
+        let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
+          let scanned: [n]f64 = scanomap(n, (xs_1),
+            scan(\(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              return add
+            }, (0.0f64)),
+            \(x: f64) -> (f64) {x})
+          return scanned
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let scanned: [n]f64 = scanomap(n, (xs),
+          scan(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }, (0.0f64)),
+          \(x: f64) -> (f64) {x})
+        let extent: i64 = size(n - 1)
+        let w_1: [n]f64 = w[extent :+ n by -1i64]
+        let sums: [n]f64 = scanomap(n, (w_1),
+          scan(\(x_1: f64, x_2: f64) -> (f64) {
+            let add_1: f64 = add_f64(x_1, x_2)
+            return add_1
+          }, (0.0f64)),
+          \(x_3: f64) -> (f64) {x_3})
+        let sums_1: [n]f64 = sums[extent :+ n by -1i64]
+        return scanned, sums_1
+    """
     exp = statement.exp
     assert isinstance(exp, Screma)
     fold = only_fold(exp)
@@ -59,7 +90,61 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 @rule(paper="IFL 2023, section 4")
 def vjp_scan(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """Any associative operator on scalars; see the module."""
+    r"""Any associative operator on scalars; see the module.
+
+    before:
+        given (n: i64, xs: [n]f64, w: [n]f64)
+        let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
+          let scanned: [n]f64 = scanomap(n, (xs_1),
+            scan(\(xs_2: f64, xs_3: f64) -> (f64) {
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return mul
+            }, (1.0f64)),
+            \(x: f64) -> (f64) {x})
+          return scanned
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let scanned: [n]f64 = scanomap(n, (xs),
+          scan(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            return mul
+          }, (1.0f64)),
+          \(x: f64) -> (f64) {x})
+        let extent: i64 = size(n - 1)
+        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let entry_1: [n]f64 = map(n, (iota_1), \(i: i64) -> (f64) {
+          let sub: i64 = sub_i64(extent, i)
+          let add: i64 = add_i64(sub, 1i64)
+          let min_1: i64 = min_i64(add, extent)
+          let xs_3: f64 = xs[min_1]
+          let eq: bool = eq_i64(i, 0i64)
+          let chosen: f64 = if eq then {0.0f64} else {xs_3}
+          return chosen
+        })
+        let w_1: [n]f64 = w[extent :+ n by -1i64]
+        let (solved: [n]f64, x_1: [n]f64) = scanomap(n, (w_1, entry_1),
+          scan(\(x_2: f64, x_3: f64, x_4: f64, x_5: f64) -> (f64, f64) {
+            let mul_1: f64 = mul_f64(x_5, x_2)
+            let add_1: f64 = add_f64(x_4, mul_1)
+            let mul_2: f64 = mul_f64(x_5, x_3)
+            return add_1, mul_2
+          }, (0.0f64, 1.0f64)),
+          \(x_6: f64, x_7: f64) -> (f64, f64) {x_6, x_7})
+        let solved_1: [n]f64 = solved[extent :+ n by -1i64]
+        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let x_8: [n]f64 = map(n, (iota_2, solved_1), \(x_9: i64, x_10: f64) -> (f64) {
+          let eq_1: bool = eq_i64(x_9, 0i64)
+          let before: f64 = if eq_1 then {1.0f64} else {
+            let sub_1: i64 = sub_i64(x_9, 1i64)
+            let scanned_1: f64 = scanned[sub_1]
+            return scanned_1
+          }
+          let mul_3: f64 = mul_f64(before, x_10)
+          return mul_3
+        })
+        return scanned, x_8
+    """
     exp = statement.exp
     assert isinstance(exp, Screma)
     fold = only_fold(exp)

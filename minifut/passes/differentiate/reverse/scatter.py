@@ -69,7 +69,45 @@ def before_lambda(
 
 @rule()
 def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    """A map, then a scatter for each destination."""
+    r"""A map, then a scatter for each destination.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (y: [4]f64, dx: [n]f64) = vjp(\(a: [n]f64) -> ([4]f64) {
+          let z: [4]f64 = replicate([4], 0.0f64)
+          let r: [4]f64 = scatter(n, (is, a), (z rank 1 count 1), \(i: i64,
+              x: f64) -> (i64, f64) {
+            let q: f64 = mul_f64(x, x)
+            return i, q
+          })
+          return r
+        }, (xs), (w), [])
+        return y, dx
+    after:
+        let z: [4]f64 = replicate([4], 0.0f64)
+        let mapped: [n]f64 = map(n, (xs), \(x: f64) -> (f64) {
+          let q: f64 = mul_f64(x, x)
+          return q
+        })
+        let r: [4]f64 = scatter(n, (is, mapped), (z rank 1 count 1), \(x_1: i64,
+            x_2: f64) -> (i64, f64) {x_1, x_2})
+        let gathered: [n]f64 = map(n, (is), \(x_3: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_3)
+          let lt: bool = lt_i64(x_3, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let w_1: f64 = w[x_3]
+            return w_1
+          } else {0.0f64}
+          return part
+        })
+        let x_4: [n]f64 = map(n, (xs, gathered), \(x_5: f64, adj: f64) -> (f64) {
+          let mul: f64 = mul_f64(x_5, adj)
+          let add: f64 = add_f64(mul, mul)
+          return add
+        })
+        return r, x_4
+    """
     exp = statement.exp
     assert isinstance(exp, Scatter)
     if is_identity(exp.function) and len(exp.destinations) == 1:
@@ -96,7 +134,36 @@ def _row(type_: Type) -> Type:
 
 @rule(paper="SC 2022, section 5.3")
 def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    """A gather for the values; 0 is written to the adjoint of the destination."""
+    r"""A gather for the values; 0 is written to the adjoint of the destination.
+
+    before:
+        given (n: i64, is: [n]i64, ys: [4]f64, xs: [n]f64, w: [4]f64)
+        let (result_3: [4]f64, derivative: [4]f64,
+            derivative_1: [n]f64) = vjp(\(ys_1: [4]f64, xs_1: [n]f64) -> ([4]f64) {
+          let ys_2: [4]f64 = manifest((0), ys_1)
+          let scattered: [4]f64 = scatter(n, (is, xs_1), (ys_2 rank 1 count 1),
+              \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return scattered
+        }, (ys, xs), (w), [])
+        return result_3, derivative, derivative_1
+    after:
+        let ys_1: [4]f64 = manifest((0), ys)
+        let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
+            x_1: f64) -> (i64, f64) {x, x_1})
+        let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_2)
+          let lt: bool = lt_i64(x_2, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let w_1: f64 = w[x_2]
+            return w_1
+          } else {0.0f64}
+          return part
+        })
+        let kept: [4]f64 = scatter(n, (is), (w rank 1 count 1), \(x_3: i64) -> (i64,
+            f64) {x_3, 0.0f64})
+        return scattered, kept, gathered
+    """
     exp = statement.exp
     assert isinstance(exp, Scatter)
     (destination,), (result,) = exp.destinations, statement.pattern

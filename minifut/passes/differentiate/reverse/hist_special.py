@@ -1,0 +1,360 @@
+"""Adjoints of histograms of sums, minima, maxima and products.
+
+As for reductions of these operators, in each bin; the destination counts as one more
+value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minifut.ir import core
+from minifut.ir.builder import Builder, constant, i64
+from minifut.ir.core import Stm
+from minifut.ir.soacs import Hist, HistOp, map_
+from minifut.ir.types import I64, ScalarType, row_type
+from minifut.names import Name
+from minifut.passes.differentiate.arithmetic import choose
+from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.extremes_and_products import (
+    LAST,
+    extreme_operator,
+    factor,
+    product_of,
+    product_of_others,
+    product_operator,
+)
+from minifut.passes.differentiate.reverse.hist import hist_of
+from minifut.passes.differentiate.reverse.operators import (
+    all_scalar,
+    scalar_operator,
+)
+from minifut.passes.differentiate.reverse.scatter import (
+    gather,
+)
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
+
+
+@rule(paper="SC 2022, section 5.1")
+def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""Sums: each value gets the adjoint of its bin, the destination that of the
+    result.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 0.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              return add
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_2)
+          let lt: bool = lt_i64(x_2, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let w_1: f64 = w[x_2]
+            return w_1
+          } else {0.0f64}
+          return part
+        })
+        return histogram, gathered
+    """
+    exp = statement.exp
+    assert isinstance(exp, Hist)
+    (operator,) = exp.operators
+    if scalar_operator(operator.operator) != "add":
+        return None
+    (result,), (destination,) = statement.pattern, operator.destinations
+    *bins, values = exp.arrays
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if isinstance(adjoint, Name):
+            adjoints.add(build, destination, adjoint)
+            if values in sweep.activity:
+                own = gather(build, adjoint, bins, exp.width)
+                adjoints.add(build, values, own)
+
+    return Reversed((statement,), back)
+
+
+@rule(paper="SC 2022, section 5.1")
+def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""Minima or maxima: the index of each is found, too.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], -9.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (-9.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let max_1: f64 = max_f64(xs_2, xs_3)
+              return max_1
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], -9.0f64)
+        let replicated_1: [4]i64 = replicate([4], -1i64)
+        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let (x: [4]f64, x_1: [4]i64) = hist(n, (is, xs, iota_1),
+          bins([4], (replicated, replicated_1), (-9.0f64, 9223372036854775807i64),
+              \(x_2: f64, x_3: i64, x_4: f64, x_5: i64) -> (f64, i64) {
+            let gt: bool = gt_f64(x_2, x_4)
+            let eq: bool = eq_f64(x_2, x_4)
+            let le: bool = le_i64(x_3, x_5)
+            let and: bool = and_bool(eq, le)
+            let or: bool = or_bool(gt, and)
+            let ne: bool = ne_f64(x_4, x_4)
+            let or_1: bool = or_bool(or, ne)
+            let (x_6: f64, x_7: i64) = if or_1 then {x_2, x_3} else {x_4, x_5}
+            return x_6, x_7
+          }),
+          \(x_8: i64, x_9: f64, x_10: i64) -> (i64, f64, i64) {x_8, x_9, x_10})
+        let gathered: [n]i64 = map(n, (is), \(x_11: i64) -> (i64) {
+          let le_1: bool = le_i64(0i64, x_11)
+          let lt: bool = lt_i64(x_11, 4i64)
+          let and_1: bool = and_bool(le_1, lt)
+          let part: i64 = if and_1 then {
+            let x_12: i64 = x_1[x_11]
+            return x_12
+          } else {0i64}
+          return part
+        })
+        let gathered_1: [n]f64 = map(n, (is), \(x_13: i64) -> (f64) {
+          let le_2: bool = le_i64(0i64, x_13)
+          let lt_1: bool = lt_i64(x_13, 4i64)
+          let and_2: bool = and_bool(le_2, lt_1)
+          let part_1: f64 = if and_2 then {
+            let w_1: f64 = w[x_13]
+            return w_1
+          } else {0.0f64}
+          return part_1
+        })
+        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let own: [n]f64 = map(n, (iota_2, gathered, gathered_1), \(x_14: i64,
+            x_15: i64, x_16: f64) -> (f64) {
+          let eq_1: bool = eq_i64(x_14, x_15)
+          let chosen: f64 = if eq_1 then {x_16} else {0.0f64}
+          return chosen
+        })
+        return x, own
+    """
+    exp = statement.exp
+    assert isinstance(exp, Hist)
+    (operator,) = exp.operators
+    name = scalar_operator(operator.operator)
+    type_ = operator.operator.results[0]
+    if name not in ("min", "max") or not isinstance(type_, ScalarType):
+        return None
+    (result,), (destination,) = statement.pattern, operator.destinations
+    *bins, values = exp.arrays
+    build = sweep.builder(statement)
+    nowhere = build.replicate(operator.shape, i64(-1))
+    pair = HistOp(
+        operator.shape,
+        (destination, nowhere),
+        (operator.neutral[0], i64(LAST)),
+        extreme_operator(build, name, type_),
+    )
+    indices = build.iota(exp.width)
+    arrays = (*bins, values, indices)
+    found, places = build.let_many(hist_of(build, exp.width, arrays, pair))
+    build.bind((result,), core.Copy(found))
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if not isinstance(adjoint, Name):
+            return
+        nothing = constant(0, type_)
+
+        def own(inner: Builder, i: Name, place: Name, part: Name) -> Name:
+            return choose(inner, inner.op("eq", i, place), part, nothing)
+
+        if values in sweep.activity:
+            at = gather(build, places, bins, exp.width)
+            part = gather(build, adjoint, bins, exp.width)
+            function = build.function((I64, I64, type_), own)
+            soac = map_(exp.width, (build.iota(exp.width), at, part), function)
+            adjoints.add(build, values, build.let(soac, "own"))
+        if destination in sweep.activity:
+
+            def kept(inner: Builder, place: Name, part: Name) -> Name:
+                return own(inner, place, i64(-1), part)  # type: ignore[arg-type]
+
+            made = elementwise(build, kept, (places, adjoint))
+            adjoints.add(build, destination, made)
+
+    return Reversed(tuple(build.statements), back)
+
+
+def elementwise(
+    build: Builder, make: Callable[..., Name], arrays: tuple[Name, ...]
+) -> Name:
+    """A function of scalars on each element of arrays of one shape."""
+    types = [row_type(build.type(array)) for array in arrays]
+    if all_scalar(types):
+        function = build.function(types, make)
+    else:
+        function = build.function(
+            types, lambda inner, *rows: elementwise(inner, make, rows)
+        )
+    return build.map(arrays, function)[0]
+
+
+@rule(paper="SC 2022, section 5.1")
+def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""Products: each value gets the product of the others in its bin.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 1.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return mul
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let x: [4]f64 = replicate([4], 1.0f64)
+        let x_1: [4]i64 = replicate([4], 0i64)
+        let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {
+          let eq: bool = eq_f64(x_3, 0.0f64)
+          let chosen: f64 = if eq then {1.0f64} else {x_3}
+          return chosen
+        })
+        let x_4: [n]i64 = map(n, (xs), \(x_5: f64) -> (i64) {
+          let eq_1: bool = eq_f64(x_5, 0.0f64)
+          let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
+          return chosen_1
+        })
+        let (x_6: [4]f64, x_7: [4]i64) = hist(n, (is, x_2, x_4),
+          bins([4], (x, x_1), (1.0f64, 0i64), \(x_8: f64, x_9: i64, x_10: f64,
+              x_11: i64) -> (f64, i64) {
+            let mul: f64 = mul_f64(x_8, x_10)
+            let add: i64 = add_i64(x_9, x_11)
+            return mul, add
+          }),
+          \(x_12: i64, x_13: f64, x_14: i64) -> (i64, f64, i64) {x_12, x_13, x_14})
+        let x_15: [4]f64 = map(4, (x_6, x_7), \(x_16: f64, x_17: i64) -> (f64) {
+          let eq_2: bool = eq_i64(x_17, 0i64)
+          let chosen_2: f64 = if eq_2 then {x_16} else {0.0f64}
+          return chosen_2
+        })
+        let gathered: [n]f64 = map(n, (is), \(x_18: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_18)
+          let lt: bool = lt_i64(x_18, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let x_19: f64 = x_6[x_18]
+            return x_19
+          } else {0.0f64}
+          return part
+        })
+        let gathered_1: [n]i64 = map(n, (is), \(x_20: i64) -> (i64) {
+          let le_1: bool = le_i64(0i64, x_20)
+          let lt_1: bool = lt_i64(x_20, 4i64)
+          let and_1: bool = and_bool(le_1, lt_1)
+          let part_1: i64 = if and_1 then {
+            let x_21: i64 = x_7[x_20]
+            return x_21
+          } else {0i64}
+          return part_1
+        })
+        let gathered_2: [n]f64 = map(n, (is), \(x_22: i64) -> (f64) {
+          let le_2: bool = le_i64(0i64, x_22)
+          let lt_2: bool = lt_i64(x_22, 4i64)
+          let and_2: bool = and_bool(le_2, lt_2)
+          let part_2: f64 = if and_2 then {
+            let w_1: f64 = w[x_22]
+            return w_1
+          } else {0.0f64}
+          return part_2
+        })
+        let x_23: [n]f64 = map(n, (xs, gathered, gathered_1, gathered_2),
+            \(x_24: f64, x_25: f64, x_26: i64, x_27: f64) -> (f64) {
+          let eq_3: bool = eq_f64(x_24, 0.0f64)
+          let eq_4: bool = eq_i64(x_26, 1i64)
+          let and_3: bool = and_bool(eq_3, eq_4)
+          let chosen_3: f64 = if and_3 then {x_25} else {0.0f64}
+          let div: f64 = div_f64(x_25, x_24)
+          let eq_5: bool = eq_i64(x_26, 0i64)
+          let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
+          let mul_1: f64 = mul_f64(chosen_4, x_27)
+          return mul_1
+        })
+        return x_15, x_23
+    """
+    exp = statement.exp
+    assert isinstance(exp, Hist)
+    (operator,) = exp.operators
+    type_ = operator.operator.results[0]
+    if scalar_operator(operator.operator) != "mul" or not isinstance(type_, ScalarType):
+        return None
+    (result,), (destination,) = statement.pattern, operator.destinations
+    *bins, values = exp.arrays
+    build = sweep.builder(statement)
+
+    def kept(inner: Builder, x: Name) -> Name:
+        return factor(inner, x)[0]
+
+    def zero_of(inner: Builder, x: Name) -> Name:
+        return factor(inner, x)[1]
+
+    pair = HistOp(
+        operator.shape,
+        (
+            elementwise(build, kept, (destination,)),
+            elementwise(build, zero_of, (destination,)),
+        ),
+        (operator.neutral[0], i64(0)),
+        product_operator(build, type_),
+    )
+    factors = elementwise(build, kept, (values,))
+    counts = elementwise(build, zero_of, (values,))
+    arrays = (*bins, factors, counts)
+    nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
+    build.bind((result,), core.Copy(elementwise(build, product_of, (nonzero, zeros))))
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if not isinstance(adjoint, Name):
+            return
+
+        def others(inner: Builder, x: Name, p: Name, n: Name, part: Name) -> Name:
+            return inner.mul(product_of_others(inner, x, p, n), part)
+
+        if values in sweep.activity:
+            parts = [
+                gather(build, array, bins, exp.width)
+                for array in (nonzero, zeros, adjoint)
+            ]
+            own = elementwise(build, others, (values, *parts))
+            adjoints.add(build, values, own)
+        if destination in sweep.activity:
+            given = (destination, nonzero, zeros, adjoint)
+            adjoints.add(build, destination, elementwise(build, others, given))
+
+    return Reversed(tuple(build.statements), back)

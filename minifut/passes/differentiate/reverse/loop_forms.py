@@ -1,0 +1,211 @@
+"""Loops brought into a form whose rounds are known in advance, and into strips.
+
+while      the rounds are counted first; then it is a loop of that many rounds
+stripmine  a nest of loops: less is on tapes, and more is run again
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm, WhileLoop
+from minifut.ir.node import replace
+from minifut.ir.scope import scope_of
+from minifut.ir.traverse import rename, substitute
+from minifut.ir.types import F64, I64
+from minifut.passes.differentiate.context import without_checks
+from minifut.passes.differentiate.reverse.loop import length_of, pattern_of
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
+
+
+@rule()
+def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""The rounds are counted first; then it is a loop of that many rounds.
+
+    before:
+        given (x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          let (x_2: f64, x_3: i64, continue: bool) = loop (x_4: f64 = x_1,
+              x_5: i64 = 0i64, continue_1: bool = true) while continue_1 do {
+            let mul: f64 = mul_f64(x_4, x_1)
+            let add: i64 = add_i64(x_5, 1i64)
+            let lt: bool = lt_i64(add, 4i64)
+            return mul, add, lt
+          }
+          return x_2
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        let (x_1: i64, continue: bool, count_1: i64) = loop (x_2: i64 = 0i64,
+            continue_1: bool = true, count_2: i64 = 0i64) while continue_1 do {
+          let add: i64 = add_i64(x_2, 1i64)
+          let lt: bool = lt_i64(add, 4i64)
+          let add_1: i64 = add_i64(count_2, 1i64)
+          return add, lt, add_1
+        }
+        let rounds: i64 = max_i64(count_1, 0i64)
+        let scratch_1: [rounds]f64 = scratch(f64, [rounds])
+        let (x_3: f64, tape: [rounds]f64) = loop (x_4: f64 = x,
+            tape_1: [rounds]f64 = scratch_1) for i: i64 < count_1 do {
+          let tape_2: [rounds]f64 = tape_1 with [i] = x_4
+          let mul: f64 = mul_f64(x_4, x)
+          return mul, tape_2
+        }
+        let sub: i64 = sub_i64(rounds, 1i64)
+        let (adj: f64, adj_1: f64) = loop (adj_2: f64 = w,
+            adj_3: f64 = 0.0f64) for j: i64 < rounds do {
+          let sub_1: i64 = sub_i64(sub, j)
+          let x_5: f64 = tape[sub_1]
+          let mul_1: f64 = mul_f64(x, adj_2)
+          let mul_2: f64 = mul_f64(x_5, adj_2)
+          let add_2: f64 = add_f64(adj_3, mul_2)
+          return mul_1, add_2
+        }
+        let add_3: f64 = add_f64(adj_1, adj)
+        return x_3, add_3
+    """
+    exp = statement.exp
+    assert isinstance(exp, Loop)
+    if not isinstance(exp.form, WhileLoop):
+        return None
+    build = sweep.builder(statement)
+    counting: Loop = sweep.context.copy(without_checks(exp))
+    (count,) = build.parameters((I64,), "count")
+    inner = build.nested()
+    inner.extend(counting.body.statements)
+    following = inner.add(count.name, i64(1))
+    loop = Loop(
+        (*counting.parameters, count),
+        (*counting.initial, i64(0)),
+        counting.form,
+        inner.finish(*counting.body.result, following),
+    )
+    pattern = pattern_of(build, loop.parameters)
+    build.bind(pattern, loop)
+    form = ForLoop(build.names.fresh("i"), pattern[-1].name, I64)
+    sweep.context.scope[form.index] = I64
+    counted = replace(statement, exp=replace(exp, form=form))
+    made = sweep.through(build, (counted,))
+    return Reversed((*build.statements, *made.forward), made.back)
+
+
+@rule()
+def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""A loop marked `#[stripmine(k)]` is a nest of k + 1 loops of about the same
+    number of rounds each: only those of one loop at each level are on a tape.
+
+    before:
+        given (n: i64, x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          #[stripmine(1)] let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
+            let mul: f64 = mul_f64(x_3, x_3)
+            return mul
+          }
+          return x_2
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        #[stripmine(1)] let rounds: i64 = max_i64(n, 0i64)
+        #[stripmine(1)] let converted: f64 = convert_i64_f64(rounds)
+        #[stripmine(1)] let pow: f64 = pow_f64(converted, 0.5f64)
+        #[stripmine(1)] let ceil: f64 = ceil_f64(pow)
+        #[stripmine(1)] let converted_1: i64 = convert_f64_i64(ceil)
+        #[stripmine(1)] let max_1: i64 = max_i64(converted_1, 1i64)
+        #[stripmine(1)] let sub: i64 = sub_i64(max_1, 1i64)
+        #[stripmine(1)] let add: i64 = add_i64(rounds, sub)
+        #[stripmine(1)] let quot: i64 = quot_i64(add, max_1)
+        let rounds_1: i64 = max_i64(max_1, 0i64)
+        let scratch_1: [rounds_1]f64 = scratch(f64, [rounds_1])
+        let (x_1: f64, tape: [rounds_1]f64) = loop (x_2: f64 = x,
+            tape_1: [rounds_1]f64 = scratch_1) for strip: i64 < max_1 do {
+          let tape_2: [rounds_1]f64 = tape_1 with [strip] = x_2
+          #[stripmine(1)] let mul: i64 = mul_i64(strip, quot)
+          #[stripmine(1)] let sub_1: i64 = sub_i64(rounds, mul)
+          #[stripmine(1)] let min_1: i64 = min_i64(quot, sub_1)
+          let x_3: f64 = loop (x_4: f64 = x_2) for place: i64 < min_1 do {
+            let mul_1: f64 = mul_f64(x_4, x_4)
+            return mul_1
+          }
+          return x_3, tape_2
+        }
+        let sub_2: i64 = sub_i64(rounds_1, 1i64)
+        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < rounds_1 do {
+          let sub_3: i64 = sub_i64(sub_2, j)
+          let x_5: f64 = tape[sub_3]
+          #[stripmine(1)] let mul_2: i64 = mul_i64(sub_3, quot)
+          #[stripmine(1)] let sub_4: i64 = sub_i64(rounds, mul_2)
+          #[stripmine(1)] let min_2: i64 = min_i64(quot, sub_4)
+          let rounds_2: i64 = max_i64(min_2, 0i64)
+          let scratch_2: [rounds_2]f64 = scratch(f64, [rounds_2])
+          let (x_6: f64, tape_3: [rounds_2]f64) = loop (x_7: f64 = x_5,
+              tape_4: [rounds_2]f64 = scratch_2) for place_1: i64 < min_2 do {
+            let tape_5: [rounds_2]f64 = tape_4 with [place_1] = x_7
+            let mul_3: f64 = mul_f64(x_7, x_7)
+            return mul_3, tape_5
+          }
+          let sub_5: i64 = sub_i64(rounds_2, 1i64)
+          let adj_2: f64 = loop (adj_3: f64 = adj_1) for j_1: i64 < rounds_2 do {
+            let sub_6: i64 = sub_i64(sub_5, j_1)
+            let x_8: f64 = tape_3[sub_6]
+            let mul_4: f64 = mul_f64(x_8, adj_3)
+            let add_1: f64 = add_f64(mul_4, mul_4)
+            return add_1
+          }
+          return adj_2
+        }
+        return x_1, adj
+    """
+    exp = statement.exp
+    assert isinstance(exp, Loop)
+    depth = _strips(statement)
+    if not depth or not isinstance(exp.form, ForLoop):
+        return None
+    build = sweep.builder(statement)
+    index, type_ = exp.form.index, exp.form.type
+    rounds = length_of(build, exp.form)
+    outer = _root(build, rounds, depth + 1)
+    one = build.sub(outer, i64(1))
+    strip = build.op("quot", build.add(rounds, one), outer)
+    at, place = build.names.fresh("strip"), build.names.fresh("place")
+    build.scope.update({at: I64, place: I64})
+    with build.body() as inner:
+        start = inner.mul(at, strip)
+        left = inner.op("min", strip, inner.sub(rounds, start))
+        with inner.body() as innermost:
+            whole = innermost.convert(innermost.add(start, place), type_)
+            copied = rename(exp.body, build.names, {index: whole})
+            innermost.extend(copied.statements)
+            body = innermost.finish(*copied.result)
+        few = rename(
+            Loop(exp.parameters, (), ForLoop(place, left, I64), body), build.names
+        )
+        build.scope.update(scope_of(few))
+        own = tuple(Param(build.names.like(p.name), p.type) for p in exp.parameters)
+        mapping = {p.name: o.name for p, o in zip(exp.parameters, own, strict=True)}
+        own = substitute(own, mapping)
+        build.scope.update(scope_of(*own))
+        few = replace(few, initial=tuple(p.name for p in own))
+        results = pattern_of(build, few.parameters)
+        deeper = (f"stripmine({depth - 1})",) if depth > 1 else ()
+        inner.append(Stm(results, few, deeper, statement.location))
+        outer_body = inner.finish(*[p.name for p in results])
+    nest = Loop(own, exp.initial, ForLoop(at, outer, I64), outer_body)
+    attributes = tuple(a for a in statement.attributes if not a.startswith("stripmine"))
+    made = Stm(statement.pattern, nest, attributes, statement.location)
+    return sweep.through(build, (*build.statements, made))
+
+
+def _root(build: Builder, number: Atom, degree: int) -> Atom:
+    """A root of a number of rounds, rounded up, at least 1."""
+    real = build.convert(number, F64)
+    power = build.op("pow", real, Constant(1.0 / degree, F64))
+    return build.op("max", build.convert(build.op("ceil", power), I64), i64(1))
+
+
+def _strips(statement: Stm) -> int:
+    """The number in `stripmine(k)`; 0 if the statement is not marked."""
+    for attribute in statement.attributes:
+        if attribute.startswith("stripmine(") and attribute[10:-1].isdigit():
+            return int(attribute[10:-1])
+    return 0

@@ -1,0 +1,110 @@
+"""The examples in the docstrings of rules of differentiation.
+
+The rule must fire, the statements must be those that the docstring shows, and the
+derivative must be the one that central differences have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.core import Body, Copy, Program, Stm
+from minifut.ir.derivatives import Jvp, Vjp
+from minifut.ir.interpret import run
+from minifut.ir.parser import names_after
+from minifut.ir.printer import show
+from minifut.ir.types import element_of
+from minifut.names import Name
+from minifut.passes.differentiate import tables
+from minifut.passes.differentiate.removal import remove_derivatives
+from minifut.rewrite.rule import Rule
+from minifut.rewrite.trace import Trace
+from tests.rewrite.core_examples import (
+    Statements,
+    program_of,
+    random_arguments,
+    read_block,
+    sizes_of,
+)
+from tests.rewrite.examples import blocks_of
+
+CALLS = {"jvp_call", "vjp_call"}
+"""their examples would need functions: see `test_constructs`"""
+
+ALL: dict[str, Rule] = {
+    rule.name: rule
+    for table in (tables.FORWARD, tables.REVERSE)
+    for rules in table.values()
+    for rule in rules
+}
+STEP = 1e-6
+
+
+@pytest.mark.parametrize("name", sorted(ALL.keys() - CALLS))
+def test_the_docstring_of_a_rule_holds(name: str) -> None:
+    (_, before), (_, after) = blocks_of(ALL[name].documentation)
+    given, statements, returned = read_block(before)
+    assert returned is not None
+    example = Statements(given, statements, returned=returned)
+    program = program_of(example, Body(statements, returned))
+    trace = Trace()
+    found = remove_derivatives(program, names_after(program), trace)
+    assert name in trace.fired()
+    (function,) = found.functions
+    _, wanted, results = read_block(after)
+    assert alpha_equal(function.body, Body(wanted, results or ())), show(function.body)
+    check_by_differences(example, found)
+
+
+def check_by_differences(example: Statements, found: Program) -> None:
+    """The derivative in random directions, by central differences."""
+    exp = example.before[-1].exp
+    assert isinstance(exp, (Jvp, Vjp))
+    if any(element_of(p.type).kind == "int" for p in exp.function.parameters):
+        return
+    names = [p.name for p in example.given[len(sizes_of(example.given)) :]]
+    primal = applied(example, exp)
+    count = len(exp.function.results)
+    for seed in range(3):
+        arguments = random_arguments(example, seed)
+        values: dict[Any, Any] = dict(zip(names, arguments, strict=True))
+        derivative = run(found, "main", arguments)[count:]
+        random = np.random.default_rng(seed)
+        vs = [random.normal(size=np.shape(values[a])) for a in exp.arguments]
+        seeds = [values[atom] for atom in exp.seeds]
+        if isinstance(exp, Jvp):
+            vs = seeds
+
+        def along(
+            step: float, values: dict[Any, Any] = values, vs: list[Any] = vs
+        ) -> list[Any]:
+            moved = dict(values)
+            for atom, v in zip(exp.arguments, vs, strict=True):
+                moved[atom] = values[atom] + step * v
+            return list(run(primal, "main", [moved[name] for name in names]))
+
+        pairs = zip(along(STEP), along(-STEP), strict=True)
+        tangents = [(up - down) / (2 * STEP) for up, down in pairs]
+        if isinstance(exp, Jvp):
+            for one, other in zip(derivative, tangents, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+        else:
+            left = sum(np.sum(t * w) for t, w in zip(tangents, seeds, strict=True))
+            right = sum(np.sum(v * a) for v, a in zip(vs, derivative, strict=True))
+            assert abs(left - right) <= 1e-4 * max(1, abs(left)), (left, right)
+
+
+def applied(example: Statements, exp: Jvp | Vjp) -> Program:
+    """A program that just applies the function."""
+    function = exp.function
+    pairs = zip(function.parameters, exp.arguments, strict=True)
+    bound = tuple(Stm((parameter,), Copy(argument)) for parameter, argument in pairs)
+    statements = (*bound, *function.body.statements)
+    names = tuple(atom for atom in function.body.result if isinstance(atom, Name))
+    made = Statements(example.given, statements, returned=names)
+    program = program_of(made, Body(statements, names))
+    return remove_derivatives(program, names_after(program))
