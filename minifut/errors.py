@@ -11,12 +11,19 @@ Anything else that a user can cause (a missing file, a wrong argument) is a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 LONGEST_LINE = 160
 """Characters of a source line that an error shows."""
 MOST_SHOWN = 10
 """Errors of one program that are shown."""
+
+
+@lru_cache(maxsize=16)
+def _lines(text: str) -> list[str]:
+    """The lines of a text, which is split once however many of them are shown."""
+    return text.split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class Source:
 
     def line(self, number: int) -> str:
         """The text of a line; `number` counts from 1."""
-        lines = self.text.split("\n")
+        lines = _lines(self.text)
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
@@ -61,7 +68,7 @@ class Location:
 
     def text(self) -> str:
         """The stretch of source text itself, as `assert` messages quote it."""
-        lines = self.source.text.split("\n")[self.line - 1 : self.end_line]
+        lines = _lines(self.source.text)[self.line - 1 : self.end_line]
         if not lines:
             return ""
         lines[-1] = lines[-1][: self.end_column - 1]
