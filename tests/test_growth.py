@@ -78,6 +78,29 @@ def calls_in_threads(n: int) -> str:
     )
 
 
+def functions(n: int) -> str:
+    calls = "".join(f"def f{i + 1} (x: i64) = f{i} x + {i}\n" for i in range(5 * n))
+    return f"def f0 (x: i64) = x\n{calls}entry main (x: i64) = f{5 * n} x"
+
+
+def constants(n: int) -> str:
+    numbers = ", ".join(f"{i}i32" for i in range(50 * n))
+    return f"entry main (i: i64) = let xs = [{numbers}] in xs[i]"
+
+
+def rows_of_constants(n: int) -> str:
+    rows = ", ".join(f"([{i}, {i + 1}], {i}.5)" for i in range(50 * n))
+    return f"entry main (i: i64) = let xs = [{rows}] in (xs[i].0[1], xs[i].1)"
+
+
+def joins(n: int) -> str:
+    steps = "".join(f"  let x = if null x then y{i % 3} else x\n" for i in range(n))
+    return (
+        "def f (x: []i32) (y0: []i32) (y1: []i32) (y2: []i32) =\n"
+        f"{steps}  in length x\nentry main (xs: []i32) = f xs xs [1] []"
+    )
+
+
 def work(run: Callable[[], Any]) -> tuple[Any, int]:
     """What `run` gives, and how many calls it made."""
     count = 0
@@ -111,6 +134,10 @@ PATTERNS = [
     in_threads,
     rows_of_versions,
     calls_in_threads,
+    functions,
+    constants,
+    rows_of_constants,
+    joins,
 ]
 
 

@@ -179,6 +179,17 @@ class WriteElement:
 
 
 @node
+class WriteConstants:
+    """The first elements of a memory get these constants, which the host holds as
+    bytes."""
+
+    form = "fill {memory} with {elements}"
+
+    memory: Memory
+    elements: tuple[Atom, ...]
+
+
+@node
 class HostComment:
     """A line for whoever reads the generated module."""
 
@@ -261,6 +272,7 @@ HostStatement: TypeAlias = (
     | CheckRequestedTiles
     | CopyMemory
     | WriteElement
+    | WriteConstants
     | HostComment
     | HostIf
     | HostFor

@@ -59,6 +59,7 @@ from minifut.kernel_ir.host_statements import (
     HostWhile,
     Launch,
     ReadElement,
+    WriteConstants,
     WriteElement,
 )
 from minifut.kernel_ir.statements import (
@@ -177,6 +178,7 @@ __all__ = [
     "Vector",
     "VectorType",
     "While",
+    "WriteConstants",
     "WriteElement",
     "as_expression",
 ]

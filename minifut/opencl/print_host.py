@@ -17,6 +17,7 @@ from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.ir.types import ScalarType
 from minifut.kernel_code.host.operators import host_text
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
@@ -161,6 +162,9 @@ class HostPrinter:
                 byte = self.size(index * memory.element.bytes)
                 where = f'{self.name(memory.name)}, {byte}, "{memory.element}"'
                 self.line(f"run.write({where}, {self.atom(value)})")
+            case kc.WriteConstants(memory, elements):
+                known = bytes_of(elements, memory.element)
+                self.line(f"run.write_bytes({self.name(memory.name)}, {known!r})")
             case kc.HostCall(targets, function, arguments):
                 left = "".join(f"{self.name(t)}, " for t in targets)
                 inner = ", ".join(["run", *[self.atom(a) for a in arguments]])
@@ -252,6 +256,16 @@ def constant_text(constant: Constant) -> str:
     if constant.type.is_float:
         return repr(float(value))
     return repr(value)
+
+
+def bytes_of(elements: tuple[Atom, ...], type_: ScalarType) -> bytes:
+    """Constants as they lie in memory."""
+    import numpy as np
+
+    from minifut.opencl.runtime.describe import DTYPES
+
+    values = [e.value for e in elements if isinstance(e, Constant)]
+    return np.array(values, DTYPES[str(type_)]).tobytes()
 
 
 def helpers_of(text: str) -> list[str]:

@@ -266,11 +266,40 @@ def literal(work: Work, rows: list[Value]) -> Value:
     fitting = [rows[0], *[coerce(work, row, sizes) for row in rows[1:]]]
     columns = zip(*(values.leaves(row) for row in fitting), strict=True)
     size = Size.constant(len(rows))
-    new = []
-    for column in columns:
-        exp = core.ArrayLiteral(tuple(leaf.atom for leaf in column), column[0].type)
-        new.append(work.leaf(exp, "literal"))
+    new = [_column(work, column) for column in columns]
     return Array(size, values.with_leaves(rows[0], iter(new)))
+
+
+LARGE_LITERAL = 256
+"""constants in nested literals from which on they are one flat literal, reshaped"""
+
+
+def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
+    """One leaf of a literal, whose rows are those of its elements.
+
+    [[1, 2], [3, 4], ..]    reshape([n][2], [1, 2, 3, 4, ..])
+    """
+    rows = tuple(leaf.atom for leaf in column)
+    type_ = column[0].type
+    parts = [work.literals.get(row) for row in rows if isinstance(row, Name)]
+    known = [part for part in parts if part is not None]
+    if not isinstance(type_, ArrayType):
+        made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
+        if all(isinstance(row, Constant) for row in rows):
+            work.literals[made.atom] = rows  # type: ignore[index]
+        return made
+    flat = tuple(atom for part in known for atom in part)
+    if len(known) < len(rows) or len(flat) < LARGE_LITERAL:
+        made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
+        if len(known) == len(rows):
+            work.literals[made.atom] = flat  # type: ignore[index]
+        return made
+    whole = work.leaf(core.ArrayLiteral(flat, type_.element), "literal")
+    assert isinstance(whole.atom, Name)
+    shape = (Size.constant(len(rows)), *type_.shape)
+    made = work.leaf(core.Reshape(shape, whole.atom), "literal")
+    work.literals[made.atom] = flat  # type: ignore[index]
+    return made
 
 
 def replicate(work: Work, size: Size, value: Value) -> Value:

@@ -44,6 +44,8 @@ class Work:
         self.attributes: tuple[str, ...] = ()
         self.below: dict[Name, Size] = {}
         """i64 variables known to lie in 0..bound-1"""
+        self.literals: dict[Name, tuple[Atom, ...]] = {}
+        """all elements of array literals that consist of constants"""
         self.iotas: dict[Name, Size] = {}
         """arrays known to be 0, 1, ... of that length"""
         self.sizes: set[Name] = set()

@@ -171,15 +171,26 @@ def _scratch(host: HostBuilder, stm: Stm, exp: core.Scratch) -> None:
     host.bind(stm.pattern[0], fresh(host, stm.pattern[0]))
 
 
+MOST_STORED = 64
+"""constants of a literal that a kernel stores; the host writes more of them as bytes"""
+
+
 def _literal(host: HostBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     made = fresh(host, stm.pattern[0])
-    if exp.rows and isinstance(exp.row, ScalarType):
+    if isinstance(exp.row, ScalarType):
+        computed = list(enumerate(exp.rows))
+        if sum(isinstance(row, Constant) for row in exp.rows) > MOST_STORED:
+            zero = Constant(0, exp.row)
+            known = [row if isinstance(row, Constant) else zero for row in exp.rows]
+            host.emit(kc.WriteConstants(made.memory, tuple(known)))
+            computed = [(n, row) for n, row in computed if isinstance(row, Name)]
 
         def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-            for number, row in enumerate(exp.rows):
+            for number, row in computed:
                 k.write(made, (Size.constant(number),), k.scalar(row))
 
-        host.each("literal", (ONE,), visit)
+        if computed:
+            host.each("literal", (ONE,), visit)
     else:
         for number, row in enumerate(exp.rows):
             assert isinstance(row, Name)

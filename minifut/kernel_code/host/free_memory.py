@@ -112,7 +112,11 @@ def _makes(statement: kc.HostStatement) -> tuple[Name, ...]:
 def memories_of(statement: kc.HostStatement) -> set[Name]:
     """All names of memories (and what is moved or passed) in a statement."""
     match statement:
-        case kc.Allocate(memory, _) | kc.WriteElement(memory, _, _):
+        case (
+            kc.Allocate(memory, _)
+            | kc.WriteElement(memory, _, _)
+            | kc.WriteConstants(memory, _)
+        ):
             return {memory.name}
         case kc.Launch(_, _, _, arguments):
             return {a.name for a in arguments if isinstance(a, kc.Memory)}

@@ -203,15 +203,19 @@ class Session:
 
     def upload(self, array: np.ndarray) -> Block:
         """A copy of a contiguous NumPy array in a block of the pool."""
-        nbytes = array.nbytes
-        block = self.pool.allocate(nbytes)
-        if nbytes:
-            if self.shares_memory:
-                self.wait()  # earlier kernels may still use this memory
-                block.host[:nbytes] = array.reshape(-1).view(np.uint8)
-            else:
-                self.cl.enqueue_copy(self.queue, block.buffer, array)
+        block = self.pool.allocate(array.nbytes)
+        self.store(block, array)
         return block
+
+    def store(self, block: Block, array: np.ndarray) -> None:
+        """Copy a contiguous NumPy array to the start of a block; wait for it."""
+        if not array.nbytes:
+            return
+        if self.shares_memory:
+            self.wait()  # earlier kernels may still use this memory
+            block.host[: array.nbytes] = array.reshape(-1).view(np.uint8)
+        else:
+            self.cl.enqueue_copy(self.queue, block.buffer, array)
 
     def copy(
         self, to: Block, to_byte: int, source: Block, source_byte: int, nbytes: int

@@ -108,6 +108,10 @@ class Run:
         pattern = np.asarray(value).astype(dtype).tobytes()
         self.session.fill(block, byte, dtype.itemsize, pattern)
 
+    def write_bytes(self, block: Block, content: bytes) -> None:
+        """Copy bytes to the start of a block."""
+        self.session.store(block, np.frombuffer(content, np.uint8))
+
     def check(self) -> None:
         """Wait for all commands and raise what a kernel recorded."""
         session = self.session
