@@ -120,15 +120,19 @@ class Launch:
     empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
-    a scalar, a size, or (for local memory) its number of elements.
+    a scalar, a size, or (for local memory) its number of elements. `per_launch` are
+    the variables with the values of the build constants that this launch chooses.
     """
 
-    form = "launch {kernel}{arguments} grid {grid} group {group}"
+    form = (
+        "launch {kernel}{arguments} grid {grid} group {group}< built for {per_launch}>"
+    )
 
     kernel: str
     grid: tuple[Size, ...]
     group: tuple[Size, ...]
     arguments: tuple[Memory | Name | Size, ...]
+    per_launch: tuple[Name, ...] = ()
 
 
 @node

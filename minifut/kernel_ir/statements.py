@@ -213,6 +213,16 @@ class Barrier:
 
 
 @node
+class HideValue:
+    """Nothing that the compiler of the device knows of the variable's value holds from
+    here on: an optimisation barrier."""
+
+    form = "hide {variable}"
+
+    variable: Variable
+
+
+@node
 class UniformExit:
     """A barrier behind code that may have failed; the whole group ends if it has."""
 
@@ -336,6 +346,7 @@ Statement: TypeAlias = (
     | Branch
     | Reassociate
     | Barrier
+    | HideValue
     | UniformExit
     | AtomicUpdate
     | DetectLastGroup

@@ -175,6 +175,8 @@ class _Checker:
                 self.declare(part.name, part, given=True)
             case kc.Evaluate(exp):
                 self.exp(exp)
+            case kc.HideValue(variable):
+                self.visible(variable.name, variable.type)
             case kc.AtomicUpdate(_, memory, index, operands, old):
                 self.memory(memory)
                 self.integer(index)

@@ -8,6 +8,8 @@ Lowering comes before them, printing as OpenCL C after them.
 from __future__ import annotations
 
 from minifut.kernel_ir.verify import KERNEL_CODE
+from minifut.kernel_passes.barriers import hide_before_barriers
+from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.editor import each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
@@ -30,7 +32,23 @@ PREFETCH = Pass(
     traced=True,
 )
 
-ALL_PASSES: tuple[Pass, ...] = (VECTORISE, PREFETCH)
+HIDE_BEFORE_BARRIERS = Pass(
+    "hide-before-barriers",
+    each_kernel(hide_before_barriers),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "hide from PoCL what values have before barriers",
+    traced=True,
+)
+DEDUPLICATE = Pass(
+    "deduplicate",
+    deduplicate,
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "keep one of kernels that differ only in names",
+)
+
+ALL_PASSES: tuple[Pass, ...] = (VECTORISE, PREFETCH, HIDE_BEFORE_BARRIERS, DEDUPLICATE)
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
@@ -38,7 +56,11 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         VECTORISE,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane
         PREFETCH,
+        # late: a hidden value is one that no pass can say anything of
+        HIDE_BEFORE_BARRIERS,
+        # last: what is the same then is the same for the device
+        DEDUPLICATE,
     ),
     # the work-items of a group are its vectors, and hide each other's waiting
-    "gpu": (),
+    "gpu": (HIDE_BEFORE_BARRIERS, DEDUPLICATE),
 }

@@ -21,7 +21,6 @@ from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.names import Name
-from minifut.opencl.deduplication import KernelDeduplication
 from minifut.opencl.kernel_texts import Texts, parameter_types
 from minifut.opencl.print_c import PRELUDE, macros_of
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
@@ -134,30 +133,19 @@ class _Part:
         )
 
     def kernels(self) -> str:
-        """All distinct kernels; the printer of the host gets their numbers."""
-        deduplication = KernelDeduplication()
-        new: list[tuple[int, kc.Kernel, str, str]] = []
+        """All kernels; the printer of the host gets their numbers."""
         used = launch_parameters(self.lowered.functions)
-        shaped: dict[int, set[str]] = {}
-        for kernel in self.lowered.kernels:
-            head, last = self.texts.of_kernel(kernel)
-            macros = tuple(
-                (m, c.parameter.name, c.per_launch) for m, c in macros_of(kernel)
-            )
-            called = tuple([function.name for function in kernel.functions])
-            local = local_of(kernel)
-            shape = (parameter_types(kernel), local, macros, head, called)
-            number, is_new = deduplication.number(kernel.name, last, shape)
+        texts: list[str] = []
+        for number, kernel in enumerate(self.lowered.kernels):
             self.printer.kernels[kernel.name] = number, kernel
-            shaped.setdefault(number, set()).update(used.get(kernel.name, ()))
-            if is_new:
-                new.append((number, kernel, head, last))
-        return "".join(
-            self.kernel(kernel, head, last, shaped[number])
-            for number, kernel, head, last in new
-        )
+            head, last = self.texts.of_kernel(kernel)
+            shaped = used.get(kernel.name, frozenset())
+            texts.append(self.kernel(kernel, head, last, shaped))
+        return "".join(texts)
 
-    def kernel(self, kernel: kc.Kernel, head: str, last: str, shaped: set[str]) -> str:
+    def kernel(
+        self, kernel: kc.Kernel, head: str, last: str, shaped: frozenset[str]
+    ) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local = local_of(kernel)
         names = [f"{self.text_name(f)} + " for f in kernel.functions]

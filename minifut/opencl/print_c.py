@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES
+from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
-from minifut.opencl.barriers import assigned, has_barrier
 from minifut.opencl.c_expressions import ExpressionPrinter
 
 PRELUDE = """\
@@ -78,14 +78,7 @@ class KernelPrinter(ExpressionPrinter):
     def block(self, block: kc.Block) -> None:
         """The statements, one level deeper."""
         self.depth += 1
-        before: list[kc.Statement] = []
         for statement in block.statements:
-            if isinstance(statement, kc.Barrier | kc.UniformExit):
-                for variable in assigned(before):
-                    self.line(f"KEEP({self.primary(variable)})")
-                before = []
-            else:
-                before.append(statement)
             self.statement(statement)
         self.depth -= 1
 
@@ -120,6 +113,8 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"__global {self.element(part)} *{name} = {place};")
             case kc.Evaluate(exp):
                 self.line(f"{self.exp(exp)};")
+            case kc.HideValue(variable):
+                self.line(f"KEEP({self.primary(variable)})")
             case kc.AtomicUpdate():
                 self.atomic(statement)
             case kc.DetectLastGroup(last, groups):

@@ -222,7 +222,7 @@ class HostPrinter:
                     arguments.append(f"run.local({self.size(argument * unit)})")
                 case Size():
                     arguments.append(self.size(argument))
-        chosen = [self.name(c.name) for c in kernel.constants if c.per_launch]
+        chosen = [self.name(name) for name in launch.per_launch]
         built = f".built({', '.join(chosen)})" if chosen else ""
         self.line(f"kernels[{number}]{built}{call}({', '.join(arguments)})")
 

@@ -240,3 +240,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         command, shell=True, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stderr == "" and done.stdout.startswith("[")
+
+
+GATHER = """
+entry main [n] (is: [n]i64) (xs: [n]f32) = map (\\i -> f32.exp xs[i]) is
+"""
+
+
+def test_kernel_code_is_dumped_read_back_and_passed_on(tmp_path: Path) -> None:
+    source, kernels = tmp_path / "gather.fut", tmp_path / "gather.kir"
+    source.write_text(GATHER)
+    lowered = invoke("dev", str(source), "--stop-after", "lower-cpu")
+    assert "prefetch" not in lowered.output and "points {" in lowered.output
+    kernels.write_text(lowered.output)
+    alone = ["--pass", "vectorise", "--pass", "prefetch"]
+    apart = invoke("dev", str(kernels), *alone).output
+    assert apart == invoke("dev", str(source), "--stop-after", "prefetch").output
+    assert "prefetch is[size(i + 128)]" in apart
+    dumped = invoke("dev", str(source), "--dump-after", "vectorise").output
+    assert dumped.startswith("-- after vectorise\nschedule cpu\n")
+    assert invoke("dev", str(kernels)).output.rstrip() == lowered.output.rstrip()
+    wrong = invoke("dev", str(kernels), "--pass", "simplify")
+    assert "the pass 'simplify' reads the core" in wrong.output

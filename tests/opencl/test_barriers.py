@@ -11,8 +11,8 @@ from minifut import compiler
 from minifut.benchmarking.agreement import Agreement
 from minifut.errors import Source
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.barriers import assigned, has_barrier
 from minifut.names import NameSource
-from minifut.opencl.barriers import assigned, has_barrier
 from minifut.opencl.runtime.kernels import MANY_BARRIERS
 
 CONSTANTS = """

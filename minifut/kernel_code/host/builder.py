@@ -289,7 +289,8 @@ class HostBuilder:
         sizes = tuple(Size.constant(g) for g in fixed or ())
         if isinstance(group, Size):
             sizes = (group,)
-        launch = kc.Launch(kernel.name, grid, sizes, tuple(arguments))
+        per_launch = tuple(c.name for c in kernel.constants if c.per_launch)
+        launch = kc.Launch(kernel.name, grid, sizes, tuple(arguments), per_launch)
         if k.arenas:
             launch_with_arenas(self, k, launch)
         else:

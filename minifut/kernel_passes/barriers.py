@@ -1,11 +1,51 @@
-"""What stands before barriers, and where there are any."""
+"""Hide from PoCL what values have before barriers.
+
+    while (c) {.. x = 1; }               while (c) {.. x = 1; }
+    barrier();                     →     KEEP(x)
+                                         barrier();
+
+PoCL divides the code of work-items at barriers. Where a loop or branch before one comes
+down to a choice between two constants, all work-items are given the same of them. What
+is assigned there is hidden, so that nothing is known of its value at the barrier.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
+
+
+def hide_before_barriers(k: KernelEditor) -> None:
+    """Hide values in a kernel that has barriers."""
+    if has_barrier(kc.Block(tuple(k.statements))):
+        k.statements = _hidden(k.statements)
+
+
+def _hidden(statements: Iterable[kc.Statement]) -> list[kc.Statement]:
+    found: list[kc.Statement] = []
+    before: list[kc.Statement] = []
+    for statement in statements:
+        if isinstance(statement, kc.Barrier | kc.UniformExit):
+            found += [kc.HideValue(variable) for variable in assigned(before)]
+            before = []
+        else:
+            before.append(statement)
+        found.append(_with_blocks(statement))
+    return found
+
+
+def _with_blocks(node: Any) -> Any:
+    """A statement with the blocks within it done."""
+    if isinstance(node, kc.Block):
+        return kc.Block(tuple(_hidden(node.statements)))
+    if any(map(has_barrier, blocks_of(node))):
+        return map_children(node, _with_blocks)
+    return node
 
 
 def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:

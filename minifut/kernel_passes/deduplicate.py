@@ -1,0 +1,122 @@
+"""Keep one of kernels that differ only in names.
+
+    launch main_transpose(n, xs)               launch main_transpose(n, xs)
+    launch main_transpose_2(m, ys)       →     launch main_transpose(m, ys)
+
+Versions of a program share most of their kernels, and copies and transpositions are the
+same for all arrays of a rank; each distinct kernel is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from minifut.ir.fields import all_fields, is_node
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import map_children
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.program import KernelProgram
+from minifut.names import Name, NameSource
+
+
+def deduplicate(program: KernelProgram, names: NameSource) -> KernelProgram:
+    """The program with each distinct kernel once."""
+    alike: dict[Hashable, list[kc.Kernel]] = {}
+    instead: dict[str, str] = {}
+    kept: list[kc.Kernel] = []
+    for kernel in program.kernels:
+        others = alike.setdefault(_outline(kernel), [])
+        same = next((other for other in others if same_kernel(other, kernel)), None)
+        if same is None:
+            others.append(kernel)
+            kept.append(kernel)
+        else:
+            instead[kernel.name] = same.name
+    if not instead:
+        return program
+
+    def renamed(node: Any) -> Any:
+        if isinstance(node, kc.Launch):
+            return replace(node, kernel=instead.get(node.kernel, node.kernel))
+        return map_children(node, renamed)
+
+    functions = tuple(map(renamed, program.functions))
+    constants = program.constants and renamed(program.constants)
+    return replace(
+        program, kernels=tuple(kept), functions=functions, constants=constants
+    )
+
+
+_COMPARED = (
+    "parameters",
+    "constants",
+    "group_size",
+    "can_fail",
+    "fresh",
+    "functions",
+    "body",
+)
+"""what two kernels must share; first what declares names"""
+
+
+def same_kernel(left: kc.Kernel, right: kc.Kernel) -> bool:
+    """Whether two kernels differ only in names. Tuning parameters keep theirs."""
+    pairing = _Pairing()
+    return all(
+        pairing.same(getattr(left, name), getattr(right, name)) for name in _COMPARED
+    )
+
+
+class _Pairing:
+    """Walks two kernels in step; names are paired where they are met first, which is
+    where they are declared."""
+
+    def __init__(self) -> None:
+        self.forward: dict[Name, Name] = {}
+        self.backward: dict[Name, Name] = {}
+
+    def same(self, left: Any, right: Any) -> bool:
+        cls = type(left)
+        if cls is not type(right):
+            return False
+        if cls is tuple:
+            return len(left) == len(right) and all(map(self.same, left, right))
+        if cls is Name:
+            paired = self.forward.setdefault(left, right) == right
+            return bool(paired and self.backward.setdefault(right, left) == left)
+        if cls is Size:
+            return self.same_size(left, right)
+        if cls is kc.Memory:
+            kinds = (left.element, left.space) == (right.element, right.space)
+            return bool(kinds and self.same(left.name, right.name))
+        if cls is kc.Literal:
+            values = repr(left.value) == repr(right.value)
+            return bool(values and left.type == right.type)
+        if cls is kc.LocalParameter:
+            # its count is an argument of the launch
+            return self.same(left.memory, right.memory)
+        if cls is kc.DeviceFunction or not is_node(cls):
+            return bool(left == right)
+        return all(
+            self.same(getattr(left, name), getattr(right, name))
+            for name in all_fields(cls)
+        )
+
+    def same_size(self, left: Size, right: Size) -> bool:
+        if left.as_name is not None and right.as_name is not None:
+            return self.same(left.as_name, right.as_name)
+        names = left.names() & self.forward.keys()
+        paired = {name: Size.of(self.forward[name]) for name in names}
+        return left.substitute(paired) == right
+
+
+def _outline(kernel: kc.Kernel) -> Hashable:
+    """What is quickly seen to differ."""
+    return (
+        tuple(map(type, kernel.parameters)),
+        tuple(map(type, kernel.body.statements)),
+        tuple(constant.parameter for constant in kernel.constants),
+        isinstance(kernel.group_size, Name) or kernel.group_size,
+    )
