@@ -141,7 +141,7 @@ def _function(
 ) -> kc.HostFunction:
     host = HostBuilder(build, function.name.base)
     parameters = receive(host, function.parameters)
-    host.statements_of(function.body.statements)
+    host.statements_of(function.body.statements, function.body.result)
     results = tuple(transfer(host, value_of(host, a)) for a in function.body.result)
     body = free_memory(kc.HostBlock(tuple(host.statements)), results)
     recursion = _too_deep(build, function, deep) if function.name in deep else None
@@ -168,7 +168,7 @@ def _constants(
     if not program.constants:
         return None, ()
     host = HostBuilder(build, "constants")
-    host.statements_of(program.constants)
+    host.statements_of(program.constants, ())
     names: list[Name] = []
     results: list[Atom] = []
     for statement in program.constants:

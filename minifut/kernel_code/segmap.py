@@ -112,6 +112,9 @@ def output_of(
             shape = shape_of(bound.type)
             if any(size.names() & sizes for size in shape):
                 raise NotInKernel("rows of different sizes")
+            place = import_module("minifut.kernel_code.host.slices").destination
+            if (made_there := place(host, bound)) is not None:
+                return made_there  # type: ignore[no-any-return]
             element = bound.type
             assert isinstance(element, ArrayType)
             return host.allocate_result(bound, element.element, host.shape(element))

@@ -23,10 +23,12 @@ from minifut.passes.inline import inline
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
 from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
+from minifut.passes.place_results import place_results
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.simplify.driver import simplify
+from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
 
 DIFFERENTIATE = Pass(
@@ -74,6 +76,14 @@ SIMPLIFY_KERNELS = Pass(
     "simplify segmented operations",
     traced=True,
 )
+SPLIT = Pass(
+    "split",
+    split_index_sets,
+    SOACS,
+    SOACS,
+    "split maps that select by position into an interior and borders",
+    traced=True,
+)
 FLATTEN = Pass(
     "flatten",
     flatten,
@@ -104,6 +114,14 @@ TILE = Pass(
     KERNELS,
     KERNELS,
     "offer versions of kernels whose groups work on tiles",
+    traced=True,
+)
+PLACE_RESULTS = Pass(
+    "place-results",
+    place_results,
+    KERNELS,
+    KERNELS,
+    "update arrays within the versions whose results they take",
     traced=True,
 )
 SEQUENTIALISE = Pass(
@@ -149,11 +167,13 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY,
     REMOVE_CHECKS,
     FUSE,
+    SPLIT,
     FLATTEN,
     FLATTEN_MODERATELY,
     FLATTEN_FULLY,
     SIMPLIFY_KERNELS,
     TILE,
+    PLACE_RESULTS,
     SEQUENTIALISE,
     UNSWITCH_CPU,
     UNSWITCH_GPU,
@@ -175,11 +195,15 @@ DEFAULT: tuple[Pass, ...] = (
     FUSE,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
+    # before flattening, so that tiles and vectors see interiors without conditions
+    SPLIT,
     FLATTEN,
     # rows of rows become one index; what flattening only looked at goes
     SIMPLIFY_KERNELS,
     # while the reductions in threads are still seen as such
     TILE,
+    # after all versions were made
+    PLACE_RESULTS,
     # what flattening left inside threads
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed

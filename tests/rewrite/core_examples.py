@@ -124,7 +124,7 @@ def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | 
     outcome: tuple[Stm, ...] | Declined | None
     if rule.module.startswith("minifut.passes.flatten."):
         outcome = _flattened(rule, last, context)
-    elif rule.module.startswith("minifut.passes.remove_checks."):
+    elif rule.module.startswith(OF_FACTS):
         outcome = rule(last, _with_facts(context))
     else:
         outcome = rule(last, context)
@@ -148,15 +148,19 @@ def _flattened(
 
 
 def _with_facts(context: StatementContext) -> FactContext:
-    """Where a rule stands alone, only definitions, the sizes of arrays and the types of
-    what is in scope are known."""
+    """Where a rule stands alone, only definitions, the sizes of given arrays and the
+    types of what is in scope are known."""
     facts = Facts(context.scope)
+    given = (Param(name, type_) for name, type_ in context.scope.items())
+    known = (p for p in given if p.name not in context.definitions)
+    facts.natural_sizes(known, all_sizes=True)
     for name, made in context.definitions.items():
         if made.pattern and made.pattern[0].name == name:
             facts.define(made)
     return FactContext(context.names, context.scope, facts)
 
 
+OF_FACTS = ("minifut.passes.remove_checks.", "minifut.passes.split.")
 OF_VERSIONS = (choose_versions, choose_versions_of_fold)
 
 

@@ -142,6 +142,7 @@ class Facts:
 
     def run_over(self, index: Name, width: Form, origin: str) -> None:
         """The index runs over 0, 1, ... below `width`, which so is at least 1."""
+        width = meaning.if_positive(self, width)
         self.order[index] = len(self.order)
         self.put(self.bounds, index, (0, max(self.range_of_form(width)[1] - 1, 0)))
         self.learn(Fact(difference(width, number(1)), origin))
@@ -150,6 +151,7 @@ class Facts:
 
     def run_at_least_once(self, width: Form, origin: str) -> None:
         """The space is not empty."""
+        width = meaning.if_positive(self, width)
         self.learn(Fact(difference(width, number(1)), origin))
         self.resolve()
 
@@ -304,6 +306,10 @@ class Facts:
                 return None
             used += low + high
         return used
+
+    def remainder(self, exp: ScalarOp) -> tuple[Proof, int] | None:
+        """A proof that a remainder is its number less 0, 1 or -1 times the divisor."""
+        return meaning.remainder(self, exp)
 
     def nonzero(self, atom: core.Atom) -> Proof | None:
         """A proof that a number is not zero."""

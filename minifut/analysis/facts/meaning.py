@@ -18,6 +18,7 @@ from minifut.analysis.facts import proof
 from minifut.analysis.facts.forms import (
     Fact,
     Form,
+    Proof,
     Range,
     combine,
     difference,
@@ -80,6 +81,19 @@ def form_of_size(facts: Facts, size: Size) -> Form:
     return form
 
 
+def if_positive(facts: Facts, form: Form) -> Form:
+    """The form where it is known to be at least 1: max(n - 2, 0) is n - 2 there."""
+    if len(form) != 1:
+        return form
+    ((monomial, coefficient),) = form.items()
+    atom = monomial[0] if len(monomial) == 1 else None
+    if not isinstance(atom, Extreme) or not atom.greatest or coefficient != 1:
+        return form
+    parts = [form_of_size(facts, operand) for operand in atom.operands]
+    left = [part for part in parts if facts.range_of_form(part)[1] > 0]
+    return left[0] if len(left) == 1 else form
+
+
 def _expanded(facts: Facts, exp: object, depth: int) -> Form | None:
     match exp:
         case core.Copy(atom) if _integer(facts, atom):
@@ -119,12 +133,26 @@ def _converted(facts: Facts, exp: ScalarOp, depth: int) -> Form | None:
     return form_of(facts, exp.operands[0], depth) if source.is_integer else None
 
 
+def remainder(facts: Facts, exp: ScalarOp) -> tuple[Proof, int] | None:
+    """The multiple of the divisor, 0, 1 or -1 times it, from which a remainder of what
+    is within the divisor of it is the distance."""
+    left, right = _operands(facts, exp)
+    for times in (0, 1) if exp.operator.name == "rem" else (0, 1, -1):
+        rest = combine(left, 1, right, -times) if times else left
+        low = proof.prove(facts, rest)
+        if low is not None:
+            high = proof.prove(facts, difference(right, rest, 1))
+            if high is not None:
+                return low + high, times
+    return None
+
+
 def _remainder(facts: Facts, exp: ScalarOp, depth: int) -> Form | None:
-    """A remainder of what is within the divisor already."""
-    left, right = (form_of(facts, operand, depth) for operand in exp.operands)
-    if proof.prove(facts, left) is None:
+    found = remainder(facts, exp)
+    if found is None:
         return None
-    return left if proof.prove(facts, difference(right, left, 1)) is not None else None
+    left, right = _operands(facts, exp)
+    return combine(left, 1, right, -found[1]) if found[1] else left
 
 
 FORMS: dict[str, Callable[[Facts, ScalarOp, int], Form | None]] = {

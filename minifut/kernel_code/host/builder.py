@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from minifut.analysis.destinations import destinations
 from minifut.analysis.layouts import Order, innermost
 from minifut.errors import CompileError
 from minifut.ir import core, kernels
@@ -71,6 +72,7 @@ class HostBuilder:
         self.build_constants: dict[Name, kernels.Parameter] = {}
         self.build_sizes: dict[Name, Size] = {}
         self.limits: set[Atom] = set()
+        self.destinations: dict[Name, core.Stm] = {}
         self.derivation: Derivation | None = None
         self.per_launch: set[Name] = set()
         self.accumulators: dict[Name, Accumulator] = {}
@@ -309,8 +311,14 @@ class HostBuilder:
 
     # --- statements -------------------------------------------------------------------
 
-    def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
-        """Lower statements in order."""
+    def statements_of(
+        self,
+        statements: tuple[core.Stm, ...],
+        results: tuple[Atom, ...] | None = None,
+    ) -> None:
+        """Lower statements in order; with `results`, they are those of a whole body."""
+        if results is not None:
+            self.destinations |= destinations(statements, results)
         from minifut.kernel_code.host.code import RULES
 
         for statement in statements:

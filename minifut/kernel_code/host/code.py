@@ -16,6 +16,7 @@ from minifut.kernel_code.accumulators import lower_host_update, lower_with_acc
 from minifut.kernel_code.gpu.group_limits import check_requested_tiles
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.host.operators import host_text
+from minifut.kernel_code.host.slices import sliced
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
@@ -96,26 +97,14 @@ def _assert(host: HostBuilder, stm: Stm, exp: core.Assert) -> None:
 # --- arrays ---------------------------------------------------------------------------
 
 
-def sliced(
-    host: HostBuilder, array: Array, slice_: tuple[Atom | core.DimSlice, ...]
-) -> Array:
-    """The view that a slice gives."""
-    entries: list[Size | tuple[Size, Size, Size]] = []
-    for part in slice_:
-        if isinstance(part, core.DimSlice):
-            start, stride = host.index(part.start), host.index(part.stride)
-            entries.append((start, host.size(part.length), stride))
-        else:
-            entries.append(host.index(part))
-    return array.slice(tuple(entries))
-
-
 def _index(host: HostBuilder, stm: Stm, exp: core.Index) -> None:
     host.bind(stm.pattern[0], sliced(host, host.array(exp.array), exp.slice))
 
 
 def write(host: HostBuilder, view: Array, value: Any) -> None:
     """A scalar or an array becomes the contents of the view."""
+    if value == view:
+        return  # it was made there
     if isinstance(value, Array):
         host.copy(view, value)
     else:
@@ -269,7 +258,7 @@ def value_of(host: HostBuilder, atom: Atom) -> Any:
 
 def _branch(host: HostBuilder, body: Body, targets: tuple[Name, ...]) -> kc.HostBlock:
     with host.nested() as block:
-        host.statements_of(body.statements)
+        host.statements_of(body.statements, body.result)
         if targets:
             sources = tuple(
                 transfer(host, value_of(host, atom), target)

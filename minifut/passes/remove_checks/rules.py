@@ -150,7 +150,7 @@ DROP_REMAINDER_REFUSED = Declined("the number may be outside of the divisor")
 
 @rule(ScalarOp, remark=by_facts)
 def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
-    """A remainder of what is at least zero and below the divisor.
+    """A remainder of what is at most one divisor away from it.
 
     before:
         given (i: i64)
@@ -159,6 +159,15 @@ def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
     after:
         let k: i64 = and_i64(i, 7i64)
         let r: i64 = k
+    before:
+        given (n: i64, xs: [n]i32)
+        let m: i64 = add_i64(n, 9i64)
+        let k: i64 = add_i64(m, 3i64)
+        let r: i64 = mod_i64(k, m)
+    after:
+        let m: i64 = add_i64(n, 9i64)
+        let k: i64 = add_i64(m, 3i64)
+        let r: i64 = sub_i64(k, m)
     declines: the number may be outside of the divisor
         given (i: i64)
         let r: i64 = mod_i64(i, 8i64)
@@ -166,12 +175,15 @@ def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
     exp = statement.exp
     if not _is_integer(exp, ("mod", "rem")):
         return None
-    number, divisor = exp.operands
-    low, high = context.facts.natural_atom(number), context.facts.below(number, divisor)
-    if low is None or high is None:
+    found = context.facts.remainder(exp)
+    if found is None:
         return DROP_REMAINDER_REFUSED
-    context.proof = low + high
-    return with_expression(statement, Copy(number))
+    context.proof, times = found
+    if not times:
+        return with_expression(statement, Copy(exp.operands[0]))
+    name = "sub" if times == 1 else "add"
+    less = ScalarOp(operator(name, exp.operator.result), exp.operands)
+    return with_expression(statement, less)
 
 
 DROP_CLAMP_REFUSED = Declined("either number may be taken")

@@ -1,0 +1,125 @@
+r"""Nests of maps that compute scalars, level by level.
+
+    map(n, (is), \i -> { let x = .. return map(m, (js), \j -> {..}) })
+
+Each level has its width, the elements that it takes, and what it computes before the
+next level, or in the end. A level's index is what it takes from `iota`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.analysis.facts import Facts
+from minifut.ir import core
+from minifut.ir.builder import i64
+from minifut.ir.core import Atom, Copy, Exp, Index, Iota, Param, Stm
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Screma
+from minifut.ir.types import I64, ScalarType
+from minifut.names import Name, NameSource
+
+DEEPEST = 3
+"""dimensions of a nest"""
+BEFORE_INNER = (core.ScalarOp, core.SizeExp, Index, core.Rearrange, core.Reshape, Copy)
+"""what may stand before an inner map of a nest: it is cheap to repeat, or a view"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """`statements` follow the parameters; those of the innermost level are its body."""
+
+    width: Size
+    index: Name
+    parameters: tuple[Param, ...]
+    arrays: tuple[Name, ...]
+    statements: tuple[Stm, ...]
+
+    def elements(self, iotas: frozenset[Name]) -> tuple[Stm, ...]:
+        """What the parameters are at the position `index`."""
+        made = []
+        for parameter, array in zip(self.parameters, self.arrays, strict=True):
+            if array in iotas:
+                if parameter.name != self.index:
+                    made.append(Stm((parameter,), Copy(self.index)))
+            else:
+                made.append(Stm((parameter,), Index(array, (self.index,))))
+        return tuple(made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nest:
+    """Levels from the outermost inwards; `results` are scalars of these `types`;
+    `iotas` are the arrays 0, 1, ... among what the levels take."""
+
+    levels: tuple[Level, ...]
+    results: tuple[Atom, ...]
+    types: tuple[ScalarType, ...]
+    iotas: frozenset[Name]
+
+    @property
+    def widths(self) -> tuple[Size, ...]:
+        return tuple(level.width for level in self.levels)
+
+    @property
+    def body(self) -> tuple[Stm, ...]:
+        """All statements of a point, given the indices of all levels."""
+        return tuple(
+            statement
+            for level in self.levels
+            for statement in (*level.elements(self.iotas), *level.statements)
+        )
+
+
+def find_nest(exp: Exp, facts: Facts, names: NameSource) -> Nest | None:
+    """The nest that an expression is; None if it is none, or computes arrays."""
+    levels: list[Level] = []
+    iotas: set[Name] = set()
+    bound: set[Name] = set()
+    while isinstance(exp, Screma) and exp.is_map:
+        function = exp.function
+        if exp.width.names() & bound:
+            return None
+        own = {array for array in exp.arrays if _counts(facts.definition(array))}
+        iotas |= own
+        pairs = list(zip(function.parameters, exp.arrays, strict=True))
+        indices = [p.name for p, array in pairs if array in own]
+        index = indices[0] if indices else names.fresh("i")
+        statements = function.body.statements
+        inner = _inner_map(statements, function.body.result)
+        deeper = inner is not None and len(levels) + 1 < DEEPEST
+        kept = statements[:-1] if deeper else statements
+        levels.append(Level(exp.width, index, function.parameters, exp.arrays, kept))
+        if deeper:
+            bound.update(p.name for p in function.parameters)
+            bound.update(p.name for s in kept for p in s.pattern)
+            exp = statements[-1].exp
+            continue
+        types = tuple(t for t in function.results if isinstance(t, ScalarType))
+        if len(types) != len(function.results) or not types:
+            return None
+        return Nest(tuple(levels), function.body.result, types, frozenset(iotas))
+    return None
+
+
+def _counts(exp: object) -> bool:
+    """Whether an array is 0, 1, 2, .."""
+    return (
+        isinstance(exp, Iota)
+        and exp.element == I64
+        and exp.start == i64(0)
+        and exp.stride == i64(1)
+    )
+
+
+def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma | None:
+    """The map whose results are those of a body, after nothing but cheap code."""
+    if not statements or not isinstance(statements[-1].exp, Screma):
+        return None
+    last = statements[-1]
+    if tuple(p.name for p in last.pattern) != result or last.attributes:
+        return None
+    if not all(isinstance(s.exp, BEFORE_INNER) for s in statements[:-1]):
+        return None
+    inner = last.exp
+    return inner if isinstance(inner, Screma) and inner.is_map else None

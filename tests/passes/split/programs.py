@@ -1,0 +1,45 @@
+"""Programs that treat positions near the ends of arrays in their own way."""
+
+from __future__ import annotations
+
+PROGRAMS = {
+    "guard": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
+        if i == 0 || i == n - 1 then a[i] else a[i - 1] + a[i + 1])""",
+    "clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
+        a[i64.max 0 (i - 2)] + a[i64.min (n - 1) (i + 3)])""",
+    "cyclic": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
+        a[(i + 1) % n] - a[(i + n - 1) % n])""",
+    "rotated": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        map3 (\\x y z -> x - 2 * y + z) (rotate 1 a) a (rotate (-1) a)""",
+    "window": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
+        i64.sum (map (\\d -> let j = i + d - 2
+                             in if j >= 0 && j < n then a[j] else 5) (iota 5)))""",
+    "first only": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> if i > 2 then a[i] - a[i - 3] else 1)""",
+    "last only": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        map2 (\\i x -> if i < n - 2 then x * a[i + 2] else x) (iota n) a""",
+    "two results": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        unzip (tabulate n (\\i -> if i == 0 then (7, a[i]) else (a[i - 1], 3)))""",
+    "matrix": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        tabulate_2d n n (\\i j ->
+          if i == 0 || i == n - 1 || j == 0 || j == n - 1 then b[i, j]
+          else b[i - 1, j] + 2 * b[i + 1, j] + 3 * b[i, j - 1] + 4 * b[i, j + 1])""",
+    "rows": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        map3 (map3 (\\x y z -> x + y - z)) (rotate 1 b) b (rotate (-1) b)""",
+    "columns": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        tabulate_2d n n (\\i j -> if j == 0 then b[i, j] else b[i, j] - b[i, j - 1])""",
+    "cube": """entry main [n] (_: i64) (a: [n]i64) (b: [n][n]i64) =
+        tabulate_3d n n n (\\i j k ->
+          b[(i + 1) % n, j] + (if k == 0 then a[j] else a[k - 1])
+          - b[(i + n - 1) % n, i64.min (n - 1) (j + 1)])""",
+    "time steps": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
+        loop b = b for _t < k do
+          map2 (map2 (\\x y -> x * 3 - y)) (rotate 1 b) (map (rotate 2) b)""",
+    "out of bounds": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> if i == 0 then 0 else a[i - 1] + a[i + 1])""",
+    "from outside": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> if i < 3 then a[i + k] else a[i - 3])""",
+    "versions": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) = tabulate n (\\i ->
+        i64.sum b[i] + (if i == 0 then 0 else i64.sum b[i - 1]))""",
+}
+SPLIT = frozenset(PROGRAMS)

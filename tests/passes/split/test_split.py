@@ -1,0 +1,93 @@
+"""Maps in pieces compute what they did whole, and their interiors have no conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.core import If, Program, ScalarOp, Stm, Update
+from minifut.ir.parser import names_after
+from minifut.ir.soacs import Scatter, Screma
+from minifut.ir.traverse import walk
+from minifut.passes.pipelines import FUSE, INLINE, REMOVE_CHECKS, SIMPLIFY, SPLIT
+from tests.passes.meaning import assert_same, outcome
+from tests.passes.split.programs import PROGRAMS
+
+REMAINDERS = ("mod", "rem", "min", "max")
+
+
+def before_and_after(text: str) -> tuple[Program, Program]:
+    """A program as fused, and with its maps split."""
+    program = compiler.to_core(compiler.check(Source("program.fut", text)))
+    names = names_after(program)
+    for step in (INLINE, SIMPLIFY, REMOVE_CHECKS, FUSE, SIMPLIFY):
+        program = step.function(program, names)
+    return program, SPLIT.function(program, names)
+
+
+def arguments(n: int) -> list[Any]:
+    values = np.arange(n * n, dtype=np.int64)
+    return [np.int64(n % 4), values[:n] * 5 + 1, (values * values % 37).reshape(n, n)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_pieces_mean_the_same(name: str) -> None:
+    """At every small size: borders may overlap, and there may be no interior."""
+    before, after = before_and_after(PROGRAMS[name])
+    assert any(isinstance(node, Update) for node in walk(after))
+    for n in range(9):
+        given = arguments(n)
+        assert_same(outcome(before, given), outcome(after, given), f"{name}, {n}")
+
+
+def interiors(program: Program) -> list[Screma]:
+    """The maps whose results are written into slices."""
+    made = {
+        bound.name: node.exp
+        for node in walk(program)
+        if isinstance(node, Stm)
+        for bound in node.pattern
+    }
+    updates = [node for node in walk(program) if isinstance(node, Update)]
+    return [made[update.value] for update in updates]  # type: ignore[index, misc]
+
+
+PLAIN = sorted(PROGRAMS.keys() - {"out of bounds", "from outside", "versions"})
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_interiors_have_no_conditions(name: str) -> None:
+    _, after = before_and_after(PROGRAMS[name])
+    for interior in interiors(after):
+        for node in walk(interior):
+            assert not isinstance(node, If)
+            assert (
+                not isinstance(node, ScalarOp) or node.operator.name not in REMAINDERS
+            )
+
+
+UNTOUCHED = {
+    "no condition": "entry main [n] (a: [n]i64) = map (+ 1) a",
+    "of values": "entry main [n] (a: [n]i64) = map (\\x -> if x > 3 then x else 3) a",
+    "in the middle": """entry main [n] (k: i64) (a: [n]i64) =
+        tabulate n (\\i -> if i < k then a[i] else 0)""",
+    "every other": """entry main [n] (a: [n]i64) =
+        tabulate n (\\i -> if i % 2 == 0 then a[i] else 0)""",
+    "far away": """entry main [n] (a: [n]i64) =
+        tabulate n (\\i -> if i < 1000 then a[i] else 0)""",
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_other_maps_stay_whole(name: str) -> None:
+    before, after = before_and_after(UNTOUCHED[name])
+    assert after is before
+
+
+def test_borders_are_one_scatter() -> None:
+    _, after = before_and_after(PROGRAMS["cube"])
+    assert sum(isinstance(node, Scatter) for node in walk(after)) == 1
