@@ -15,6 +15,7 @@ from math import gcd
 from typing import TypeAlias
 
 from minifut.ir.sizes import Atom, Monomial, Size
+from minifut.ir.types import ScalarType
 
 Form: TypeAlias = dict[Monomial, int]
 Range: TypeAlias = tuple[int, int]
@@ -136,3 +137,13 @@ def inequality(form: Form) -> str:
     if constant == -1 and len(form) > 1:
         return f"{less - 1} < {greater}"
     return f"{less} <= {greater}"
+
+
+def type_range(type_: object) -> Range:
+    """The values of an integer type."""
+    assert isinstance(type_, ScalarType)
+    if not type_.is_integer:
+        return (0, 1)
+    if type_.kind == "uint":
+        return 0, (1 << type_.bits) - 1
+    return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from minifut.analysis.facts import meaning, proof
+from minifut.analysis.facts import meaning, proof, ranges
 from minifut.analysis.facts.forms import (
     CONSTANT,
     Fact,
@@ -33,6 +33,7 @@ from minifut.analysis.facts.forms import (
     difference,
     number,
     of_atom,
+    type_range,
 )
 from minifut.ir import core
 from minifut.ir.core import Exp, Param, ScalarOp, Stm
@@ -237,7 +238,7 @@ class Facts:
     def range_of_atom(self, atom: Atom) -> Range:
         """The least and greatest value of an atom of forms."""
         found = self.bounds.get(atom)
-        return found if found is not None else meaning.range_of(self, atom)
+        return found if found is not None else ranges.range_of(self, atom)
 
     def range_of_monomial(self, monomial: Monomial) -> Range:
         """The least and greatest value of a product."""
@@ -288,7 +289,7 @@ class Facts:
 
     def within_type(self, name: Name, least: int, most: int) -> bool:
         """Whether an interval is within the type of a name."""
-        low, high = meaning.type_range(self.types.get(name, I64))
+        low, high = type_range(self.types.get(name, I64))
         return low <= least and most <= high
 
     def natural_atom(self, atom: core.Atom) -> Proof | None:
