@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.analysis.residency.distributed import RegisterArrays, register_arrays
 from minifut.ir import kernels
 from minifut.ir.core import Param
 from minifut.ir.kernels import GROUP_SIZE, SegMap
@@ -24,7 +25,6 @@ from minifut.ir.traverse import bound_names, walk
 from minifut.kernel_code import segmap
 from minifut.kernel_code.cpu.group_results import output_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
-from minifut.kernel_code.group_registers import InRegisters, in_registers
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
@@ -42,7 +42,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
         names = {name for size in sizes for name in host.size(size).names()}
         return host.build_constants.keys() >= names
 
-    registers = in_registers(body, known_when_built)
+    registers = register_arrays(body, known_when_built)
     group, most = _group_size(host, operation, registers)
     outputs = [
         output_of(host, bound, result, space)
@@ -73,7 +73,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
 
 
 def _group_size(
-    host: HostBuilder, operation: SegMap, registers: InRegisters
+    host: HostBuilder, operation: SegMap, registers: RegisterArrays
 ) -> tuple[Size, Size]:
     """The size, and what it is at most."""
     if registers.group is not None:

@@ -2,7 +2,7 @@
 
 Code is at one of two levels. *Group code* is uniform: every thread computes the same
 scalars; its arrays are in local memory (or distributed over registers, see
-`group_registers`); what fills or copies them is shared by all threads. *Thread code*,
+`analysis.residency`); all threads share what fills or copies them. *Thread code*,
 inside `thread_region`, is that of `threads.builder`, each thread on its own.
 
     thread_region   no thread depends on another within it
@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from minifut.analysis.residency.distributed import RegisterArrays
 from minifut.ir import core, kernels
 from minifut.ir.kernels import Returns
 from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.traverse import used_names
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.group_registers import InRegisters
 from minifut.kernel_code.index_functions import Array, whole
 from minifut.kernel_code.positions import unravel
 from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
@@ -41,7 +41,7 @@ class GroupBuilder(KernelBuilder):
     """A kernel of groups of `group` threads, a size of the host."""
 
     def __init__(
-        self, host: HostBuilder, base: str, group: Size, registers: InRegisters
+        self, host: HostBuilder, base: str, group: Size, registers: RegisterArrays
     ) -> None:
         super().__init__(host, base)
         self.level = "group"
@@ -247,7 +247,7 @@ class GroupBuilder(KernelBuilder):
 
     def place_for(self, bound: core.Param) -> RegisterTile | None:
         """A tile for a name that is in registers."""
-        sizes = self.registers.spread.get(bound.name)
+        sizes = self.registers.distributed.get(bound.name)
         if sizes is not None:
             type_ = resolved(self, bound.type, len(sizes))
             outer = tuple(self.resolve(size) for size in sizes)

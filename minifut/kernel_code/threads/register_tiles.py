@@ -4,7 +4,7 @@
     →   float z_0_0, z_0_1, ..;         one `Register` per point, copies of the body
 
 A tile of rank 0 is one variable. With `outer` sizes a tile is an array of the group
-that is distributed over its threads (see `group_registers`): each has one element.
+that is distributed over its threads (see `analysis.residency`): each has one element.
 """
 
 from __future__ import annotations

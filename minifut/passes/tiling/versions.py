@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minifut.analysis.accumulator_tiles import accumulator_chains
+from minifut.analysis.residency.accumulators import accumulator_chains
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import (

@@ -9,9 +9,9 @@
 
 An *accumulator* is an array of tiles that needs no memory of the group: each thread
 keeps its tile in registers, and stores it to the result between loops over threads
-(`analysis.accumulator_tiles`). Initial values that are one constant are not stored; the
-first iteration of the loop starts from the constant instead (deferred initialisation).
-The emitter (`tiles.threads`, `packing.emit`) obeys the plan and decides nothing.
+(`analysis.residency`). Initial values that are one constant are not stored; the first
+iteration of the loop starts from the constant instead (deferred initialisation). The
+emitter (`tiles.threads`, `packing.emit`) obeys the plan and decides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from minifut.analysis.accumulator_tiles import AccumulatorChain
+from minifut.analysis.residency.accumulators import AccumulatorChain
 from minifut.ir.core import Constant, Stm
 from minifut.ir.node import value
 from minifut.ir.printer import Printer

@@ -1,6 +1,6 @@
 """Planning a group with register tiles; see `tiles.plan` for what a plan is.
 
-The analysis of accumulators is `analysis.accumulator_tiles`; packing is chosen by
+The analysis of accumulators is `analysis.residency`; packing is chosen by
 `packing.rules`; widths of vectors follow from the element types of register nests.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from minifut.analysis.accumulator_tiles import (
+from minifut.analysis.residency.accumulators import (
     AccumulatorChain,
     accumulator_chains,
-    find_tiles,
 )
+from minifut.analysis.residency.uses import find_tiles
 from minifut.ir import core, kernels
 from minifut.ir.core import Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, SegMap

@@ -12,15 +12,16 @@ the fresh result: each thread reads its own tile there, and then overwrites it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from minifut.analysis.residency.uses import Uses, uses_of
 from minifut.ir import core, kernels
-from minifut.ir.core import Atom, Body, Constant, Stm
+from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Returns, SegMap
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.traverse import own_names, used_names, walk
+from minifut.ir.traverse import used_names, walk
 from minifut.names import Name
 
 
@@ -44,7 +45,7 @@ class AccumulatorChain:
 def accumulator_chains(body: KernelBody) -> list[AccumulatorChain]:
     """The accumulators of the body of a group."""
     found: list[AccumulatorChain] = []
-    made = _made_in(body)
+    made, uses = _made_in(body), uses_of(body)
     for position, result in enumerate(body.result):
         if not isinstance(result, kernels.RegTileReturns):
             continue
@@ -52,8 +53,10 @@ def accumulator_chains(body: KernelBody) -> list[AccumulatorChain]:
         others = frozenset(name for other in found for name in other.names)
         for extends in (True, False):
             chain = AccumulatorChain(position, blocks, others, extends)
-            good = _follow(chain, result.tile, made) and _only_own(chain, body)
+            good = _follow(chain, result.tile, made) and _only_own(chain, uses)
             if good and _is_read_before_overwritten(chain, body):
+                starts = chain.constants.items()
+                chain.constants = {n: c for n, c in starts if not uses[n].own_reads}
                 found.append(chain)
                 break
     return found
@@ -145,35 +148,15 @@ def _makers_below(statements: Sequence[Stm], name: Name) -> list[set[Name]]:
     return [{p.name for p in s.pattern} for s in statements if name in used_names(s)]
 
 
-def _only_own(chain: AccumulatorChain, body: KernelBody) -> bool:
+def _only_own(chain: AccumulatorChain, uses: Mapping[Name, Uses]) -> bool:
     """Whether threads only read their own tiles: all other mentions are in the loops
     and the result of the chain."""
-    allowed: dict[Name, int] = dict.fromkeys(chain.names, 0)
-    mentions: dict[Name, int] = dict.fromkeys(chain.names, 0)
-    for node in walk(body):
-        match node:
-            case core.Loop():
-                for parameter, *atoms in zip(
-                    node.parameters, node.initial, node.body.result, strict=True
-                ):
-                    for atom in atoms if parameter.name in allowed else ():
-                        if atom in allowed:
-                            allowed[atom] += 1
-            case SegMap(level, space, inner, _) if level == THREAD:
-                for read in walk(inner):
-                    if (
-                        isinstance(read, core.Index)
-                        and read.array in allowed
-                        and read.slice[: len(space.indices)] == space.indices
-                    ):
-                        allowed[read.array] += 1
-        for name in _mentioned(node):
-            if name in mentions:
-                mentions[name] += 1
-    result = body.result[chain.result]
-    assert isinstance(result, kernels.RegTileReturns)
-    allowed[result.tile] += 1
-    return mentions == allowed
+    found = [uses[name] for name in chain.names]
+    return [at for each in found for at in each.results] == [chain.result] and all(
+        each.mentions
+        == each.handed_over_to(chain.names) + each.own_reads + len(each.results)
+        for each in found
+    )
 
 
 def _is_read_before_overwritten(chain: AccumulatorChain, body: KernelBody) -> bool:
@@ -192,18 +175,6 @@ def _is_read_before_overwritten(chain: AccumulatorChain, body: KernelBody) -> bo
     return True
 
 
-def _mentioned(node: object) -> list[Name]:
-    """The names that this node itself mentions, with repetitions."""
-    match node:
-        case core.Loop():
-            return [a for a in node.initial if isinstance(a, Name)]
-        case core.Body():
-            return [a for a in node.result if isinstance(a, Name)]
-    found: set[Name] = set()
-    own_names(node, found)
-    return list(found)
-
-
 def constant_tiles(stm: Stm, at: int) -> Constant | None:
     """The constant that fills the tiles made by a statement, if it is one."""
     exp = stm.exp
@@ -217,53 +188,3 @@ def constant_tiles(stm: Stm, at: int) -> Constant | None:
                     assert isinstance(value, Returns)
                     return value.value if isinstance(value.value, Constant) else None
     return None
-
-
-# --- tiles in registers ---------------------------------------------------------------
-
-
-def find_tiles(body: KernelBody) -> set[Name]:
-    """The arrays that register nests make, and what they are handed over to."""
-    found: set[Name] = set()
-    size = -1
-    while size != len(found):
-        size = len(found)
-        for node in walk(body):
-            if isinstance(node, Stm):
-                found.update(_handed_over(node, found))
-    return found
-
-
-def _handed_over(stm: Stm, tiles: set[Name]) -> list[Name]:
-    names = [bound.name for bound in stm.pattern]
-    match stm.exp:
-        case SegMap(level, _, body, _) if level == REGISTER:
-            return [
-                name
-                for name, result in zip(names, body.result, strict=True)
-                if isinstance(result, kernels.Returns)
-            ]
-        case core.Loop() as loop:
-            found = []
-            for position, atom in enumerate(loop.body.result):
-                if atom in tiles:
-                    found += [loop.parameters[position].name, names[position]]
-            return found
-        case core.If() | core.Match() as branch:
-            return [
-                name
-                for position, name in enumerate(names)
-                if any(b.result[position] in tiles for b in bodies_of(branch))
-            ]
-        case core.Copy(atom) | core.Opaque(atom) if atom in tiles:
-            return names
-    return []
-
-
-def bodies_of(exp: core.If | core.Match) -> tuple[Body, ...]:
-    """The alternatives of a branch."""
-    match exp:
-        case core.If(_, then, otherwise):
-            return then, otherwise
-        case core.Match(_, cases, default):
-            return (*[case.body for case in cases], default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut.analysis.accumulator_tiles import AccumulatorChain, accumulator_chains
+from minifut.analysis.residency.accumulators import AccumulatorChain, accumulator_chains
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.parser import parse_program
 from minifut.ir.traverse import walk
