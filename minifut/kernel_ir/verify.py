@@ -16,21 +16,21 @@ A fault is an `InternalError` with the statement and the ten lines around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from minifut.errors import InternalError
-from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import BOOL, U8
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.program import KernelProgram
-from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
 from minifut.kernel_ir.uniform import divergent_barrier
+from minifut.kernel_ir.verify_expressions import (
+    Expressions,
+    Fault,
+    element_fits,
+    require,
+)
 from minifut.names import Name
-
-Known = kc.VectorType | kc.Memory
 
 
 class KernelCode:
@@ -42,10 +42,6 @@ class KernelCode:
 
 
 KERNEL_CODE = KernelCode()
-
-
-class Fault(Exception):
-    """What is wrong with the current statement."""
 
 
 def verify_program(program: KernelProgram) -> None:
@@ -74,14 +70,11 @@ def verify_kernel(kernel: kc.Kernel | kc.DeviceFunction) -> None:
         ) from None
 
 
-class _Checker:
-    """What is visible and what has a value, at one place of a kernel."""
+class _Checker(Expressions):
+    """Checks statements in order."""
 
     def __init__(self) -> None:
-        self.known: dict[Name, Known] = dict.fromkeys(kc.FENCES, kc.INT)
-        self.given: set[Name] = set(kc.FENCES)
-        self.ends = False
-        """whether nothing comes by here"""
+        super().__init__()
         self.place: list[Any] = []
         self.results: tuple[kc.VectorType, ...] = ()
         self.labels: set[str] = set()
@@ -115,13 +108,6 @@ class _Checker:
         if barrier is not None:
             self.place.append(barrier)
             raise Fault("work-items of a group may not meet in this control flow")
-
-    def declare(self, name: Name, what: Known, *, given: bool = False) -> None:
-        self.known[name] = what
-        if given:
-            self.given.add(name)
-        else:
-            self.given.discard(name)
 
     def block(self, block: kc.Block) -> None:
         """Statements; what they declare ends with them."""
@@ -159,7 +145,7 @@ class _Checker:
                 self.integer(index)
                 self.exp(exp)
                 require(
-                    _element_fits(memory, exp.type),
+                    element_fits(memory, exp.type),
                     f"{exp.type} does not go to elements of {memory.element}",
                 )
             case kc.Prefetch(memory, index):
@@ -178,7 +164,7 @@ class _Checker:
             case kc.HideValue(variable):
                 self.visible(variable.name, variable.type)
             case kc.AtomicUpdate(_, memory, index, operands, old):
-                self.memory(memory)
+                self.words(memory)
                 self.integer(index)
                 for operand in operands:
                     self.fits(operand, kc.VectorType(memory.element))
@@ -232,7 +218,8 @@ class _Checker:
             case kc.Variable(name), kc.Select(mask, then, kc.Variable(same)) if (
                 name == same
             ):
-                # lanes that are not active have no value before either
+                # only lanes that were active once are looked at later
+                self.masked.add(name)
                 self.exp(mask)
                 self.fits(then, target.type)
                 self.target(target)
@@ -292,123 +279,3 @@ class _Checker:
 
     def jump(self, label: str | None) -> None:
         require(label is None or label in self.labels, f"there is no label {label}")
-
-    # --- memories ---------------------------------------------------------------------
-
-    def memory(self, memory: kc.Memory) -> None:
-        known = self.known.get(memory.name)
-        require(known == memory, f"{memory.name} is not visible as {memory.space}")
-
-    def global_memory(self, memory: kc.Memory) -> None:
-        self.memory(memory)
-        require(memory.space == "global", f"{memory.name} is {memory.space} memory")
-
-    # --- expressions ------------------------------------------------------------------
-
-    def visible(self, name: Name, type_: kc.VectorType) -> None:
-        known = self.known.get(name)
-        require(known is not None, f"{name} is not visible")
-        require(known == type_, f"{name} is {known} and not {type_}")
-
-    def size(self, size: Size) -> None:
-        for name in size.names():
-            self.read(name, kc.LONG)
-
-    def read(self, name: Name, type_: kc.VectorType) -> None:
-        self.visible(name, type_)
-        require(name in self.given or self.ends, f"{name} has no value here")
-
-    def fits(self, exp: kc.Expression, type_: kc.VectorType) -> None:
-        self.exp(exp)
-        require(exp.type == type_, f"a value of {exp.type} for one of {type_}")
-
-    def integer(self, exp: kc.Expression) -> None:
-        self.exp(exp)
-        fits = exp.type.lanes == 1 and exp.type.scalar.is_integer
-        require(fits, f"{exp.type} is no index")
-
-    def truth(self, exp: kc.Expression) -> None:
-        self.exp(exp)
-        require(exp.type.lanes == 1, f"a condition of {exp.type}")
-
-    def exp(self, exp: kc.Expression) -> None:
-        """An expression and its parts."""
-        match exp:
-            case kc.Variable(name, type_):
-                self.read(name, type_)
-                return
-            case kc.Literal():
-                return
-            case kc.Register(family, indices, type_):
-                self.visible(family, type_)
-                for index in indices:
-                    if isinstance(index, Size):
-                        self.size(index)
-            case kc.SizeValue(size):
-                self.size(size)
-            case kc.Load(memory, index, type_):
-                self.memory(memory)
-                self.integer(index)
-                require(_element_fits(memory, type_), f"elements of {memory.element}")
-            case kc.Binary():
-                self.binary(exp)
-            case kc.Operation():
-                self.operation(exp)
-            case kc.Cast(operand, type_):
-                self.exp(operand)
-                require(operand.type.lanes == type_.lanes, "a cast keeps its lanes")
-            case kc.Component(vector, lane):
-                self.exp(vector)
-                require(0 <= lane < vector.type.lanes, f"there is no lane {lane}")
-            case kc.Vector(components, type_):
-                self.all(components)
-                require(len(components) in (1, type_.lanes), "as many values as lanes")
-            case kc.Select(condition, then, otherwise):
-                self.all((condition, then, otherwise))
-                require(then.type == otherwise.type, "sides of different types")
-                lanes = condition.type.lanes
-                require(lanes in (1, then.type.lanes), "a mask of another width")
-            case kc.Call(_, operands):
-                self.all(operands)
-                return
-        natural = natural_type(exp)
-        require(natural in (None, exp.type) or _is_vector_of(natural, exp.type),
-                f"{natural} and not {exp.type}")  # fmt: skip
-
-    def all(self, exps: Iterable[kc.Expression]) -> None:
-        for exp in exps:
-            self.exp(exp)
-
-    def binary(self, exp: kc.Binary) -> None:
-        self.exp(exp.left)
-        self.exp(exp.right)
-        left, right = exp.left.type, exp.right.type
-        require(left.lanes == right.lanes, f"{left} {exp.symbol} {right}")
-        plain = exp.symbol in COMPARISONS or exp.symbol in LOGIC
-        if not plain and exp.symbol not in ("<<", ">>"):
-            require(left == right, f"{left} {exp.symbol} {right}")
-
-    def operation(self, exp: kc.Operation) -> None:
-        self.all(exp.operands)
-        for operand, wanted in zip(exp.operands, exp.operator.operands, strict=True):
-            found = operand.type.scalar
-            mask = wanted == BOOL and operand.type.lanes > 1
-            require(found == wanted or mask, f"{found} for {wanted} of {exp.operator}")
-
-
-def require(condition: bool, message: str) -> None:
-    """A fault unless the condition holds."""
-    if not condition:
-        raise Fault(message)
-
-
-def _element_fits(memory: kc.Memory, type_: kc.VectorType) -> bool:
-    """Whether values of a type are elements; truth values in lanes are bytes."""
-    return type_.scalar == memory.element or (
-        memory.element == BOOL and type_.scalar == U8
-    )
-
-
-def _is_vector_of(natural: kc.VectorType | None, type_: kc.VectorType) -> bool:
-    """Whether a type is the natural one of a scalar in several lanes (of a load)."""
-    return natural is not None and natural.lanes == 1 and type_.lanes > 1

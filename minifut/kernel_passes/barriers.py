@@ -16,7 +16,7 @@ from typing import Any
 
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.editor import KernelEditor
+from minifut.kernel_passes.editor import KernelEditor, blocks_of
 from minifut.names import Name
 
 
@@ -46,22 +46,6 @@ def _with_blocks(node: Any) -> Any:
     if any(map(has_barrier, blocks_of(node))):
         return map_children(node, _with_blocks)
     return node
-
-
-def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:
-    """The blocks right within a statement."""
-    match statement:
-        case kc.Block():
-            return (statement,)
-        case kc.For() | kc.While() | kc.Reassociate():
-            return (statement.body,)
-        case kc.Branch(_, then, otherwise):
-            return (then,) if otherwise is None else (then, otherwise)
-        case kc.Unrolled(_, _, body):
-            return (body,)
-        case kc.StaticIf(_, then, otherwise):
-            return (then, otherwise)
-    return ()
 
 
 def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:

@@ -9,7 +9,7 @@ same for all arrays of a rank; each distinct kernel is compiled once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from minifut.ir.fields import all_fields, is_node
@@ -81,35 +81,56 @@ class _Pairing:
         cls = type(left)
         if cls is not type(right):
             return False
-        if cls is tuple:
-            return len(left) == len(right) and all(map(self.same, left, right))
-        if cls is Name:
-            paired = self.forward.setdefault(left, right) == right
-            return bool(paired and self.backward.setdefault(right, left) == left)
-        if cls is Size:
-            return self.same_size(left, right)
-        if cls is kc.Memory:
-            kinds = (left.element, left.space) == (right.element, right.space)
-            return bool(kinds and self.same(left.name, right.name))
-        if cls is kc.Literal:
-            values = repr(left.value) == repr(right.value)
-            return bool(values and left.type == right.type)
-        if cls is kc.LocalParameter:
-            # its count is an argument of the launch
-            return self.same(left.memory, right.memory)
-        if cls is kc.DeviceFunction or not is_node(cls):
-            return bool(left == right)
-        return all(
-            self.same(getattr(left, name), getattr(right, name))
-            for name in all_fields(cls)
-        )
+        compare = _COMPARE.get(cls)
+        if compare is not None:
+            return compare(self, left, right)
+        if not is_node(cls):
+            return left is right or bool(left == right)
+        for name in all_fields(cls):
+            if not self.same(getattr(left, name), getattr(right, name)):
+                return False
+        return True
 
-    def same_size(self, left: Size, right: Size) -> bool:
+    def tuples(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+        return len(left) == len(right) and all(map(self.same, left, right))
+
+    def names(self, left: Name, right: Name) -> bool:
+        paired = self.forward.setdefault(left, right) == right
+        return paired and self.backward.setdefault(right, left) == left
+
+    def variables(self, left: kc.Variable, right: kc.Variable) -> bool:
+        types = left.type is right.type or left.type == right.type
+        return types and self.names(left.name, right.name)
+
+    def memories(self, left: kc.Memory, right: kc.Memory) -> bool:
+        kinds = left.element == right.element and left.space == right.space
+        return kinds and self.names(left.name, right.name)
+
+    def literals(self, left: kc.Literal, right: kc.Literal) -> bool:
+        return left.type == right.type and repr(left.value) == repr(right.value)
+
+    def locals(self, left: kc.LocalParameter, right: kc.LocalParameter) -> bool:
+        """The count is an argument of the launch."""
+        return self.memories(left.memory, right.memory)
+
+    def sizes(self, left: Size, right: Size) -> bool:
         if left.as_name is not None and right.as_name is not None:
-            return self.same(left.as_name, right.as_name)
+            return self.names(left.as_name, right.as_name)
         names = left.names() & self.forward.keys()
         paired = {name: Size.of(self.forward[name]) for name in names}
         return left.substitute(paired) == right
+
+
+_COMPARE: dict[type, Callable[[_Pairing, Any, Any], bool]] = {
+    tuple: _Pairing.tuples,
+    Name: _Pairing.names,
+    Size: _Pairing.sizes,
+    kc.Variable: _Pairing.variables,
+    kc.Memory: _Pairing.memories,
+    kc.Literal: _Pairing.literals,
+    kc.LocalParameter: _Pairing.locals,
+    kc.DeviceFunction: lambda _, left, right: left is right,
+}
 
 
 def _outline(kernel: kc.Kernel) -> Hashable:

@@ -24,7 +24,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import KernelEditor
+from minifut.kernel_passes.editor import KernelEditor, loops_of
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -42,8 +42,7 @@ def prefetch_streams(k: KernelEditor) -> None:
 
 
 def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    inside = (node for s in loop.body.statements for node in walk(s))
-    if loop.parallel or any(isinstance(n, kc.For | kc.While) for n in inside):
+    if loop.parallel or any(loops_of(loop.body.statements)):
         return None
     outcome = prefetch_unit_stride_loads(loop, CodeContext(k))
     return outcome if isinstance(outcome, tuple) else None

@@ -12,9 +12,8 @@ or fold, that is a loop further inside. A comment in the kernel says why one is 
 
 from __future__ import annotations
 
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.editor import KernelEditor, loops_inside
+from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.loops import vectorise_map
 from minifut.kernel_passes.vectorise.widths import WIDTHS, loop_context
@@ -26,10 +25,9 @@ LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 def vectorise_points(k: KernelEditor) -> None:
     """Vectorise the loops over points of a kernel."""
     loops = [
-        node
-        for statement in k.statements
-        for node in walk(statement)
-        if isinstance(node, kc.For) and node.points
+        loop
+        for loop in loops_of(k.statements)
+        if isinstance(loop, kc.For) and loop.points
     ]
     if any(map(_is_worth_it, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop))
