@@ -31,7 +31,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError, InternalError, ProgramError, UsageError
+from minifut.errors import (
+    ArgumentError,
+    CompileError,
+    InternalError,
+    MinifutError,
+    ProgramError,
+    UsageError,
+)
+from minifut.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,13 +48,16 @@ if TYPE_CHECKING:
     from minifut.program import EntryPoint, Parameter, Program
 
 __all__ = [
+    "ArgumentError",
     "CompileError",
     "EntryPoint",
     "InternalError",
+    "MinifutError",
     "Parameter",
     "Program",
     "ProgramError",
     "UsageError",
+    "__version__",
     "compile",
 ]
 
@@ -68,8 +79,12 @@ def compile(
     `backend` is "opencl" or "interpreter", `max_memory` the most bytes of device memory
     to use.
 
+    The same source, options and device are compiled once: what was generated is kept
+    in memory and on disk (`minifut.host_modules`). Each call gives a program of its
+    own, with its own tuning.
+
     Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
-    name is.
+    name is; both are `ValueError`s as well.
     """
     from pathlib import Path
 
@@ -82,11 +97,15 @@ def compile(
     is_text = isinstance(path_or_source, str) and (
         "\n" in path_or_source or not path_or_source.endswith(".fut")
     )
-    if is_text:
-        source = Source("<text>", str(path_or_source))
-    else:
-        source = compiler.read_source(Path(path_or_source))
-    return compiler.compile_program(source, options)
+    try:
+        if is_text:
+            source = Source("<text>", str(path_or_source))
+        else:
+            source = compiler.read_source(Path(path_or_source))
+        return compiler.compile_program(source, options)
+    except (CompileError, UsageError) as error:
+        # where in the compiler it was found does not help its user
+        raise error.with_traceback(None) from None
 
 
 def __getattr__(name: str) -> object:

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from minifut.errors import InternalError, MinifutError, Source, UsageError, reason
 from minifut.files import read_text
-from minifut.program import EntryPoint, Program, check_names, describe, unknown
+from minifut.host_modules import HostModule, checksum_of, host_module
+from minifut.loaded_module import NESTED_TOO_DEEPLY
+from minifut.loaded_module import host_code as host_code
+from minifut.loaded_module import load as load
+from minifut.program import Program, unknown
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -32,11 +35,6 @@ if TYPE_CHECKING:
     from minifut.passes.pipeline import PipelineOptions
 
 T = TypeVar("T")
-
-NESTED_TOO_DEEPLY = (
-    "has loops or branches that are nested too deeply: write some of them one after "
-    "the other"
-)
 
 SCHEDULES = ("cpu", "gpu")
 BACKENDS = ("opencl", "interpreter", "sequential")
@@ -166,110 +164,54 @@ def to_host_module(
     return stage("code generation", text)
 
 
-def host_code(module: str) -> CodeType:
-    """The generated module as Python compiles it, which limits how deep loops nest."""
-    try:
-        return compile(module, "<generated module>", "exec")
-    except SyntaxError as error:
-        if "too many" in str(error):
-            raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
-        raise
-
-
-def load(
-    module: str,
-    device: str | None = None,
-    parameters: Mapping[str, int] | None = None,
-    all_known: bool = True,
-    tuned: Mapping[str, int] | None = None,
-    max_memory: int | None = None,
-) -> Program:
-    """The program of a generated module of one schedule, on a device.
-
-    Parameters that it does not have are refused, or left out if not `all_known`;
-    `tuned` are those of a tuning file, where unknown names are warned of.
-    """
-    from minifut.opencl.runtime.opaque_values import OpaqueValues
-    from minifut.tuning.file import fitted, located, unfitting_text
-    from minifut.tuning.parameters import Tunable, Tuning
-
-    namespace: dict[str, Any] = {"__name__": "minifut_generated"}
-    exec(host_code(module), namespace)
-    generated = namespace["program"]
-    known = {p.name for p in generated.parameters}
-    if all_known:
-        check_names(parameters or {}, known)
-    chosen, meaningless = fitted(
-        tuned or {}, generated.parameters, getattr(generated, "schedule", "")
-    )
-    given = {n: v for n, v in (parameters or {}).items() if n in known}
-    if meaningless:
-        note = unfitting_text(meaningless, known)
-        print(f"minifut: warning: {note}", file=sys.stderr)
-    chosen |= given
-    with located(tuned or {}, given):
-        instance = generated.load(
-            device=device, parameters=chosen, max_memory=max_memory
+def compile_program(source: Source, options: Options) -> Program:
+    """All stages; what was generated for the same source before is used again."""
+    tuned = tuned_values(source.name, options)
+    name = Path(source.name).stem
+    if options.backend == "opencl":
+        schedule = options.schedule or device_kind(options.device)
+        module = host_module(source, schedule, lambda: _made(source, schedule, name))
+        return load(
+            module.text,
+            options.device,
+            options.parameters,
+            tuned=tuned,
+            max_memory=options.max_memory,
+            documentation=module.documentation,
         )
-    entries = [
-        EntryPoint(
-            entry.name,
-            describe(entry.parameters),
-            describe(entry.results),
-            instance.entries[entry.name],
-            partial(instance.timed, entry.name),
-        )
-        for entry in generated.entries
-    ]
-    device_ = instance.session.device
-    tunables = [
-        Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
-        for p in instance.parameters
-        if p.kind != "limit"
-    ]
-    schedule = getattr(generated, "schedule", "")
-    tuning = Tuning(
-        tunables,
-        schedule if schedule in SCHEDULES else device_.kind,
-        instance.set_parameters,
-        chosen,
-        instance.watch,
-    )
-    opaques = OpaqueValues(instance.session, generated.name)
-    return Program(entries, str(device_), tuning, opaques)
-
-
-def compile_checked(
-    checked: CheckedProgram,
-    options: Options,
-    name: str,
-    tuned: Mapping[str, int] | None = None,
-) -> Program:
-    """The rest of the way from a checked program; `tuned` as for `load`."""
+    checked = check(source)
     program = to_core(checked)
     if options.backend == "interpreter":
         from minifut.interpreted import interpreted_program
 
-        return interpreted_program(program, {**(tuned or {}), **options.parameters})
-    if options.backend == "sequential":
-        from minifut.sequential.load import sequential_program
+        known = {**tuned, **options.parameters}
+        return interpreted_program(
+            program, known, documentation=documentation_of(checked)
+        )
+    from minifut.sequential.load import sequential_program
 
-        return sequential_program(program, options, name, tuned)
-    schedule = options.schedule or device_kind(options.device)
-    module = to_host_module(to_kernels(program), schedule, name)
-    return load(
-        module,
-        options.device,
-        options.parameters,
-        tuned=tuned,
-        max_memory=options.max_memory,
-    )
+    return sequential_program(program, options, name, tuned)
 
 
-def compile_program(source: Source, options: Options) -> Program:
-    """All stages."""
-    tuned = tuned_values(source.name, options)
-    return compile_checked(check(source), options, Path(source.name).stem, tuned)
+def _made(source: Source, schedule: str, name: str) -> HostModule:
+    checked = check(source)
+    text = to_host_module(to_kernels(to_core(checked)), schedule, name)
+    paths = map(os.path.abspath, checked.imports)
+    imports = {path: checksum_of(path) for path in paths}
+    return HostModule(text, documentation_of(checked), imports)
+
+
+def documentation_of(checked: CheckedProgram) -> dict[str, str]:
+    """The comment above each entry point that has one. The first comment of a file is
+    about the file, and about what stands below it if that has none of its own."""
+    found = {entry.name: entry.doc for entry in checked.entries if entry.doc}
+    program = checked.program
+    if program.doc and program.declarations:
+        first = program.declarations[0]
+        for entry in checked.entries:
+            if entry is first:
+                found.setdefault(entry.name, program.doc)
+    return found
 
 
 def tuned_values(path: str | Path, options: Options) -> dict[str, int]:

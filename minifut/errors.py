@@ -111,8 +111,12 @@ class MinifutError(Exception):
     """The root of all errors that minifut raises on purpose."""
 
 
-class UsageError(MinifutError):
+class UsageError(MinifutError, ValueError):
     """A request that cannot be served: wrong file, argument, option or device."""
+
+
+class ArgumentError(UsageError, TypeError):
+    """An entry point cannot be called with these arguments."""
 
 
 class ParameterError(UsageError):
@@ -123,7 +127,7 @@ class ParameterError(UsageError):
         self.name = name
 
 
-class CompileError(MinifutError):
+class CompileError(MinifutError, ValueError):
     """The program is wrong.
 
     `message` may have several lines; `hint` says what to do; `anchor` names the entry

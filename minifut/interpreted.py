@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minifut.errors import UsageError
+from minifut.errors import ArgumentError, UsageError
+from minifut.ir.types import shape_of
 from minifut.program import EntryPoint, Program, describe, value_type_of_text
 
 if TYPE_CHECKING:
-    from minifut.ir.core import Entry, EntryType
+    from minifut.ir.core import Entry, EntryType, Param
     from minifut.ir.core import Program as CoreProgram
+    from minifut.ir.sizes import Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,10 +36,13 @@ def interpreted_program(
     program: CoreProgram,
     parameters: Mapping[str, int] | None = None,
     steps: int | None = None,
+    documentation: Mapping[str, str] | None = None,
 ) -> Program:
-    """The program with the interpreter behind its entry points; `steps` as there."""
+    """The program with the interpreter behind its entry points; `steps` as there,
+    `documentation` the comments above entry points."""
     from minifut.compiler import without_derivatives
     from minifut.ir.interpret import Interpreter
+    from minifut.ir.printer import show
 
     program = without_derivatives(program)
     interpreter = Interpreter(program, parameters, steps=steps)
@@ -53,12 +58,70 @@ def interpreted_program(
             values = tuple(put_together(r, results) for r in entry.results)
             return values[0] if len(values) == 1 else values
 
+        called = functions[entry.function]
+        sized = called.parameters[entry.sizes :]
+        outside = called.results[len(called.results) - sum_of_leaves(entry.results) :]
         return EntryPoint(
-            entry.name, describe(entry.parameters), describe(entry.results), function
+            entry.name,
+            describe(entry.parameters, shapes(entry.parameters, sized)),
+            describe(entry.results, shapes(entry.results, outside)),
+            function,
+            documentation=(documentation or {}).get(entry.name, ""),
         )
 
+    functions = {function.name: function for function in program.functions}
     entries = [entry_point(e) for e in program.entries]
-    return Program(entries, "the interpreter", opaques=OpaqueValues())
+    recipe = InterpretedProgram(
+        show(program), tuple((parameters or {}).items()), steps, _items(documentation)
+    )
+    return Program(entries, "the interpreter", opaques=OpaqueValues(), recipe=recipe)
+
+
+def _items(documentation: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple((documentation or {}).items())
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretedProgram:
+    """What an interpreted program is made of again in another process."""
+
+    text: str
+    """the core program as printed"""
+    parameters: tuple[tuple[str, int], ...]
+    steps: int | None
+    documentation: tuple[tuple[str, str], ...]
+
+    def load(self) -> Program:
+        """The program once more."""
+        from minifut.ir.parser import parse
+
+        program = parse(self.text, "program")
+        known, about = dict(self.parameters), dict(self.documentation)
+        return interpreted_program(program, known, self.steps, about)
+
+
+def sum_of_leaves(types: Sequence[EntryType]) -> int:
+    """How many core parameters or results stand for all of these."""
+    return sum(type_.leaves for type_ in types)
+
+
+def shapes(
+    types: Sequence[EntryType], leaves: Sequence[Param]
+) -> Iterator[tuple[int | str | None, ...] | None]:
+    """The sizes of each parameter or result that is one array or scalar."""
+    at = 0
+    for type_ in types:
+        shape = None
+        if type_.kind == "array":
+            shape = tuple(map(_dimension, shape_of(leaves[at].type)))
+        at += type_.leaves
+        yield shape
+
+
+def _dimension(size: Size) -> int | str | None:
+    if size.as_constant is not None:
+        return size.as_constant
+    return None if size.as_name is None else size.as_name.base
 
 
 class OpaqueValues:
@@ -72,7 +135,7 @@ class OpaqueValues:
 
 
 def take_apart(type_: EntryType, value: Any) -> list[Any]:
-    """The leaves of an argument. Raises `UsageError` if it is of another type."""
+    """The leaves of an argument. Raises `ArgumentError` if it is of another type."""
     if type_.kind == "array":
         return [_checked(type_, value)]
     if isinstance(value, Opaque):
@@ -89,7 +152,7 @@ def take_apart(type_: EntryType, value: Any) -> list[Any]:
     ):
         parts = type_.parts
         return [leaf for p in parts for leaf in take_apart(p, value[p.name])]
-    raise UsageError(
+    raise ArgumentError(
         f"parameter {type_.name}: a value of type {type_.text} is expected, "
         f"got {value!r}"
     )
@@ -126,7 +189,7 @@ def _checked(type_: EntryType, value: Any) -> Any:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise UsageError(
+        raise ArgumentError(
             f"parameter {type_.name}: a regular array ({expected}) is expected"
         ) from None
     came = element_name(array.dtype) or str(array.dtype)
@@ -139,12 +202,12 @@ def _checked(type_: EntryType, value: Any) -> Any:
             if dtype.kind == "f" or np.array_equal(converted, array):
                 return converted[()] if expected.rank == 0 else converted
             low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-            raise UsageError(
+            raise ArgumentError(
                 f"parameter {type_.name}: {expected} is expected (from {low} to "
                 f"{high}), got {value!r}"
             )
     if array.ndim != expected.rank or came != expected.element:
-        raise UsageError(
+        raise ArgumentError(
             f"parameter {type_.name}: {expected} is expected, got {'[]' * array.ndim}"
             f"{came}"
         )

@@ -2,28 +2,37 @@
 
     prog = minifut.compile("matmul.fut")
     prog.main(a, b)                      # NumPy in, NumPy out
-    prog.entries["main"].parameters      # names and types
+    prog.main(a, b=b)                    # parameters by name
+    help(prog.main)                      # types, sizes, the comment above the entry
+    prog["tuning"](a)                    # an entry whose name is an attribute's
 
 Arrays are NumPy (or pyopencl) arrays, scalars NumPy scalars; several results make a
 tuple. A tuple of Futhark is a Python tuple, a record a dict, anything else an object
-that can only be passed on to other entry points.
+that can only be passed on to other entry points. Programs and entry points can be
+pickled (`minifut.recipe`).
 """
 
 from __future__ import annotations
 
+import inspect
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minifut.errors import UsageError
+from minifut.errors import ArgumentError, UsageError
 from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minifut.recipe import Recipe
     from minifut.tuning.parameters import Tuning
     from minifut.values.types import ValueType
+
+Shape = tuple["int | str | None", ...]
+"""dimensions: a number, the name of a size, or any"""
 
 
 class Described(Protocol):
@@ -48,6 +57,18 @@ class Parameter:
     kind: str
     """"array" (scalars included), "tuple", "record" or "opaque" """
     unique: bool
+    shape: Shape | None = None
+    """the sizes of an array's dimensions; None for what is no array"""
+
+    @property
+    def sized_text(self) -> str:
+        """The type with its sizes: `[n][3]f32`."""
+        element = re.sub(r"^\*?(\[\])*", "", self.type_text)
+        if self.shape is None or self.kind != "array":
+            return self.type_text
+        sizes = ("" if size is None else str(size) for size in self.shape)
+        dimensions = "".join(f"[{size}]" for size in sizes)
+        return f"{'*' if self.type_text.startswith('*') else ''}{dimensions}{element}"
 
     @property
     def value_type(self) -> ValueType | None:
@@ -91,7 +112,7 @@ class Timed(Protocol):
         """Bytes of device memory that were in use at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EntryPoint:
     """An entry point: call it. `prepare` is what the backend times, if it has one."""
 
@@ -100,18 +121,29 @@ class EntryPoint:
     results: tuple[Parameter, ...]
     function: Callable[..., Any]
     prepare: Callable[[tuple[Any, ...]], Timed] | None = None
+    documentation: str = ""
+    """the comment above the entry (`-- | ...`)"""
+    program: Program | None = None
+
+    def __post_init__(self) -> None:
+        # what `help` and other tools read of a function
+        text = f"{self.documentation}\n\n" if self.documentation else ""
+        about = {
+            "__name__": self.name,
+            "__qualname__": self.name,
+            "__signature__": self._signature(),
+            "__doc__": f"{text}entry {self.signature_text()}",
+        }
+        self.__dict__.update(about)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.
 
-        Raises `UsageError` for wrong arguments, `ProgramError` when the program fails,
-        `MemoryError` when the device's memory does not suffice.
+        Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
+        fails, `MemoryError` when the device's memory does not suffice.
         """
-        if len(arguments) != len(self.parameters):
-            raise UsageError(
-                f"{self.name}: {len(self.parameters)} arguments are expected"
-                f"{self._signature()}, {len(arguments)} were given"
-            )
+        if options or len(arguments) != len(self.parameters):
+            arguments, options = self._bound(arguments, options)
         return self.function(*arguments, **options)
 
     def call(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -119,11 +151,70 @@ class EntryPoint:
         results = self(*arguments)
         return results if len(self.results) != 1 else (results,)
 
-    def _signature(self) -> str:
-        if not self.parameters:
-            return ""
-        shown = ", ".join(f"{p.name}: {p.type_text}" for p in self.parameters)
-        return f" ({shown})"
+    def signature_text(self) -> str:
+        """`main (xs: [n]f32) (k: i64): [n]f32`."""
+        parameters = "".join(f" ({p.name}: {p.sized_text})" for p in self.parameters)
+        results = ", ".join(r.sized_text for r in self.results)
+        several = len(self.results) != 1
+        return f"{self.name}{parameters}: {f'({results})' if several else results}"
+
+    def _bound(
+        self, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments in order, and what is left: options of the backend."""
+        rest = dict(named)
+        names = [p.name for p in self.parameters]
+        missing = [name for name in names[len(given) :] if name not in rest]
+        if len(given) > len(names) or missing:
+            what = f"; without a value: {', '.join(missing)}" if missing else ""
+            count = len(given) + len(named)
+            raise ArgumentError(
+                f"{self.name}: {len(names)} arguments are expected "
+                f"({self.signature_text()}), {count} were given{what}"
+            )
+        for name in names[: len(given)]:
+            if name in rest and name not in OPTIONS:
+                raise ArgumentError(f"{self.name}: argument {name} is given twice")
+        arguments = (*given, *(rest.pop(name) for name in names[len(given) :]))
+        for name in rest:
+            if name not in OPTIONS:
+                raise ArgumentError(
+                    f"{self.name}: {unknown('parameter', name, (*names, *OPTIONS))}"
+                )
+        return arguments, rest
+
+    def _signature(self) -> inspect.Signature:
+        names = [p.name for p in self.parameters]
+        by_name = len(set(names)) == len(names) and all(n.isidentifier() for n in names)
+        kind = (
+            inspect.Parameter.POSITIONAL_OR_KEYWORD
+            if by_name
+            else inspect.Parameter.POSITIONAL_ONLY
+        )
+        if not by_name:
+            names = [f"argument_{number}" for number in range(len(names))]
+        parameters = [
+            inspect.Parameter(name, kind, annotation=p.sized_text)
+            for name, p in zip(names, self.parameters, strict=True)
+        ]
+        results = ", ".join(r.sized_text for r in self.results)
+        returned = f"({results})" if len(self.results) != 1 else results
+        return inspect.Signature(parameters, return_annotation=returned)
+
+    def __repr__(self) -> str:
+        return f"<entry {self.signature_text()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from minifut.recipe import entry_again
+
+        return entry_again, (*_recipe_of(self.program), self.name)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return (*_recipe_of(self.program), self.name)
+
+
+OPTIONS = ("device",)
+"""keyword arguments of a call that are no parameters of the entry point"""
 
 
 class Program:
@@ -135,16 +226,29 @@ class Program:
         description: str,
         tuning: Tuning | None = None,
         opaques: OpaqueValues | None = None,
+        recipe: Recipe | None = None,
+        upload: Callable[[Any], Any] | None = None,
     ) -> None:
         from minifut.tuning.parameters import Tuning
 
+        self._upload = upload
         self.opaques = opaques
-
-        self.entries: dict[str, EntryPoint] = {e.name: e for e in entries}
+        self.recipe = recipe
+        self.entries: dict[str, EntryPoint] = {
+            e.name: replace(e, program=self) for e in entries
+        }
         self.description = description
         if tuning is None:  # one without parameters is empty, and can still watch
             tuning = Tuning((), "cpu", lambda values: None, {})
         self.tuning = tuning
+        for name in self.entries:
+            if name in self.__dict__ or hasattr(Program, name):
+                logging.getLogger("minifut").warning(
+                    "the entry point %s is called as prog[%r](..): programs have an "
+                    "attribute of that name",
+                    name,
+                    name,
+                )
 
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})
@@ -152,6 +256,9 @@ class Program:
             found: EntryPoint = entries[name]
             return found
         raise AttributeError(unknown("entry point", name, entries))
+
+    def __getitem__(self, name: str) -> EntryPoint:
+        return self.entry(name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.entries]
@@ -165,15 +272,49 @@ class Program:
             raise UsageError(unknown("entry point", name, self.entries))
         return self.entries[name]
 
+    def to_device(self, array: Any) -> Any:
+        """The array in the device's memory: an argument that no call transfers again.
+        Raises `UsageError` where there is no device, or the value is no array."""
+        from minifut.values.foreign import NoView, numpy_view
+
+        if self._upload is None:
+            raise UsageError(f"{self.description} has no device memory")
+        try:
+            return self._upload(numpy_view(array))
+        except NoView as reason:
+            raise UsageError(f"to_device: {reason}") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from minifut.recipe import program_again
+
+        return program_again, _recipe_of(self)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return _recipe_of(self)
+
+
+def _recipe_of(program: Program | None) -> tuple[Recipe, tuple[tuple[str, int], ...]]:
+    """What makes an equal program in another process: its recipe, and tuning."""
+    if program is None or program.recipe is None:
+        raise TypeError(
+            "this program was not made by minifut.compile: it has no recipe"
+        )
+    return program.recipe, tuple(program.tuning.items())
+
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """The message for a name that does not exist, with the nearest one that does."""
     return f"there is no {what} '{name}'; {nearest_or_all(name, known)}"
 
 
-def describe(parts: Iterable[Described]) -> tuple[Parameter, ...]:
+def describe(
+    parts: Iterable[Described], shapes: Iterable[Shape | None]
+) -> tuple[Parameter, ...]:
     """Parameters or results from what a backend says about them."""
-    return tuple(Parameter(p.name, p.text, p.kind, p.unique) for p in parts)
+    return tuple(
+        Parameter(p.name, p.text, p.kind, p.unique, shape)
+        for p, shape in zip(parts, shapes, strict=True)
+    )
 
 
 def check_names(given: Mapping[str, int], known: Iterable[str]) -> None:

@@ -208,7 +208,7 @@ class _Part:
         parameters = iter(function.parameters[entry.sizes :])
         outs = iter(function.results[hidden:])
         takes = [self.value(t, parameters, sizes) for t in entry.parameters]
-        gives = [self.value(t, outs, []) for t in entry.results]
+        gives = [self.value(t, outs, sizes) for t in entry.results]
         described = (
             f"\n        rt.Entry({entry.name!r}, {wrapper}, "
             f"{_tuple([repr(self.size_label(s, sizes)) for s in sizes])},"

@@ -10,6 +10,7 @@ Out: where memory is shared the NumPy array *is* the block, which returns to the
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,8 +61,7 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
         return session.pool.allocate(0)
     if array.base_data.context != session.context:
         raise UsageError(
-            "a pyopencl array of another context; make it with the queue of the "
-            "program (`program.queue`)"
+            "a pyopencl array of another context; make it with `prog.to_device(x)`"
         )
     if array.queue is not None and array.queue != session.queue:
         array.queue.finish()
@@ -113,13 +113,45 @@ def device_result(
     dtype: np.dtype,
     seen: set[int],
 ) -> Any:
-    """The pyopencl array of a result; it keeps the block."""
-    from pyopencl import array as cl_array
-
+    """The device array of a result; it keeps the block."""
+    kind = device_array_class()
     nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     if not nbytes:
-        return cl_array.empty(session.queue, shape, dtype)
+        return kind(session.queue, shape, dtype)
     mine = owned(session, block, nbytes, seen)
-    result = cl_array.Array(session.queue, shape, dtype, data=mine.buffer)
-    result.minifut_block = mine  # type: ignore[attr-defined]
+    result = kind(session.queue, shape, dtype, data=mine.buffer)
+    result.minifut_block = mine
     return result
+
+
+def to_device(session: Session, array: np.ndarray) -> Any:
+    """A device array with the same elements."""
+    block = session.upload(np.ascontiguousarray(array))
+    return device_result(session, block, array.shape, array.dtype, set())
+
+
+@cache
+def device_array_class() -> Any:
+    """The class of arrays on the device, defined when pyopencl is there."""
+    from pyopencl import array as cl_array
+
+    class DeviceArray(cl_array.Array):
+        """An array in the device's memory: an argument of entry points, and a result
+        of calls with `device=True`. `np.asarray` and `np.from_dlpack` copy it."""
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            if copy is False:
+                raise ValueError("an array on the device is always copied")
+            array: np.ndarray = self.get()
+            return array if dtype is None else array.astype(dtype)
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.get().__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+        def __repr__(self) -> str:
+            return f"<device array of {self.dtype} of shape {self.shape}>"
+
+    return DeviceArray

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minifut.errors import UsageError, counted
+from minifut.errors import ArgumentError, UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
+from minifut.values.foreign import NoView, astype_hint, numpy_view
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -58,7 +59,7 @@ class Converter:
         entry = self.entry
         if len(arguments) != len(entry.parameters):
             names = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
-            raise UsageError(
+            raise ArgumentError(
                 f"{entry.name} takes {counted(len(entry.parameters), 'argument')} "
                 f"({names}), got {len(arguments)}"
             )
@@ -76,7 +77,7 @@ class Converter:
         found = []
         for name in entry.sizes:
             if name not in sizes:
-                raise UsageError(f"{entry.name}: the size {name} is not determined")
+                raise ArgumentError(f"{entry.name}: the size {name} is not determined")
             found.append(sizes[name][0])
         return found + leaves
 
@@ -109,7 +110,7 @@ class Converter:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(value, path, given, f"an opaque value of type {value.text}")
         if given.program != self.program or not _fits(value.leaves, given.leaves):
-            raise UsageError(
+            raise ArgumentError(
                 f"{self.entry.name}: argument {path}: the opaque value belongs to "
                 "another program"
             )
@@ -141,6 +142,8 @@ class Converter:
                 return arrays.block_of_device_array(self.session, given, value.unique)
             given = self._as_array(value, given, dtype, path)
         if given.dtype != dtype or given.ndim != len(leaf.shape):
+            if given.dtype.newbyteorder("=") == dtype:
+                given = given.astype(dtype)
             self._check_array(value, leaf, given, dtype, path)
         self._check_shape(leaf, given.shape, path, sizes)
         return arrays.block_of_array(self.session, given, value.unique)
@@ -148,10 +151,14 @@ class Converter:
     def _as_array(
         self, value: Value, given: Any, dtype: np.dtype, path: str
     ) -> np.ndarray:
-        if isinstance(given, np.ndarray):
-            return np.asarray(given)
-        if not isinstance(given, list | tuple):
-            self._wrong(value, path, given, f"an array ({value.text})")
+        if not isinstance(given, list | tuple | range):
+            if isinstance(given, str | bytes | int | float | np.generic | Opaque):
+                self._wrong(value, path, given, f"an array ({value.text})")
+            try:
+                return numpy_view(given)
+            except NoView as reason:
+                expected = f"an array ({value.text})"
+                self._wrong(value, path, given, expected, f": {reason}")
         try:
             array = np.array(given)
         except ValueError:
@@ -176,14 +183,15 @@ class Converter:
     ) -> None:
         assert leaf.shape is not None
         if given.ndim != len(leaf.shape):
-            raise UsageError(
+            raise ArgumentError(
                 f"{self.entry.name}: argument {path}: expected {value.text} "
                 f"({len(leaf.shape)}-d), got an array of shape {given.shape}"
             )
         if given.dtype != dtype:
-            raise UsageError(
+            hint = astype_hint(given.dtype, dtype)
+            raise ArgumentError(
                 f"{self.entry.name}: argument {path}: expected {value.text}, got an "
-                f"array of {given.dtype}; use .astype(np.{dtype.name})"
+                f"array of {given.dtype}{hint}"
             )
 
     def _check_shape(
@@ -197,13 +205,13 @@ class Converter:
                 if known is None:
                     sizes[wanted] = (came, path)
                 elif known[0] != came:
-                    raise UsageError(
+                    raise ArgumentError(
                         f"{self.entry.name}: argument {path}: dimension {dimension} "
                         f"must be {known[0]} ({wanted}, from argument {known[1]}), "
                         f"got {came}"
                     )
             elif wanted is not None and wanted != came:
-                raise UsageError(
+                raise ArgumentError(
                     f"{self.entry.name}: argument {path}: dimension {dimension} must "
                     f"be {wanted}, got {came}"
                 )
@@ -228,10 +236,12 @@ class Converter:
             return bool(given)
         self._wrong(value, path, given, value.text)
 
-    def _wrong(self, value: Value, path: str, given: Any, expected: str) -> Any:
-        raise UsageError(
+    def _wrong(
+        self, value: Value, path: str, given: Any, expected: str, why: str = ""
+    ) -> Any:
+        raise ArgumentError(
             f"{self.entry.name}: argument {path}: expected {expected}, got "
-            f"{describe(given)}"
+            f"{describe(given)}{why}"
         )
 
     # --- out --------------------------------------------------------------------------

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from minifut.opencl.runtime.arrays import to_device
 from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
@@ -130,6 +133,11 @@ class Instance:
         if name not in self.entries:
             raise unknown_entry(name, list(self.entries))
         return self.entries[name]
+
+    def to_device(self, array: np.ndarray) -> Any:
+        """An array with the same elements in the device's memory."""
+        with self.session.lock:
+            return to_device(self.session, array)
 
     def set_parameters(self, parameters: Mapping[str, int]) -> None:
         """Change tunable numbers; only kernels whose text uses a changed one are

@@ -1,0 +1,105 @@
+"""Generated modules of programs, kept between compilations.
+
+    host_module(source, "cpu", make)   what `make` gave for the same source before, as
+                                       long as the files that it imports are unchanged
+
+The key of a module is the text and the place of the source, the schedule, and the
+compiler itself: its version and the sizes and times of its files. Which files a source
+imports is known only after it was checked, so that they are kept with the module, each
+with a checksum, and read again before it is used. Modules are kept in memory, and in
+the folder for what is kept between runs (`minifut.cache`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from minifut.cache import load_bytes, store_bytes
+from minifut.errors import Source
+from minifut.files import LARGEST_TEXT, read_regular
+
+KIND = "modules"
+MOST = 64
+"""modules that are kept in memory"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostModule:
+    """A generated module: its text, the comment above each entry point, and the path
+    and checksum of each file that the program imports."""
+
+    text: str
+    documentation: dict[str, str]
+    imports: dict[str, str]
+
+    def is_current(self) -> bool:
+        """Whether the imported files are as they were."""
+        return all(checksum_of(path) == known for path, known in self.imports.items())
+
+
+_in_memory: OrderedDict[str, HostModule] = OrderedDict()
+
+
+def host_module(
+    source: Source, schedule: str, make: Callable[[], HostModule]
+) -> HostModule:
+    """The module of a source for a schedule, made if it is not known."""
+    key = key_of(source, schedule)
+    found = _in_memory.get(key) or _stored(key)
+    if found is None or not found.is_current():
+        found = make()
+        store_bytes(KIND, key, json.dumps(asdict(found)).encode())
+    _in_memory[key] = found
+    _in_memory.move_to_end(key)
+    if len(_in_memory) > MOST:
+        _in_memory.popitem(last=False)
+    return found
+
+
+def _stored(key: str) -> HostModule | None:
+    data = load_bytes(KIND, key)
+    if data is None:
+        return None
+    try:
+        return HostModule(**json.loads(data))
+    except (ValueError, TypeError):
+        return None
+
+
+def key_of(source: Source, schedule: str) -> str:
+    """The name of a module among all that are kept."""
+    place = os.path.abspath(source.name)
+    root = os.environ.get("MINIFUT_IMPORT_ROOT", "")
+    parts = (compiler_identity(), source.name, place, root, schedule, source.text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def compiler_identity() -> str:
+    """The version of the compiler, and what its files look like."""
+    from minifut.version import __version__
+
+    package = Path(__file__).parent
+    known = hashlib.sha256(__version__.encode())
+    for folder, folders, names in os.walk(package):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".fut", ".lark")):
+                found = os.stat(os.path.join(folder, name))
+                known.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return known.hexdigest()
+
+
+def checksum_of(path: str) -> str:
+    """The checksum of a file; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(read_regular(path, LARGEST_TEXT)).hexdigest()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,152 @@
+"""Programs of generated modules, loaded on a device.
+
+    load(module text, device, parameters)  ->  Program
+
+The text and the options together are the recipe of the program (`minifut.recipe`), so
+that an equal program can be loaded in another process without the compiler.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import CodeType
+from typing import Any
+
+from minifut.errors import UsageError
+from minifut.program import EntryPoint, Program, check_names, describe
+
+LOADED = 32
+"""generated modules that are kept as Python objects"""
+NESTED_TOO_DEEPLY = (
+    "has loops or branches that are nested too deeply: write some of them one after "
+    "the other"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A generated module of one schedule and what to load it with: a recipe
+    (`minifut.recipe`) for programs on OpenCL devices.
+
+    Parameters that the module does not have are refused, or left out if not
+    `all_known`; `tuned` are those of a tuning file, where unknown names are warned of.
+    """
+
+    text: str
+    device: str | None = None
+    parameters: tuple[tuple[str, int], ...] = ()
+    all_known: bool = True
+    tuned: tuple[tuple[str, int], ...] = ()
+    max_memory: int | None = None
+    documentation: tuple[tuple[str, str], ...] = ()
+
+    def load(self) -> Program:
+        """The program on the device."""
+        from minifut.opencl.runtime.opaque_values import OpaqueValues
+        from minifut.tuning.parameters import Tunable, Tuning
+
+        generated = generated_program(self.text)
+        chosen, given = self._chosen(generated)
+        from minifut.tuning.file import located
+
+        with located(dict(self.tuned), given):
+            instance = generated.load(
+                device=self.device, parameters=chosen, max_memory=self.max_memory
+            )
+        documentation = dict(self.documentation)
+        entries = [
+            EntryPoint(
+                entry.name,
+                describe(entry.parameters, map(outside_shape, entry.parameters)),
+                describe(entry.results, map(outside_shape, entry.results)),
+                instance.entries[entry.name],
+                partial(instance.timed, entry.name),
+                documentation.get(entry.name, ""),
+            )
+            for entry in generated.entries
+        ]
+        device = instance.session.device
+        tunables = [
+            Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
+            for p in instance.parameters
+            if p.kind != "limit"
+        ]
+        schedule = getattr(generated, "schedule", "")
+        tuning = Tuning(
+            tunables,
+            schedule if schedule in ("cpu", "gpu") else device.kind,
+            instance.set_parameters,
+            chosen,
+            instance.watch,
+        )
+        opaques = OpaqueValues(instance.session, generated.name)
+        upload = instance.to_device
+        return Program(entries, str(device), tuning, opaques, self, upload)
+
+    def _chosen(self, generated: Any) -> tuple[dict[str, int], dict[str, int]]:
+        """All parameters that are set, and those that the user gave."""
+        from minifut.tuning.file import fitted, unfitting_text
+
+        known = {p.name for p in generated.parameters}
+        parameters = dict(self.parameters)
+        if self.all_known:
+            check_names(parameters, known)
+        chosen, meaningless = fitted(
+            dict(self.tuned), generated.parameters, getattr(generated, "schedule", "")
+        )
+        if meaningless:
+            note = unfitting_text(meaningless, known)
+            print(f"minifut: warning: {note}", file=sys.stderr)
+        given = {n: v for n, v in parameters.items() if n in known}
+        return chosen | given, given
+
+
+@lru_cache(LOADED)
+def generated_program(text: str) -> Any:
+    """What a generated module says about its program."""
+    namespace: dict[str, Any] = {"__name__": "minifut_generated"}
+    exec(host_code(text), namespace)
+    return namespace["program"]
+
+
+def outside_shape(value: Any) -> tuple[int | str | None, ...] | None:
+    """The sizes of a parameter or result that is one array or scalar."""
+    if value.kind != "array" or len(value.leaves) != 1:
+        return None
+    shape = value.leaves[0].shape
+    return () if shape is None else shape
+
+
+def load(
+    module: str,
+    device: str | None = None,
+    parameters: Mapping[str, int] | None = None,
+    all_known: bool = True,
+    tuned: Mapping[str, int] | None = None,
+    max_memory: int | None = None,
+    documentation: Mapping[str, str] | None = None,
+) -> Program:
+    """The program of a generated module of one schedule, on a device; see
+    `LoadedModule`."""
+    return LoadedModule(
+        module,
+        device,
+        tuple((parameters or {}).items()),
+        all_known,
+        tuple((tuned or {}).items()),
+        max_memory,
+        tuple((documentation or {}).items()),
+    ).load()
+
+
+def host_code(module: str) -> CodeType:
+    """The generated module as Python compiles it, which limits how deep loops nest."""
+    try:
+        return compile(module, "<generated module>", "exec")
+    except SyntaxError as error:
+        if "too many" in str(error):
+            raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
+        raise

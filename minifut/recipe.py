@@ -1,0 +1,50 @@
+"""Programs and entry points as values that travel: pickled, and named for caches.
+
+    pickle.dumps(prog.main)        the recipe of its program, the tuning, its name
+    pickle.loads(..)               loaded on the device of that process, once for each
+                                   recipe and tuning
+    dask.base.tokenize(prog.main)  equal for equal recipes, in every process
+
+A recipe is what a program is loaded from: the generated module with the options that it
+was loaded with, so that nothing is compiled where it arrives. It names no device unless
+the user did.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from minifut.program import EntryPoint, Program
+
+MOST = 32
+"""programs that a process keeps of those that arrived"""
+
+Values = tuple[tuple[str, int], ...]
+"""tuning parameters with their values"""
+
+
+class Recipe(Protocol):
+    """A frozen, hashable value that makes a program."""
+
+    def load(self) -> Program:
+        """The program, on the device of this process."""
+
+    def __hash__(self) -> int: ...
+
+
+@lru_cache(MOST)
+def program_again(recipe: Recipe, tuning: Values) -> Program:
+    """The program of a recipe; the same one for every equal request."""
+    program = recipe.load()
+    known = {name: value for name, value in tuning if name in program.tuning}
+    changed = {n: v for n, v in known.items() if program.tuning[n] != v}
+    if changed:
+        program.tuning.update(changed)
+    return program
+
+
+def entry_again(recipe: Recipe, tuning: Values, name: str) -> EntryPoint:
+    """An entry point of such a program."""
+    return program_again(recipe, tuning).entry(name)

@@ -1,0 +1,40 @@
+"""Arrays of other libraries as NumPy arrays, without a copy where they allow it.
+
+numpy_view(tensor)   by __array_interface__, __array__, DLPack or buffer protocol:
+                     pandas, xarray, PyTorch and JAX on the CPU, memoryview, ..
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class NoView(Exception):
+    """The value is no array that can be read as it is; the message says why, and what
+    to do."""
+
+
+def numpy_view(value: Any) -> np.ndarray:
+    """The value as a NumPy array. Raises `NoView`."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise NoView("the mask of a masked array would be lost; use .filled(value)")
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    try:
+        if hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError, BufferError, RuntimeError, AttributeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
+
+
+def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+    """How an array of one type becomes one of another, for the end of a message."""
+    if came.kind in "biufc":
+        return f"; use .astype(np.{wanted.name})"
+    return "; it does not hold numbers, and has to be converted to them first"

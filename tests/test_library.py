@@ -1,0 +1,305 @@
+"""Programs as Python values: entry points like functions, arrays of other libraries,
+device arrays, pickles, and compilations that are answered from what is kept."""
+
+from __future__ import annotations
+
+import array
+import inspect
+import os
+import pickle
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import host_modules
+
+SOURCE = """
+-- | The sum of a * x + y.
+-- A second line.
+entry axpy [n] (a: f32) (xs: [n]f32) (ys: [n]f32): [n]f32 = map2 (\\x y -> a*x + y) xs ys
+
+entry rows [n][m] (xss: [n][m]i32): [n]i32 = map (reduce (+) 0) xss
+
+entry tuning (x: i32): i32 = x + 1
+
+entry pair (p: (i32, bool)): (i32, bool) = p
+"""
+
+BACKENDS = [
+    pytest.param("opencl", marks=pytest.mark.device),
+    "interpreter",
+]
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def program(request: pytest.FixtureRequest) -> minifut.Program:
+    return minifut.compile(SOURCE, backend=request.param)
+
+
+@pytest.fixture(scope="module")
+def on_device() -> minifut.Program:
+    return minifut.compile(SOURCE)
+
+
+XS = np.arange(4, dtype=np.float32)
+WANTED = 2 * XS + XS
+
+
+# --- entry points as functions --------------------------------------------------------
+
+
+def test_the_signature_has_names_types_and_sizes(program: minifut.Program) -> None:
+    signature = inspect.signature(program.axpy)
+    assert list(signature.parameters) == ["a", "xs", "ys"]
+    assert signature.parameters["xs"].annotation == "[n]f32"
+    assert signature.return_annotation == "[n]f32"
+    assert repr(program.rows) == "<entry rows (xss: [n][m]i32): [n]i32>"
+
+
+def test_help_shows_the_comment_above_the_entry(program: minifut.Program) -> None:
+    shown = pydoc.plain(pydoc.render_doc(program.axpy))
+    assert "The sum of a * x + y." in shown
+    assert "A second line." in shown
+    assert program.axpy.__name__ == "axpy"
+
+
+def test_arguments_by_name(program: minifut.Program) -> None:
+    for result in (
+        program.axpy(2.0, ys=XS, xs=XS),
+        program.axpy(a=2.0, ys=XS, xs=XS),
+    ):
+        np.testing.assert_array_equal(result, WANTED)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "message"),
+    [
+        ((2.0, XS), {}, "without a value: ys"),
+        ((2.0, XS, XS), {"a": 1.0}, "argument a is given twice"),
+        ((2.0, XS, XS), {"z": 1.0}, "there is no parameter 'z'"),
+        ((2.0, XS), {"yz": XS}, "without a value: ys"),
+        ((2.0, XS, XS, XS), {}, "3 arguments are expected"),
+    ],
+)
+def test_wrong_calls(
+    program: minifut.Program, given: Any, named: Any, message: str
+) -> None:
+    with pytest.raises(minifut.ArgumentError, match=message) as failure:
+        program.axpy(*given, **named)
+    assert isinstance(failure.value, TypeError)
+    assert isinstance(failure.value, ValueError)
+
+
+def test_names_of_attributes_are_reached_by_brackets(
+    program: minifut.Program, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert program["tuning"](np.int32(1)) == 2
+    assert not callable(program.tuning)
+    minifut.compile(SOURCE, backend="interpreter")
+    assert "prog['tuning']" in caplog.text
+
+
+# --- arguments ------------------------------------------------------------------------
+
+
+class Interface:
+    def __init__(self, values: np.ndarray) -> None:
+        self.__array_interface__ = values.__array_interface__
+        self.kept = values
+
+
+class Exporter:
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        memoryview(XS),
+        array.array("f", XS),
+        Interface(XS),
+        Exporter(XS),
+        XS.astype(">f4"),
+        np.repeat(XS, 2)[::2],
+        [0.0, 1.0, 2.0, 3.0],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.device
+def test_arrays_of_other_libraries(on_device: minifut.Program, given: Any) -> None:
+    np.testing.assert_array_equal(on_device.axpy(2, given, XS), WANTED)
+
+
+@pytest.mark.device
+def test_ranges_and_fortran_order(on_device: minifut.Program) -> None:
+    table = np.asfortranarray(np.arange(12, dtype=np.int32).reshape(3, 4))
+    np.testing.assert_array_equal(on_device.rows(table), table.sum(1))
+    np.testing.assert_array_equal(on_device.rows([range(3), range(3)]), [3, 3])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.ma.masked_array(XS, XS > 1), "mask of a masked array would be lost"),
+        (np.array(["a", "b", "c", "d"]), "does not hold numbers"),
+        (XS.astype(np.float64), r"use .astype\(np.float32\)"),
+        (object(), "gives no array"),
+        ("abcd", "expected an array"),
+    ],
+)
+@pytest.mark.device
+def test_refused_arrays(on_device: minifut.Program, given: Any, message: str) -> None:
+    with pytest.raises(minifut.ArgumentError, match=message):
+        on_device.axpy(2, given, XS)
+
+
+# --- arrays on the device -------------------------------------------------------------
+
+
+@pytest.mark.device
+def test_device_arrays_pass_from_call_to_call(on_device: minifut.Program) -> None:
+    xs = on_device.to_device(XS)
+    once = on_device.axpy(2, xs, xs, device=True)
+    twice = on_device.axpy(2, once, xs, device=True)
+    assert twice.shape == (4,)
+    assert twice.dtype == np.float32
+    assert "device array" in repr(twice)
+    np.testing.assert_array_equal(np.asarray(twice), 2 * WANTED + XS)
+    np.testing.assert_array_equal(np.from_dlpack(twice), 2 * WANTED + XS)
+    np.testing.assert_array_equal(on_device.axpy(2, once, XS), 2 * WANTED + XS)
+
+
+@pytest.mark.device
+def test_empty_device_arrays(on_device: minifut.Program) -> None:
+    empty = on_device.to_device(XS[:0])
+    assert np.asarray(on_device.axpy(2, empty, empty, device=True)).shape == (0,)
+
+
+def test_the_interpreter_has_no_device_memory() -> None:
+    program = minifut.compile(SOURCE, backend="interpreter")
+    with pytest.raises(minifut.UsageError, match="no device memory"):
+        program.to_device(XS)
+
+
+# --- pickles --------------------------------------------------------------------------
+
+
+def test_programs_and_entry_points_can_be_pickled(program: minifut.Program) -> None:
+    again = pickle.loads(pickle.dumps(program))
+    np.testing.assert_array_equal(again.axpy(2.0, XS, XS), WANTED)
+    entry = pickle.loads(pickle.dumps(program.axpy))
+    np.testing.assert_array_equal(entry(2.0, XS, XS), WANTED)
+    assert pickle.loads(pickle.dumps(program)) is again
+
+
+@pytest.mark.device
+def test_tuning_travels(on_device: minifut.Program) -> None:
+    program = minifut.compile(SOURCE)
+    name = next(n for n in program.tuning if n.endswith("lanes") or n)
+    token = program.axpy.__dask_tokenize__()
+    assert token == minifut.compile(SOURCE).axpy.__dask_tokenize__()
+    low = program.tuning.tunables[name].bounds
+    program.tuning[name] = program.tuning[name] if low is None else low[0]
+    again = pickle.loads(pickle.dumps(program))
+    assert dict(again.tuning) == dict(program.tuning)
+
+
+@pytest.mark.device
+def test_entry_points_work_in_a_spawned_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing, numpy as np, minifut\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "if __name__ == '__main__':\n"
+        "    prog = minifut.compile('entry twice (xs: []i32) = map (*2) xs\\n')\n"
+        "    spawn = multiprocessing.get_context('spawn')\n"
+        "    with ProcessPoolExecutor(1, mp_context=spawn) as pool:\n"
+        "        print(list(pool.map(prog.twice, [np.arange(3, dtype=np.int32)])))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path(minifut.__file__).parent.parent)},
+    )
+    assert "[0, 2, 4]" in done.stdout, done.stderr
+
+
+# --- what is kept ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that were really compiled."""
+    from minifut import compiler
+
+    found: list[str] = []
+    check = compiler.check
+
+    def noted(source: Any) -> Any:
+        found.append(source.name)
+        return check(source)
+
+    monkeypatch.setattr(compiler, "check", noted)
+    return found
+
+
+@pytest.mark.device
+def test_a_source_is_compiled_once(
+    tmp_path: Path, compilations: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, part = tmp_path / "main.fut", tmp_path / "part.fut"
+    path.write_text('import "part"\nentry main (x: i32): i32 = f x\n')
+    part.write_text("def f (x: i32) = x + 1\n")
+    first, second = minifut.compile(path), minifut.compile(path)
+    assert first.main(np.int32(1)) == second.main(np.int32(1)) == 2
+    assert first is not second
+    assert len(compilations) == 1
+    monkeypatch.setattr(host_modules, "_in_memory", type(host_modules._in_memory)())
+    minifut.compile(path)
+    assert len(compilations) == 1  # from the disk
+    part.write_text("def f (x: i32) = x + 2\n")
+    assert minifut.compile(path).main(np.int32(1)) == 3
+    path.write_text('import "part"\nentry main (x: i32): i32 = f (f x)\n')
+    assert minifut.compile(path).main(np.int32(1)) == 5
+    assert len(compilations) == 3
+
+
+@pytest.mark.device
+def test_a_damaged_entry_is_made_again(
+    compilations: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_modules, "_in_memory", type(host_modules._in_memory)())
+    monkeypatch.setattr(host_modules, "load_bytes", lambda kind, key: b'{"text": 1}')
+    program = minifut.compile("entry main (x: i32): i32 = x - 7\n")
+    assert program.main(np.int32(7)) == 0
+    assert compilations
+
+
+# --- errors ---------------------------------------------------------------------------
+
+
+def test_errors_show_no_internals() -> None:
+    with pytest.raises(minifut.CompileError) as failure:
+        minifut.compile("entry main (x: i32) = x + true")
+    frames = list(inspect.getinnerframes(failure.tb))
+    assert len(frames) <= 2
+    assert isinstance(failure.value, ValueError)
+
+
+def test_the_version_is_exported() -> None:
+    assert minifut.__version__.count(".") == 2
