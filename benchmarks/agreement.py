@@ -9,7 +9,7 @@ Every .fut file below FOLDER that has test cases (for example Futhark's tests or
 futhark-benchmarks, from a checkout beside this one), or those that --list names, a path
 below FOLDER in each line, is compiled once, lowered for both schedules, and run in each
 version (thresholds 0 and never, at most --most combinations of an entry point) on each
-case; see minifut/benchmarking/agreement.py for what is expected. With --invent the data
+case; see tests/benchmarking/agreement.py for what is expected. With --invent the data
 are made up from the types of entry points, small ones of odd sizes.
 
 Programs follow each other in one worker process, which is started again when a program
@@ -45,6 +45,7 @@ from typing import Any
 AGREES, DISAGREES, CRASHED, HUNG, PARTLY, REFUSED, NO_DATA = (
     "agrees", "DISAGREES", "CRASHED", "hung", "partly", "refused", "no data",
 )  # fmt: skip
+ROOT = Path(__file__).parent.parent
 GRACE = 20
 """seconds beyond its limit after which a program is stopped"""
 PROGRAMS = 40
@@ -142,7 +143,8 @@ def work(options: argparse.Namespace) -> int:
 
 
 def _work_on(path: Path, options: argparse.Namespace, tell: Any) -> None:
-    from minifut.benchmarking.agreement import SCHEDULES, Agreement
+    sys.path.insert(0, str(ROOT))
+    from tests.benchmarking.agreement import SCHEDULES, Agreement
 
     agreement = Agreement(
         path, options.schedule or SCHEDULES, options.most, invent=options.invent

@@ -1,4 +1,4 @@
-"""The house keeps its shape: layers, file sizes, opening lines, start-up time."""
+"""The architecture: layers, sizes of files, module docstrings, start-up time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minifut"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# Each room and the rooms it may look into (besides itself and what is `COMMON`).
-# A room not listed may be entered only by those that name it.
+# The packages that each package may import (besides itself and what is `COMMON`).
+# A package that is not listed may be imported only by those that name it.
 MAY_IMPORT = {
     "ir": set(),
     "values": {"ir"},
@@ -49,8 +49,8 @@ COMMON = {"errors", "files", "names", "resources", "cache", "suggestions", "vers
 
 
 def imports_of(path: Path) -> set[str]:
-    """The rooms of minifut that a module imports, deferred imports included."""
-    rooms = set()
+    """The packages of minifut that a module imports, deferred imports included."""
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
@@ -63,15 +63,15 @@ def imports_of(path: Path) -> set[str]:
         for module in modules:
             parts = module.split(".")
             if parts[0] == "minifut" and len(parts) > 1:
-                rooms.add(parts[1])
-    return rooms
+                packages.add(parts[1])
+    return packages
 
 
-@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
-def test_layers_look_only_downwards(room: str) -> None:
+@pytest.mark.parametrize("package", sorted(MAY_IMPORT))
+def test_layers_import_only_lower_ones(package: str) -> None:
     offenders = {}
-    for path in (PACKAGE / room).rglob("*.py"):
-        allowed = MAY_IMPORT[room] | COMMON | {room}
+    for path in (PACKAGE / package).rglob("*.py"):
+        allowed = MAY_IMPORT[package] | COMMON | {package}
         extra = imports_of(path) - allowed
         if extra:
             offenders[str(path.relative_to(ROOT))] = sorted(extra)
@@ -156,3 +156,28 @@ def test_importing_the_package_is_cheap() -> None:
     )
     assert done.stdout.strip() == "False"
     assert time.perf_counter() - started < 30
+
+
+def test_the_glossary_defines_each_term_once() -> None:
+    rows = [
+        line.split("|")[1].strip()
+        for line in (ROOT / "docs" / "glossary.md").read_text().splitlines()
+        if line.startswith("|") and not line.startswith(("|---", "| term"))
+    ]
+    terms = [term.strip() for row in rows for term in row.split(",")]
+    assert len(terms) > 80 and len(set(terms)) == len(terms)
+
+
+def test_one_name_means_one_class_of_a_package() -> None:
+    """The syntax of the front end, the core, kernel code and the runtime may each have
+    an `If` or a `Kernel`; within one package a name means one class."""
+    seen: dict[tuple[str, str], str] = {}
+    twice = []
+    for path in FILES:
+        package = path.relative_to(PACKAGE).parts[0]
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                other = seen.setdefault((package, node.name), str(path))
+                if other != str(path):
+                    twice.append(f"{node.name}: {other} and {path}")
+    assert not twice

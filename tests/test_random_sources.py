@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from minifut import compiler
-from minifut.benchmarking.agreement import Agreement
 from minifut.errors import Source
+from tests.benchmarking.agreement import Agreement
 from tests.random_sources import random_source
 
 

@@ -29,7 +29,7 @@ from minifut.kernel_ir import nodes as kc
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Word:
     """A word or a sign of a form."""
 
     text: str
@@ -55,12 +55,12 @@ class Flag:
 class Optional:
     """A part that is left out where its field has its default."""
 
-    parts: tuple[Literal | Field, ...]
+    parts: tuple[Word | Field, ...]
     name: str
     default: Any
 
 
-Part: TypeAlias = Literal | Field | Flag | Optional
+Part: TypeAlias = Word | Field | Flag | Optional
 
 _PART = re.compile(r"<([^>]*)>|\{(\w+)([!?]?)\}|(\w+)|([^\w{}<>])")
 CLASSES: tuple[type, ...] = tuple(
@@ -87,21 +87,21 @@ def _parts(cls: type, text: str) -> typing.Iterator[Part]:
         elif name is not None:
             yield Flag(name) if mark == "?" else Field(name, hints[name], mark == "!")
         else:
-            yield Literal(word or sign)
+            yield Word(word or sign)
 
 
 @cache
 def first_word(cls: type) -> str | None:
     """The word that a form begins with, if it does."""
     match form_of(cls)[0]:
-        case Literal(text) if text[0].isalpha():
+        case Word(text) if text[0].isalpha():
             return text
     return None
 
 
-def first_sign(parts: tuple[Literal | Field, ...]) -> str:
+def first_sign(parts: tuple[Word | Field, ...]) -> str:
     """The first word or sign of some parts."""
-    texts = (part.text for part in parts if isinstance(part, Literal))
+    texts = (part.text for part in parts if isinstance(part, Word))
     return next(text for text in texts if not text.isspace())
 
 
@@ -113,7 +113,7 @@ def words() -> frozenset[str]:
         for part in form_of(cls):
             for each in part.parts if isinstance(part, Optional) else (part,):
                 match each:
-                    case Literal(text) if text[0].isalpha():
+                    case Word(text) if text[0].isalpha():
                         found.add(text)
                     case Flag(name):
                         found.add(name)

@@ -125,7 +125,7 @@ class KernelPrinter(printer.Printer):
 
     def part(self, node: Any, part: forms.Part) -> str:
         match part:
-            case forms.Literal(text):
+            case forms.Word(text):
                 return text
             case forms.Flag(name):
                 return f" {name}" if getattr(node, name) else ""

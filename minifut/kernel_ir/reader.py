@@ -145,7 +145,7 @@ class Reader(ExpressionReader):
     def part(self, part: forms.Part, held: dict[str, Any], is_open: bool) -> None:
         """Read a part; `is_open`: blocks are no scopes."""
         match part:
-            case forms.Literal(text):
+            case forms.Word(text):
                 if not text.isspace():
                     self.expect(text)
             case forms.Flag(name):

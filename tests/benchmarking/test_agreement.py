@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.benchmarking.agreement import Agreement, smaller_types, visible
-from minifut.benchmarking.invented import SIZES, invented
 from minifut.errors import ProgramError, Source
 from minifut.interpreted import interpreted_program
 from minifut.ir.core import Program
 from minifut.testing.judge import case_arguments
+from tests.benchmarking.agreement import Agreement, smaller_types, visible
+from tests.benchmarking.generated_data import SIZES, generated_data
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -52,7 +52,7 @@ def test_data_are_made_up_from_types() -> None:
     core = core_of(text)
     program = interpreted_program(core)
     shapes, linked = [], 0
-    for data in invented(Path("a.fut"), core):
+    for data in generated_data(Path("a.fut"), core):
         entry = program.entry(data.entry)
         values = case_arguments(program, entry, data.case.input, Path())
         if data.entry == "g":

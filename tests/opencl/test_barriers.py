@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.benchmarking.agreement import Agreement
 from minifut.errors import Source
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import assigned, has_barrier
 from minifut.names import NameSource
 from minifut.opencl.runtime.kernels import MANY_BARRIERS
+from tests.benchmarking.agreement import Agreement
 
 CONSTANTS = """
 entry any (xs: []i32) = reduce (||) false (map (\\_ -> true) xs)

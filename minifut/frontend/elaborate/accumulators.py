@@ -20,7 +20,7 @@ from minifut.frontend.elaborate.soacs import (
     names_of,
 )
 from minifut.frontend.elaborate.static_types import build, static_of
-from minifut.frontend.elaborate.values import Array, Call, Leaf, Value
+from minifut.frontend.elaborate.values import ArrayValue, Call, Leaf, Value
 from minifut.ir import soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Lambda, Param, Program
@@ -72,7 +72,7 @@ def hist_stream(call: Call) -> Value:
 
 def _space(destination: Value) -> tuple[tuple[Size], tuple[Name, ...]]:
     """The index space and the arrays of a destination."""
-    assert isinstance(destination, Array)
+    assert isinstance(destination, ArrayValue)
     return (destination.size,), tuple(names_of(destination))
 
 
@@ -81,7 +81,7 @@ def _stream(
 ) -> Value:
     """The function at every element, with the destination as an accumulator."""
     work = call.work
-    assert isinstance(given, Array)
+    assert isinstance(given, ArrayValue)
     if not item.arrays:
         return destination
     root = work.build.accumulator(item)

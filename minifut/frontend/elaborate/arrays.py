@@ -12,7 +12,7 @@ from minifut.errors import Location
 from minifut.frontend.elaborate import checks, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.values import (
-    Array,
+    ArrayValue,
     Leaf,
     Value,
     constant,
@@ -62,7 +62,7 @@ def as_index(work: Work, leaf: Leaf) -> Leaf:
 
 def element_at(work: Work, array: Value, index: Leaf) -> Value:
     """`array[index]`, known to be in bounds."""
-    assert isinstance(array, Array)
+    assert isinstance(array, ArrayValue)
     return pick(work, array.element, (index.atom,), 1, ())
 
 
@@ -91,11 +91,11 @@ def index(
     slice_, lengths = resolve(work, array, parts, location)
     element = array
     for _ in parts:
-        assert isinstance(element, Array)
+        assert isinstance(element, ArrayValue)
         element = element.element
     result = pick(work, element, slice_, len(parts), ())
     for length in reversed(lengths):
-        result = Array(length, result)
+        result = ArrayValue(length, result)
     return result
 
 
@@ -105,7 +105,7 @@ def resolve(
     """The core's slice, checked, and the sizes of the dimensions that are kept."""
     shape: list[Size] = []
     inner = array
-    while isinstance(inner, Array):
+    while isinstance(inner, ArrayValue):
         shape.append(inner.size)
         inner = inner.element
     slice_: list[Atom | DimSlice] = []
@@ -228,7 +228,7 @@ def update(
     slice_, lengths = resolve(work, array, parts, location)
     inner = array
     for _ in parts:
-        assert isinstance(inner, Array)
+        assert isinstance(inner, ArrayValue)
         inner = inner.element
     own = values.array_sizes(inner)
     _check_fits(work, lengths, value, location)
@@ -267,7 +267,7 @@ def literal(work: Work, rows: list[Value]) -> Value:
     columns = zip(*(values.leaves(row) for row in fitting), strict=True)
     size = Size.constant(len(rows))
     new = [_column(work, column) for column in columns]
-    return Array(size, values.with_leaves(rows[0], iter(new)))
+    return ArrayValue(size, values.with_leaves(rows[0], iter(new)))
 
 
 LARGE_LITERAL = 256
@@ -304,7 +304,7 @@ def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
 
 def replicate(work: Work, size: Size, value: Value) -> Value:
     """`size` times the value."""
-    return Array(
+    return ArrayValue(
         size,
         values.map_leaves(
             value,
@@ -313,23 +313,23 @@ def replicate(work: Work, size: Size, value: Value) -> Value:
     )
 
 
-def iota(work: Work, size: Size) -> Array:
+def iota(work: Work, size: Size) -> ArrayValue:
     """0, 1, ..., size - 1."""
     exp = core.Iota(size, Constant(0, I64), Constant(1, I64), I64)
     leaf = work.leaf(exp, "iota")
     work.iotas[leaf.atom] = size  # type: ignore[index]
-    return Array(size, leaf)
+    return ArrayValue(size, leaf)
 
 
 def row_leaves(value: Value) -> list[Type]:
     """The types of the leaves of an array's elements."""
-    assert isinstance(value, Array)
+    assert isinstance(value, ArrayValue)
     return [row_type(leaf.type) for leaf in values.leaves(value.element)]
 
 
 def rows_like(value: Value, names: Sequence[Name]) -> Value:
     """An element of an array, its leaves being these names."""
-    assert isinstance(value, Array)
+    assert isinstance(value, ArrayValue)
     new = [
         scalar(name, type_)
         for name, type_ in zip(names, row_leaves(value), strict=True)

@@ -51,13 +51,13 @@ def key_of(value: Value, sizes: Sizes, known: set[Name] | None) -> Hashable:
             if type_ == I64 and size is not None and size in sizes.numbers:
                 return ("size", sizes.numbers[size])
             return str(type_) if isinstance(type_, ScalarType) else element_of(type_)
-        case values.Record(fields):
+        case values.RecordValue(fields):
             inner = [(name, key_of(v, sizes, known)) for name, v in fields.items()]
             return INLINE if any(k == INLINE for _, k in inner) else tuple(inner)
-        case values.Array(size, element):
+        case values.ArrayValue(size, element):
             key, inner_key = sizes.key(size), key_of(element, sizes, known)
             return INLINE if inner_key == INLINE else ("array", key, inner_key)
-        case values.Sum(type_, own):
+        case values.SumValue(type_, own):
             dims = tuple(sizes.key(s) for leaf in own for s in shape_of(leaf.type))
             return ("sum", static_key(type_, sizes), dims)
         case Primitive(_, _, call, ()) if known is not None and is_closed(value, known):
@@ -75,11 +75,11 @@ def captured_key(value: object) -> Hashable:
     match value:
         case Leaf(atom, _, _):
             return ("atom", atom)
-        case values.Array(_, element):
+        case values.ArrayValue(_, element):
             return captured_key(element)
-        case values.Record(fields):
+        case values.RecordValue(fields):
             return tuple((name, captured_key(part)) for name, part in fields.items())
-        case values.Sum(_, own):
+        case values.SumValue(_, own):
             return tuple(captured_key(leaf) for leaf in own)
         case Closure(_, _, body, env, arguments):
             held = tuple(captured_key(argument) for argument in arguments)
@@ -103,7 +103,7 @@ def is_closed(value: object, known: set[Name]) -> bool:
                 return not value.definition.scheme_parameters
             found = (env.term(name) for name, _ in free_variables(body))
             return all(is_closed(term, known) for term in found)
-        case values.Array() | values.Record() | values.Sum():
+        case values.ArrayValue() | values.RecordValue() | values.SumValue():
             return not values.has_function(value) and all(
                 is_closed(leaf, known) for leaf in values.leaves(value)
             )

@@ -77,7 +77,7 @@ class Module:
 
 
 @dataclass(slots=True, eq=False)
-class Functor:
+class ElaboratedFunctor:
     """A parametric module: code and environment. One that is the result of applying
     another also has the names that each such application gave it."""
 
@@ -89,7 +89,9 @@ class Functor:
     renamed: tuple[FunctorBindings, ...] = ()
 
 
-Term: TypeAlias = "Value | Module | Functor | Deferred | SizeParameter | Sealed"
+Term: TypeAlias = (
+    "Value | Module | ElaboratedFunctor | Deferred | SizeParameter | Sealed"
+)
 Signature: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
 
 

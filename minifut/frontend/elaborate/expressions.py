@@ -26,8 +26,8 @@ from minifut.frontend.elaborate import (
 from minifut.frontend.elaborate.application import apply, call_closure
 from minifut.frontend.elaborate.environment import (
     Deferred,
+    ElaboratedFunctor,
     Environment,
-    Functor,
     Module,
     Sealed,
     SizeParameter,
@@ -89,7 +89,7 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
                 exp = exp.body
             case syntax.LetUpdate():
                 old = env.term(exp.name)
-                assert isinstance(old, (values.Record, values.Array, Leaf))
+                assert isinstance(old, (values.RecordValue, values.ArrayValue, Leaf))
                 value = evaluate(exp.value, env, work)
                 new = sections.update_steps(
                     work,
@@ -142,7 +142,7 @@ def lookup(name: syntax.QualName, env: Environment) -> Term:
             found = found.evaluate()
         if isinstance(found, Module):
             found = found.terms.get(part)
-        elif isinstance(found, values.Record):
+        elif isinstance(found, values.RecordValue):
             found = found.fields[part]
         else:
             found = None
@@ -181,7 +181,7 @@ def _variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
         return found
     if isinstance(found, Primitive) and found.name == "unflatten" and exp.instance:
         return replace(found, instance=(exp.instance, env.capture()))
-    assert not isinstance(found, (Module, Functor))
+    assert not isinstance(found, (Module, ElaboratedFunctor))
     return found
 
 
@@ -259,7 +259,7 @@ def _record(exp: syntax.RecordExp, env: Environment, work: Work) -> Value:
     from minifut.frontend.types import field_key
 
     made = {f.name: evaluate(f.value, env, work) for f in exp.fields}
-    return values.Record({n: made[n] for n in sorted(made, key=field_key)})
+    return values.RecordValue({n: made[n] for n in sorted(made, key=field_key)})
 
 
 def _array(exp: syntax.ArrayExp, env: Environment, work: Work) -> Value:
@@ -283,7 +283,7 @@ def _empty(element: Any, work: Work) -> Value:
 
 def _project(exp: syntax.Project, env: Environment, work: Work) -> Value:
     record = evaluate(exp.record, env, work)
-    assert isinstance(record, values.Record)
+    assert isinstance(record, values.RecordValue)
     return record.fields[exp.field]
 
 

@@ -331,13 +331,13 @@ def _apply(
 def _sizes_from_leaves(value: Value, depth: int = 0) -> Value:
     """Let the sizes of arrays be those of their leaves."""
     match value:
-        case values.Array(size, element):
+        case values.ArrayValue(size, element):
             own = values.leaves(element)
             if own:
                 size = shape_of(own[0].type)[depth]
-            return values.Array(size, _sizes_from_leaves(element, depth + 1))
-        case values.Record(fields):
-            return values.Record(
+            return values.ArrayValue(size, _sizes_from_leaves(element, depth + 1))
+        case values.RecordValue(fields):
+            return values.RecordValue(
                 {n: _sizes_from_leaves(v, depth) for n, v in fields.items()}
             )
         case _:

@@ -20,7 +20,7 @@ from minifut.frontend.elaborate import (
 from minifut.frontend.elaborate.environment import Term
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.values import (
-    Array,
+    ArrayValue,
     Call,
     Leaf,
     Primitive,
@@ -67,21 +67,23 @@ def _reduce(call: Call, commutative: bool) -> Value:
 
 def _zip(call: Call) -> Value:
     left, right = call.arguments
-    assert isinstance(left, Array)
+    assert isinstance(left, ArrayValue)
     right = soacs.with_width(call, right, left.size)
-    assert isinstance(right, Array)
-    return Array(left.size, pair(left.element, right.element))
+    assert isinstance(right, ArrayValue)
+    return ArrayValue(left.size, pair(left.element, right.element))
 
 
 def _unzip(call: Call) -> Value:
     (array,) = call.arguments
-    assert isinstance(array, Array)
-    return pair(*[Array(array.size, part) for part in values.elements(array.element)])
+    assert isinstance(array, ArrayValue)
+    return pair(
+        *[ArrayValue(array.size, part) for part in values.elements(array.element)]
+    )
 
 
 def _flatten(call: Call) -> Value:
     (array,) = call.arguments
-    assert isinstance(array, Array) and isinstance(array.element, Array)
+    assert isinstance(array, ArrayValue) and isinstance(array.element, ArrayValue)
     size = array.size * array.element.size
     return soacs.reshape_outer(call, array, [size], 2)
 
@@ -89,7 +91,7 @@ def _flatten(call: Call) -> Value:
 def _unflatten(call: Call) -> Value:
     """The sizes are what the checker found that they stand for."""
     work, (array,) = call.work, call.arguments
-    assert isinstance(array, Array)
+    assert isinstance(array, ArrayValue)
     outer, inner = _split_sizes(call)
     if outer is None or inner is None:
         raise work.unsupported("unflatten to unknown sizes is")

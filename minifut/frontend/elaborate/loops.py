@@ -62,7 +62,7 @@ def _pattern_value(pattern: syntax.Pattern, env: Environment) -> Value:
         case syntax.TuplePattern(elements=parts):
             return values.pair(*[_pattern_value(part, env) for part in parts])
         case syntax.RecordPattern(fields=fields):
-            return values.Record({n: _pattern_value(p, env) for n, p in fields})
+            return values.RecordValue({n: _pattern_value(p, env) for n, p in fields})
         case _:
             raise CompileError(
                 pattern.location,
@@ -90,11 +90,11 @@ class _Loop:
 
         def visit(type_: types.Type | None, value: Value, depth: int) -> None:
             match type_, value:
-                case types.Array(size, element), values.Array(_, inner):
+                case types.Array(size, element), values.ArrayValue(_, inner):
                     varies = isinstance(size, types.SizeVar) and size.name in wanted
                     found.append(size.name if varies else None)  # type: ignore[union-attr]
                     visit(element, inner, depth + 1)
-                case types.Record(fields), values.Record(parts):
+                case types.Record(fields), values.RecordValue(parts):
                     by_name = dict(fields)
                     for name, part in parts.items():
                         visit(by_name.get(name), part, depth)

@@ -14,8 +14,8 @@ from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.elaborate.environment import (
     Deferred,
+    ElaboratedFunctor,
     Environment,
-    Functor,
     Module,
     Signature,
     Term,
@@ -162,7 +162,7 @@ class Modules:
             body = syntax.ModuleLambda(body.location, parameter, signature, body)
             body.bindings = bindings
             signature = bindings = None
-        return Functor(first, signature, bindings, body, env)
+        return ElaboratedFunctor(first, signature, bindings, body, env)
 
     def module(
         self,
@@ -189,7 +189,9 @@ class Modules:
             case syntax.ModuleBody(declarations=declarations):
                 return self.declarations(declarations, env.child())[1]
             case syntax.ModuleLambda(parameter=parameter, signature=signature):
-                return Functor(parameter, signature, exp.bindings, exp.body, env)
+                return ElaboratedFunctor(
+                    parameter, signature, exp.bindings, exp.body, env
+                )
             case syntax.ModuleAscription(inner=inner, signature=signature):
                 return self.module(inner, env, signature, exp.bindings)
             case syntax.ModuleApply(function=function, argument=argument):
@@ -205,7 +207,7 @@ class Modules:
         self, exp: syntax.ModuleApply, functor: Term, given: Term, env: Environment
     ) -> Term:
         """A functor's body with its parameter bound to the argument."""
-        if not isinstance(functor, Functor):
+        if not isinstance(functor, ElaboratedFunctor):
             raise CompileError(
                 exp.location,
                 "only parametric modules can be applied",
@@ -260,13 +262,13 @@ class Modules:
 def rename(term: Term, renamed: tuple[FunctorBindings, ...]) -> Term:
     """Parametric modules that come out of an application have its names, too."""
     match term:
-        case Functor():
+        case ElaboratedFunctor():
             return replace(term, renamed=(*term.renamed, *renamed))
         case Module(terms, names, signatures):
             changed = {
                 name: rename(inner, renamed)
                 for name, inner in terms.items()
-                if isinstance(inner, Module | Functor)
+                if isinstance(inner, Module | ElaboratedFunctor)
             }
             return Module({**terms, **changed}, names, signatures)
         case _:

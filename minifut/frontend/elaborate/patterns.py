@@ -51,7 +51,7 @@ def bind_names(
             for part, element in zip(parts, values.elements(value), strict=True):
                 bind_names(part, element, env, work)
         case syntax.RecordPattern(fields=fields):
-            assert isinstance(value, values.Record)
+            assert isinstance(value, values.RecordValue)
             for name, part in fields:
                 bind_names(part, value.fields[name], env, work)
         case syntax.ConstructorPattern(constructor=constructor, arguments=arguments):
@@ -82,7 +82,7 @@ def tests(
         case syntax.TuplePattern(elements=parts):
             pairs = list(zip(parts, values.elements(value), strict=True))
         case syntax.RecordPattern(fields=fields):
-            assert isinstance(value, values.Record)
+            assert isinstance(value, values.RecordValue)
             pairs = [(part, value.fields[name]) for name, part in fields]
         case syntax.ConstructorPattern(constructor=constructor, arguments=arguments):
             found = sums.tests(value, constructor)

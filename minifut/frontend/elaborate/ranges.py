@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import checks, numeric
 from minifut.frontend.elaborate.environment import Environment
-from minifut.frontend.elaborate.values import Array, Leaf, Value, constant, size_of
+from minifut.frontend.elaborate.values import ArrayValue, Leaf, Value, constant, size_of
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size
@@ -46,7 +46,7 @@ def range_(exp: syntax.RangeExp, env: Environment, work: Work) -> Value:
         and step.atom == Constant(1, I64)
     ):
         work.iotas[leaf.atom] = length  # type: ignore[index]
-    return Array(length, leaf)
+    return ArrayValue(length, leaf)
 
 
 def _length(

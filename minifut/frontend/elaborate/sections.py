@@ -61,10 +61,10 @@ def update_steps(
     """`old with steps = value`."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
-        assert isinstance(old, values.Record)
+        assert isinstance(old, values.RecordValue)
         inner = old.fields[step]
         new = update_steps(work, env, inner, rest, value, location) if rest else value
-        return values.Record({**old.fields, step: new})
+        return values.RecordValue({**old.fields, step: new})
     parts = index_parts(step, env, work)
     work.location = location
     if rest:
@@ -102,7 +102,7 @@ def project_section(exp: syntax.ProjectSection, env: Environment, work: Work) ->
     def call(c: Call) -> Value:
         value = c.arguments[0]
         for field in exp.fields:
-            assert isinstance(value, values.Record)
+            assert isinstance(value, values.RecordValue)
             value = value.fields[field]
         return value
 
@@ -131,7 +131,7 @@ def mixed_section(exp: syntax.UpdateSection, env: Environment, work: Work) -> Va
         value = c.arguments[0]
         for step in steps:
             if isinstance(step, str):
-                assert isinstance(value, values.Record)
+                assert isinstance(value, values.RecordValue)
                 value = value.fields[step]
             else:
                 value = arrays.index(c.work, value, step, exp.location)

@@ -149,10 +149,10 @@ def match_type(
     if type_ is None or isinstance(value, _SIZELESS):
         return
     match type_, value:
-        case types.Array(size, element), values.Array(actual, inner):
+        case types.Array(size, element), values.ArrayValue(actual, inner):
             _bind_size(size, actual, env, force)
             match_type(element, inner, env, force)
-        case types.Record(fields), values.Record(parts):
+        case types.Record(fields), values.RecordValue(parts):
             for name, part in fields:
                 if name in parts:
                     match_type(part, parts[name], env, force)
@@ -167,7 +167,7 @@ def match_type(
                 mapping = dict(zip(names, arguments, strict=True))
                 inside = types.substitute(found.term.body, mapping)
                 match_type(inside, value, env, force)
-        case types.Sum(constructors), values.Sum():
+        case types.Sum(constructors), values.SumValue():
             _match_sum(constructors, value, env, force)
 
 
@@ -185,7 +185,7 @@ def _bind_size(
 
 def _match_sum(
     constructors: tuple[tuple[str, tuple[types.Type, ...]], ...],
-    value: values.Sum,
+    value: values.SumValue,
     env: Environment,
     force: frozenset[Name],
 ) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from minifut.frontend.elaborate import arrays, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import Made, is_trivial, make_lambda
-from minifut.frontend.elaborate.values import Array, Call, Leaf, Value, constant
+from minifut.frontend.elaborate.values import ArrayValue, Call, Leaf, Value, constant
 from minifut.ir import core, soacs
 from minifut.ir.core import Atom, Body, Lambda, Param
 from minifut.ir.sizes import Size
@@ -56,7 +56,7 @@ def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
 def map_(call: Call) -> Value:
     """`map f xs`."""
     function, array = call.arguments
-    assert isinstance(array, Array)
+    assert isinstance(array, ArrayValue)
     width = array.size
     parameters, element = element_parameters(call, array)
     made = make_lambda(call, function, parameters, [element])
@@ -81,12 +81,12 @@ def map_made(call: Call, width: Size, inputs: Sequence[Name], made: Made) -> Val
     return values.with_atoms(lifted, iter(results))
 
 
-def lift(row: Value, width: Size) -> Array:
+def lift(row: Value, width: Size) -> ArrayValue:
     """An array of such rows; its atoms are still those of the row."""
     element = values.map_leaves(
         row, lambda leaf: Leaf(leaf.atom, array_of(leaf.type, (width,)))
     )
-    return Array(width, element)
+    return ArrayValue(width, element)
 
 
 def _rearranged(
@@ -137,7 +137,7 @@ def reduce(
 ) -> Value:
     """`reduce f ne xs`."""
     work = call.work
-    assert isinstance(array, Array)
+    assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return neutral
     _, row = element_parameters(call, array)
@@ -159,7 +159,7 @@ def scan(call: Call) -> Value:
     """`scan f ne xs`."""
     work = call.work
     function, neutral, array = call.arguments
-    assert isinstance(array, Array)
+    assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return array
     _, row = element_parameters(call, array)
@@ -188,7 +188,7 @@ def scatter(call: Call, rank: int) -> Value:
     """`scatter dest is vs`, with indices of `rank` dimensions."""
     work = call.work
     destination, indices, given = call.arguments
-    assert isinstance(indices, Array)
+    assert isinstance(indices, ArrayValue)
     width = indices.size
     if not values.leaves(destination):
         return destination
@@ -217,7 +217,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
     """`reduce_by_index dest f ne is vs`, with bins of `rank` dimensions."""
     work = call.work
     destination, function, neutral, indices, given = call.arguments
-    assert isinstance(indices, Array)
+    assert isinstance(indices, ArrayValue)
     width = indices.size
     own = values.array_sizes(destination)
     given = coerce(work, given, [width, *own[rank:]])
@@ -251,7 +251,7 @@ def reshape_outer(
     """The outer `dropped` dimensions replaced by others with as many elements."""
     element = value
     for _ in range(dropped):
-        assert isinstance(element, Array)
+        assert isinstance(element, ArrayValue)
         element = element.element
 
     def change(leaf: Leaf) -> Leaf:
@@ -261,13 +261,13 @@ def reshape_outer(
 
     result = values.map_leaves(element, change)
     for size in reversed(outer):
-        result = Array(size, result)
+        result = ArrayValue(size, result)
     return result
 
 
 def transpose(call: Call, value: Value) -> Value:
     """The outer two dimensions exchanged."""
-    assert isinstance(value, Array) and isinstance(value.element, Array)
+    assert isinstance(value, ArrayValue) and isinstance(value.element, ArrayValue)
     inner = value.element
 
     def change(leaf: Leaf) -> Leaf:
@@ -275,15 +275,15 @@ def transpose(call: Call, value: Value) -> Value:
         order = (1, 0, *range(2, leaf.type.rank))
         return call.work.leaf(core.Rearrange(order, leaf.atom), leaf.atom.base)
 
-    return Array(
-        inner.size, Array(value.size, values.map_leaves(inner.element, change))
+    return ArrayValue(
+        inner.size, ArrayValue(value.size, values.map_leaves(inner.element, change))
     )
 
 
 def concat(call: Call, left: Value, right: Value) -> Value:
     """One array after the other."""
     work = call.work
-    assert isinstance(left, Array) and isinstance(right, Array)
+    assert isinstance(left, ArrayValue) and isinstance(right, ArrayValue)
     size = left.size + right.size
     own = values.array_sizes(left)
     right = coerce(work, right, [right.size, *own[1:]])
@@ -291,7 +291,7 @@ def concat(call: Call, left: Value, right: Value) -> Value:
     for a, b in zip(values.leaves(left), values.leaves(right), strict=True):
         assert isinstance(a.atom, Name) and isinstance(b.atom, Name)
         new.append(work.leaf(core.Concat(0, (a.atom, b.atom), size), "joined"))
-    return Array(size, values.with_leaves(left.element, iter(new)))
+    return ArrayValue(size, values.with_leaves(left.element, iter(new)))
 
 
 def reverse(call: Call, value: Value) -> Value:

@@ -160,11 +160,11 @@ def static_of(value: Value) -> Static:
             return UNKNOWN
         case Leaf(_, type_):
             return StaticScalar(element_of(type_))
-        case values.Array(size, element):
+        case values.ArrayValue(size, element):
             return StaticArray(size, static_of(element))
-        case values.Record(fields):
+        case values.RecordValue(fields):
             return StaticRecord(tuple((n, static_of(v)) for n, v in fields.items()))
-        case values.Sum(type_, _):
+        case values.SumValue(type_, _):
             return type_
         case _:
             return UNKNOWN
@@ -229,12 +229,14 @@ def build(
                 size = shape_of(inner_leaves[0].type)[depth]
             actual = size if size is not None else ZERO
             inner = build(element, iter(inner_leaves), work, (*prefix, actual))
-            return values.Array(actual, inner)
+            return values.ArrayValue(actual, inner)
         case StaticRecord(fields):
-            return values.Record({n: build(t, own, work, prefix) for n, t in fields})
+            return values.RecordValue(
+                {n: build(t, own, work, prefix) for n, t in fields}
+            )
         case StaticSum():
             count = 1 + len(slot_types(static)[0])
-            return values.Sum(static, tuple(next(own) for _ in range(count)))
+            return values.SumValue(static, tuple(next(own) for _ in range(count)))
         case _:
             raise CompileError(
                 work.location,

@@ -45,14 +45,14 @@ def construct(
         leaf if leaf is not None else blank(work, slot)
         for leaf, slot in zip(filled, slots, strict=True)
     ]
-    return values.Sum(type_, (Leaf(tag(type_, constructor), U8), *leaves))
+    return values.SumValue(type_, (Leaf(tag(type_, constructor), U8), *leaves))
 
 
 def payload(work: Work, value: Value, constructor: str) -> list[Value]:
     """What a constructor holds, if it is the one that is there."""
     if isinstance(value, values.Known):
         return list(value.payload)
-    assert isinstance(value, values.Sum)
+    assert isinstance(value, values.SumValue)
     _, uses = slot_types(value.type)
     own = iter([value.leaves[1 + place] for place in uses[constructor]])
     parts = dict(value.type.constructors)[constructor]
@@ -64,7 +64,7 @@ def tests(value: Value, constructor: str) -> list[tuple[Leaf, Constant]]:
     if isinstance(value, values.Known):
         fits = constant(value.constructor == constructor, BOOL)
         return [(fits, Constant(True, BOOL))]
-    assert isinstance(value, values.Sum)
+    assert isinstance(value, values.SumValue)
     return [(value.leaves[0], tag(value.type, constructor))]
 
 

@@ -1,16 +1,16 @@
 """What an expression stands for while the program is being interpreted statically.
 
     42, x, xs            Leaf: a core atom with its core type
-    (a, b), {x = a}      Record: fields in canonical order
-    [(a, b), ...]        Array: a size over one element value whose leaves are lifted,
+    (a, b), {x = a}      RecordValue: fields in canonical order
+    [(a, b), ...]        ArrayValue: a size over one element value with lifted leaves,
                          so that an array of pairs is a pair of arrays
-    #some x              Sum: a tag and the slots of all payloads
+    #some x              SumValue: a tag and the slots of all payloads
     \\x -> e, f a        Closure: code, environment, the arguments given so far
     map, (+)             Primitive: a function of the elaborator itself
 
-A leaf below `Array` nodes has the sizes of those nodes as its outer dimensions. An i64
-leaf also remembers the `Size` that it is known to be, so that `n * m` computed by the
-program and the size `n * m` are the same thing.
+A leaf below `ArrayValue` nodes has the sizes of those nodes as its outer dimensions. An
+i64 leaf also remembers the `Size` that it is known to be, so that `n * m` computed by
+the program and the size `n * m` are the same thing.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Leaf:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class RecordValue:
     """A tuple or record."""
 
     fields: dict[str, Value]
 
 
 @dataclass(slots=True, eq=False)
-class Array:
+class ArrayValue:
     """`size` elements, all described by one element with lifted leaves."""
 
     size: Size
@@ -58,7 +58,7 @@ class Array:
 
 
 @dataclass(slots=True, eq=False)
-class Sum:
+class SumValue:
     """`leaves[0]` is the tag; the others are the slots of `type`."""
 
     type: StaticSum
@@ -129,9 +129,11 @@ class Call:
     instance: Instance | None = None
 
 
-Value: TypeAlias = Leaf | Record | Array | Sum | Known | Closure | Primitive
+Value: TypeAlias = (
+    Leaf | RecordValue | ArrayValue | SumValue | Known | Closure | Primitive
+)
 
-UNIT = Record({})
+UNIT = RecordValue({})
 
 
 # --- making -----------------------------------------------------------------------
@@ -150,14 +152,14 @@ def scalar(atom: Atom, type_: Type, size: Size | None = None) -> Leaf:
     return Leaf(atom, type_, size)
 
 
-def pair(*elements: Value) -> Record:
+def pair(*elements: Value) -> RecordValue:
     """A tuple."""
-    return Record({str(i): element for i, element in enumerate(elements)})
+    return RecordValue({str(i): element for i, element in enumerate(elements)})
 
 
 def elements(value: Value) -> tuple[Value, ...]:
     """The elements of a tuple."""
-    assert isinstance(value, Record)
+    assert isinstance(value, RecordValue)
     return tuple(value.fields.values())
 
 
@@ -177,11 +179,11 @@ def leaves(value: Value) -> list[Leaf]:
     match value:
         case Leaf():
             return [value]
-        case Array(_, element):
+        case ArrayValue(_, element):
             return leaves(element)
-        case Record(fields):
+        case RecordValue(fields):
             return [leaf for part in fields.values() for leaf in leaves(part)]
-        case Sum(_, own):
+        case SumValue(_, own):
             return list(own)
         case _:
             return []
@@ -197,12 +199,12 @@ def map_leaves(value: Value, change: Callable[[Leaf], Leaf]) -> Value:
     match value:
         case Leaf():
             return change(value)
-        case Array(size, element):
-            return Array(size, map_leaves(element, change))
-        case Record(fields):
-            return Record({n: map_leaves(v, change) for n, v in fields.items()})
-        case Sum(type_, own):
-            return Sum(type_, tuple(change(leaf) for leaf in own))
+        case ArrayValue(size, element):
+            return ArrayValue(size, map_leaves(element, change))
+        case RecordValue(fields):
+            return RecordValue({n: map_leaves(v, change) for n, v in fields.items()})
+        case SumValue(type_, own):
+            return SumValue(type_, tuple(change(leaf) for leaf in own))
         case _:
             return value
 
@@ -218,20 +220,20 @@ def with_atoms(value: Value, new: Iterator[Atom]) -> Value:
 
 
 def array_sizes(value: Value, depth: int = 0) -> list[Size]:
-    """The sizes that a structure has of its own: those of its `Array` nodes and those
-    that slots of sums add, in the order that `resized` takes them. `depth` is how many
-    arrays are around it."""
+    """The sizes that a structure has of its own: those of its `ArrayValue` nodes and
+    those that slots of sums add, in the order that `resized` takes them. `depth` is how
+    many arrays are around it."""
     found: list[Size] = []
 
     def visit(part: Value, depth: int) -> None:
         match part:
-            case Array(size, element):
+            case ArrayValue(size, element):
                 found.append(size)
                 visit(element, depth + 1)
-            case Record(fields):
+            case RecordValue(fields):
                 for inner in fields.values():
                     visit(inner, depth)
-            case Sum(_, own):
+            case SumValue(_, own):
                 for leaf in own:
                     found.extend(shape_of(leaf.type)[depth:])
 
@@ -249,12 +251,12 @@ def resized(value: Value, sizes: list[Size]) -> Value:
                 if shape_of(type_) == prefix:
                     return part
                 return Leaf(atom, with_shape(type_, prefix), size)
-            case Array(_, element):
+            case ArrayValue(_, element):
                 size = next(new)
-                return Array(size, visit(element, (*prefix, size)))
-            case Record(fields):
-                return Record({n: visit(v, prefix) for n, v in fields.items()})
-            case Sum(type_, own):
+                return ArrayValue(size, visit(element, (*prefix, size)))
+            case RecordValue(fields):
+                return RecordValue({n: visit(v, prefix) for n, v in fields.items()})
+            case SumValue(type_, own):
                 slots = []
                 for leaf in own:
                     count = len(shape_of(leaf.type)) - len(prefix)
@@ -262,7 +264,7 @@ def resized(value: Value, sizes: list[Size]) -> Value:
                     slots.append(
                         Leaf(leaf.atom, with_shape(leaf.type, shape), leaf.size)
                     )
-                return Sum(type_, tuple(slots))
+                return SumValue(type_, tuple(slots))
             case _:
                 return part
 
@@ -277,7 +279,7 @@ def with_shape(type_: Type, shape: tuple[Size, ...]) -> Type:
 
 def outer_size(value: Value) -> Size:
     """The size of an array."""
-    assert isinstance(value, Array), value
+    assert isinstance(value, ArrayValue), value
     return value.size
 
 
@@ -286,9 +288,9 @@ def has_function(value: Value) -> bool:
     match value:
         case Closure() | Primitive() | Known():
             return True
-        case Record(fields):
+        case RecordValue(fields):
             return any(has_function(v) for v in fields.values())
-        case Array(_, element):
+        case ArrayValue(_, element):
             return has_function(element)
         case _:
             return False

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minifut.benchmarking.agreement import Agreement
+from tests.benchmarking.agreement import Agreement
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "programs").glob("*.fut"))
 

@@ -1,6 +1,6 @@
 """What a value may share memory with, as a tree in the shape of its type.
 
-    ([n]i32, {a: [m]f32})   Parts(0: Leaf{x, y}, 1: Parts(a: Leaf{z}))
+    ([n]i32, {a: [m]f32})   Parts(0: AliasLeaf{x, y}, 1: Parts(a: AliasLeaf{z}))
 
 An `Alias` is a variable, still in scope or (free) left behind by one that no longer is;
 free ones serve as equivalence classes: two components with the same free alias share
@@ -40,7 +40,7 @@ NONE: Aliases = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class AliasLeaf:
     """An array, an abstract value or (always without aliases) a scalar."""
 
     aliases: Aliases = NONE
@@ -54,25 +54,25 @@ class Parts:
 
     def get(self, key: str | tuple[str, int]) -> Tree:
         """The tree of one component; no aliases if there is no such component."""
-        return dict(self.parts).get(key, Leaf())
+        return dict(self.parts).get(key, AliasLeaf())
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class AliasClosure:
     """A function with its type (whose `*` marks are the diets) and what it captures."""
 
     aliases: Aliases
     type: Arrow
 
 
-Tree: TypeAlias = Leaf | Parts | Closure
+Tree: TypeAlias = AliasLeaf | Parts | AliasClosure
 
 
 def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
     """The tree of a type with the same aliases at every leaf that can have any."""
     match type_:
         case Array() | Named():
-            return Leaf(aliases)
+            return AliasLeaf(aliases)
         case Record(fields):
             return Parts(tuple((name, tree_of(t, aliases)) for name, t in fields))
         case Sum(constructors):
@@ -84,9 +84,9 @@ def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
                 )
             )
         case Arrow():
-            return Closure(aliases, type_)
+            return AliasClosure(aliases, type_)
         case _:
-            return Leaf()
+            return AliasLeaf()
 
 
 def own_tree(type_: Type, name: Name, path: tuple[str, ...] = ()) -> Tree:
@@ -108,11 +108,11 @@ def all_aliases(tree: Tree) -> Aliases:
 def array_aliases(tree: Tree) -> Aliases:
     """The aliases of all leaves that are not functions."""
     match tree:
-        case Leaf(aliases):
+        case AliasLeaf(aliases):
             return aliases
         case Parts(parts):
             return NONE.union(*(array_aliases(t) for _, t in parts))
-        case Closure():
+        case AliasClosure():
             return NONE
 
 
@@ -152,15 +152,15 @@ def combine(left: Tree, right: Tree) -> Tree:
     match left, right:
         case Parts(a), Parts(b):
             others = dict(b)
-            joined = [(k, combine(t, others.pop(k, Leaf()))) for k, t in a]
+            joined = [(k, combine(t, others.pop(k, AliasLeaf()))) for k, t in a]
             return Parts(tuple(joined) + tuple(others.items()))
-        case Leaf(), Leaf() if left.aliases >= right.aliases:
+        case AliasLeaf(), AliasLeaf() if left.aliases >= right.aliases:
             return left
-        case Leaf(aliases), Leaf(more):
-            return Leaf(aliases | more)
-        case Closure(aliases, type_), _:
-            return Closure(aliases | all_aliases(right), type_)
-        case Leaf(aliases), _:
+        case AliasLeaf(aliases), AliasLeaf(more):
+            return AliasLeaf(aliases | more)
+        case AliasClosure(aliases, type_), _:
+            return AliasClosure(aliases | all_aliases(right), type_)
+        case AliasLeaf(aliases), _:
             return _each(right, lambda als: als | aliases)
         case _:
             extra = all_aliases(right)
@@ -171,7 +171,7 @@ def result_of(type_: Type, aliases: Aliases) -> Tree:
     """What a call returns: fresh where the result type says `*`, else `aliases`."""
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
-            return Leaf(NONE if unique else aliases)
+            return AliasLeaf(NONE if unique else aliases)
         case Record(fields):
             return Parts(tuple((f, result_of(t, aliases)) for f, t in fields))
         case Sum(constructors):
@@ -242,10 +242,10 @@ def _weighted(type_: Type, tree: Tree) -> list[Aliases]:
 def _each(tree: Tree, change: object) -> Tree:
     assert callable(change)
     match tree:
-        case Leaf(aliases):
+        case AliasLeaf(aliases):
             changed = change(aliases)
-            return tree if changed is aliases else Leaf(changed)
-        case Closure(aliases, type_):
-            return Closure(change(aliases), type_)
+            return tree if changed is aliases else AliasLeaf(changed)
+        case AliasClosure(aliases, type_):
+            return AliasClosure(change(aliases), type_)
         case Parts(parts):
             return Parts(tuple((k, _each(t, change)) for k, t in parts))

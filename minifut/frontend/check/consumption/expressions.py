@@ -15,8 +15,8 @@ from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
-    Closure,
-    Leaf,
+    AliasClosure,
+    AliasLeaf,
     Parts,
     all_aliases,
     combine,
@@ -56,7 +56,7 @@ def fresh(state: State, exp: syntax.Exp) -> Tree:
     """Literals, arrays, ranges: the parts are used, the value shares nothing."""
     for part in parts_of(exp):
         check_expression(state, part)
-    return tree_of(exp.type) if exp.type is not None else Leaf()
+    return tree_of(exp.type) if exp.type is not None else AliasLeaf()
 
 
 def parts_of(exp: syntax.Exp) -> tuple[syntax.Exp, ...]:
@@ -114,9 +114,9 @@ def variable(state: State, exp: syntax.Var) -> Tree:
         inferred = state.inferred[name]
         type_ = with_marks(type_, inferred)
     if isinstance(type_, Arrow):
-        return Closure(NONE, type_)
+        return AliasClosure(NONE, type_)
     if name is None or type_ is None or _is_sized_here(exp):
-        return tree_of(type_) if type_ is not None else Leaf()
+        return tree_of(type_) if type_ is not None else AliasLeaf()
     return _of_global(type_, name)
 
 
@@ -132,7 +132,7 @@ def _of_global(type_: types.Type, name: Name) -> Tree:
     """Global arrays alias themselves; values of abstract type are taken not to."""
     match type_:
         case types.Array():
-            return Leaf(frozenset({Alias(name)}))
+            return AliasLeaf(frozenset({Alias(name)}))
         case Record(fields):
             return Parts(tuple((f, _of_global(t, name)) for f, t in fields))
         case _:
@@ -166,7 +166,7 @@ def wrapped(
     state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
 ) -> Tree:
     tree = check_expression(state, exp.value)
-    if isinstance(exp, syntax.Ascription) and isinstance(tree, Closure):
+    if isinstance(exp, syntax.Ascription) and isinstance(tree, AliasClosure):
         check_diets(exp.location, exp.ascription.type, tree)
     return tree
 
@@ -174,7 +174,7 @@ def wrapped(
 def check_diets(location: Location, expected: types.Type | None, got: Tree) -> None:
     """A function that consumes its argument, or whose result may alias, cannot stand
     where one is expected that does not."""
-    if not isinstance(expected, Arrow) or not isinstance(got, Closure):
+    if not isinstance(expected, Arrow) or not isinstance(got, AliasClosure):
         return
     if types.has_unique(got.type.argument) and not types.has_unique(expected.argument):
         raise CompileError(
@@ -317,7 +317,7 @@ def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
         source = entry.tree
         state.observe(exp.location, all_aliases(source))
     else:
-        source = Leaf(frozenset({Alias(exp.source_resolved or exp.name_resolved)}))
+        source = AliasLeaf(frozenset({Alias(exp.source_resolved or exp.name_resolved)}))
     tree = updated(state, exp, source, value, exp.name)
     state.bind(
         exp.name_resolved, _aliasing_itself(tree, exp.name_resolved), consumable=True
@@ -328,12 +328,12 @@ def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
 def _aliasing_itself(tree: Tree, name: Name) -> Tree:
     own = frozenset({Alias(name)})
     match tree:
-        case Leaf(aliases):
-            return Leaf(aliases | own)
+        case AliasLeaf(aliases):
+            return AliasLeaf(aliases | own)
         case Parts(parts):
             return Parts(tuple((k, _aliasing_itself(t, name)) for k, t in parts))
-        case Closure(aliases, type_):
-            return Closure(aliases | own, type_)
+        case AliasClosure(aliases, type_):
+            return AliasClosure(aliases | own, type_)
 
 
 def updated(
@@ -364,10 +364,10 @@ def without_aliases(tree: Tree) -> Tree:
     match tree:
         case Parts(parts):
             return Parts(tuple((k, without_aliases(t)) for k, t in parts))
-        case Closure(_, type_):
-            return Closure(NONE, type_)
-        case Leaf():
-            return Leaf()
+        case AliasClosure(_, type_):
+            return AliasClosure(NONE, type_)
+        case AliasLeaf():
+            return AliasLeaf()
 
 
 def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:
@@ -406,7 +406,7 @@ def section(state: State, exp: syntax.OperatorSection) -> Tree:
             _, tree = check_argument(state, operand, None, [])
             captured |= all_aliases(tree)
     type_ = exp.type if isinstance(exp.type, Arrow) else None
-    return Closure(captured, type_) if type_ is not None else Leaf(captured)
+    return AliasClosure(captured, type_) if type_ is not None else AliasLeaf(captured)
 
 
 RULES: dict[type, Callable[..., Tree]] = {

@@ -13,7 +13,7 @@ from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
-    Closure,
+    AliasClosure,
     Parts,
     all_aliases,
     array_aliases,
@@ -45,7 +45,7 @@ def check_function(
     declared: syntax.TypeExp | None,
     body: syntax.Exp,
     location: Location,
-) -> Closure:
+) -> AliasClosure:
     """Check a function's body; the closure has the inferred uniqueness of its result
     and aliases the free variables that it captures."""
     result, bound = check_body(state, parameters, declared, body, location)
@@ -60,7 +60,7 @@ def check_function(
     for pattern in reversed(parameters):
         type_ = Arrow(None, parameter_type(pattern), type_)
     assert isinstance(type_, Arrow)
-    return Closure(captured, type_)
+    return AliasClosure(captured, type_)
 
 
 def check_body(
@@ -191,7 +191,7 @@ def apply_tree(
 ) -> Tree:
     """The tree of a call: the arguments from right to left (operands of an infix
     operator from left to right), then the result."""
-    type_ = function.type if isinstance(function, Closure) else written.type
+    type_ = function.type if isinstance(function, AliasClosure) else written.type
     parameters: list[Type | None] = []
     result: Type | None = type_
     for _ in arguments:

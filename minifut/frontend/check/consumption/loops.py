@@ -15,7 +15,7 @@ from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
-    Leaf,
+    AliasLeaf,
     Parts,
     all_aliases,
     combine,
@@ -77,7 +77,7 @@ def _bind_parameters(state: State, pattern: syntax.Pattern) -> set[Name]:
     """All are consumable for now, save those an ascription declares observed."""
     bound = set()
     rows = zip(
-        [leaf for leaf, _ in leaves(pattern, Leaf())],
+        [leaf for leaf, _ in leaves(pattern, AliasLeaf())],
         leaf_ascribed(pattern),
         leaf_diets(pattern, None),
         strict=True,
@@ -95,10 +95,10 @@ def _bind_parameters(state: State, pattern: syntax.Pattern) -> set[Name]:
 def _bind_form(state: State, form: syntax.LoopForm) -> set[Name]:
     match form:
         case syntax.ForLess(name_resolved=name) if name is not None:
-            state.bind(name, Leaf(), consumable=False)
+            state.bind(name, AliasLeaf(), consumable=False)
             return {name}
         case syntax.ForIn(pattern=pattern):
-            for leaf, _ in leaves(pattern, Leaf()):
+            for leaf, _ in leaves(pattern, AliasLeaf()):
                 if leaf.name_resolved is not None and leaf.type is not None:
                     own = own_tree(leaf.type, leaf.name_resolved)
                     state.bind(leaf.name_resolved, own, consumable=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
-    Leaf,
+    AliasLeaf,
     Parts,
     combine,
     own_tree,
@@ -56,7 +56,7 @@ def names_of(pattern: syntax.Pattern) -> set[Name]:
     """The unique names that a pattern binds."""
     return {
         leaf.name_resolved
-        for leaf, _ in leaves(pattern, Leaf())
+        for leaf, _ in leaves(pattern, AliasLeaf())
         if leaf.name_resolved is not None
     }
 
@@ -82,7 +82,7 @@ def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
     """Bind the names of a parameter, consumable where its declared type says `*`."""
     bound = set()
     for leaf, diet in zip(
-        [leaf for leaf, _ in leaves(pattern, Leaf())],
+        [leaf for leaf, _ in leaves(pattern, AliasLeaf())],
         leaf_diets(pattern, None),
         strict=True,
     ):

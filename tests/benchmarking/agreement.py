@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 from minifut import compiler
 from minifut.benchmarking.datasets import DataSet, Selection, case_name, data_sets
-from minifut.benchmarking.invented import invented
 from minifut.benchmarking.versions import MOST, Version, versions_of
 from minifut.errors import MinifutError, ProgramError, Source
 from minifut.interpreted import interpreted_program
 from minifut.testing.blocks import FailsWith, RandomValues, ValuesFile
 from minifut.testing.judge import announced_bytes, judge_failure, judge_values
 from minifut.testing.oracle import Oracle
+from tests.benchmarking.generated_data import generated_data
 
 if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
@@ -57,7 +57,7 @@ Expected = list[Any] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class VersionRun:
     """One version on one data set; `complaint` is None if it agrees. `settled` is False
     if the run says nothing, and `complaint` why."""
 
@@ -94,7 +94,7 @@ class Agreement:
         cases = data_sets(self.path, Selection(excluded=DISABLED, failing=True))
         self.cases = [] if self.invent else self._without_large(cases)
 
-    def runs(self, deadline: float | None = None) -> Iterator[Run]:
+    def runs(self, deadline: float | None = None) -> Iterator[VersionRun]:
         """Every version on every case, as they come; from `deadline` on (of
         `time.monotonic`) no further run is begun, but those left are told."""
         if not self.cases and not self.invent:
@@ -103,7 +103,7 @@ class Agreement:
         core = compiler.to_core(compiler.check(source))
         oracle = self._oracle(core)
         if self.invent:
-            self.cases = self._defined(source, invented(self.path, core))
+            self.cases = self._defined(source, generated_data(self.path, core))
         kernels = compiler.to_kernels(core)
         smaller: dict[int, tuple[DataSet, Expected | None]] = {}
         for schedule in self.schedules:
@@ -116,7 +116,7 @@ class Agreement:
                 versions = versions_of(kernels, data.entry, self.most).versions
                 self.versions[data.entry] = len(versions)
                 for version in versions:
-                    run = Run(data, schedule, version)
+                    run = VersionRun(data, schedule, version)
                     if expected is None:
                         yield replace(run, complaint="no oracle", settled=False)
                     elif deadline is not None and time.monotonic() > deadline:
@@ -221,7 +221,7 @@ def _asked(oracle: Oracle, data: DataSet) -> Expected | None:
         return ""
 
 
-def _done(run: Run, program: Program, expected: Expected) -> Run:
+def _done(run: VersionRun, program: Program, expected: Expected) -> VersionRun:
     """The run with a verdict."""
     entry = program.entry(run.data.entry)
     tuning = program.tuning

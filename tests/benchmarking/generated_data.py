@@ -1,4 +1,4 @@
-"""Data sets made up from the types of entry points, at sizes that find mistakes.
+"""Data sets generated from the types of entry points, at sizes that reveal errors.
 
     entry main [n][m] (xs: [n][m]f32) (k: i64)
 →   main n=0 m=0, n=1 m=1, n=3 m=5, n=0 m=7, n=67 m=3, n=5 m=301
@@ -39,7 +39,7 @@ LEAST, GREATEST = -3, 6
 """numbers in arrays; single ones are not negative, as most often they are sizes"""
 
 
-def invented(path: Path, program: Program, seed: int = 0) -> list[DataSet]:
+def generated_data(path: Path, program: Program, seed: int = 0) -> list[DataSet]:
     """Data sets for the entry points of a core program."""
     functions = {function.name: function for function in program.functions}
     return [
@@ -69,7 +69,7 @@ def _of_entry(
             continue
         told.add(text)
         said = " ".join(f"{name.base}={n}" for name, n in known.items())
-        name = f"invented {said}".strip()
+        name = f"generated_data {said}".strip()
         case = Case(name, (), ValuesText(text), "auto", 1, True)
         yield DataSet(path, entry.name, name, case)
 
