@@ -27,7 +27,7 @@ from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import walk
-from minifut.passes.split.nest import Nest
+from minifut.passes.split.nest import ScalarNest
 
 WIDEST = 16
 """positions of a border; where more are special, they are no border"""
@@ -36,7 +36,7 @@ Border = tuple[int, int]
 """positions below and above the interior of a dimension"""
 
 
-def borders(facts: Facts, nest: Nest) -> tuple[Border, ...]:
+def borders(facts: Facts, nest: ScalarNest) -> tuple[Border, ...]:
     """For each dimension how many positions at its ends the conditions single out."""
     with facts.inner():
         for level in nest.levels:
@@ -71,7 +71,9 @@ def define_within(facts: Facts, statement: Stm) -> None:
                 facts.define(node)
 
 
-def _asked_by(facts: Facts, nest: Nest, node: object) -> Iterator[tuple[int, Border]]:
+def _asked_by(
+    facts: Facts, nest: ScalarNest, node: object
+) -> Iterator[tuple[int, Border]]:
     """The borders that an expression asks for."""
     if not isinstance(node, ScalarOp) or len(node.operands) != 2:
         return
@@ -84,7 +86,7 @@ def _asked_by(facts: Facts, nest: Nest, node: object) -> Iterator[tuple[int, Bor
             yield min(options, key=lambda option: sum(option[1]))
 
 
-def _border(facts: Facts, nest: Nest, form: Form) -> Iterator[tuple[int, Border]]:
+def _border(facts: Facts, nest: ScalarNest, form: Form) -> Iterator[tuple[int, Border]]:
     """Where `form >= 0` changes, if that is near an end of a dimension."""
     indices = [level.index for level in nest.levels]
     used = [k for k, index in enumerate(indices) if (index,) in form]

@@ -26,7 +26,7 @@ BEFORE_INNER = (core.ScalarOp, core.SizeExp, Index, core.Rearrange, core.Reshape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class NestLevel:
     """`statements` follow the parameters; those of the innermost level are its body."""
 
     width: Size
@@ -48,11 +48,11 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nest:
+class ScalarNest:
     """Levels from the outermost inwards; `results` are scalars of these `types`;
     `iotas` are the arrays 0, 1, ... among what the levels take."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[NestLevel, ...]
     results: tuple[Atom, ...]
     types: tuple[ScalarType, ...]
     iotas: frozenset[Name]
@@ -71,9 +71,9 @@ class Nest:
         )
 
 
-def find_nest(exp: Exp, facts: Facts, names: NameSource) -> Nest | None:
+def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
     """The nest that an expression is; None if it is none, or computes arrays."""
-    levels: list[Level] = []
+    levels: list[NestLevel] = []
     iotas: set[Name] = set()
     bound: set[Name] = set()
     while isinstance(exp, Screma) and exp.is_map:
@@ -89,7 +89,9 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> Nest | None:
         inner = _inner_map(statements, function.body.result)
         deeper = inner is not None and len(levels) + 1 < DEEPEST
         kept = statements[:-1] if deeper else statements
-        levels.append(Level(exp.width, index, function.parameters, exp.arrays, kept))
+        levels.append(
+            NestLevel(exp.width, index, function.parameters, exp.arrays, kept)
+        )
         if deeper:
             bound.update(p.name for p in function.parameters)
             bound.update(p.name for s in kept for p in s.pattern)
@@ -98,7 +100,7 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> Nest | None:
         types = tuple(t for t in function.results if isinstance(t, ScalarType))
         if len(types) != len(function.results) or not types:
             return None
-        return Nest(tuple(levels), function.body.result, types, frozenset(iotas))
+        return ScalarNest(tuple(levels), function.body.result, types, frozenset(iotas))
     return None
 
 

@@ -16,7 +16,7 @@ from minifut.ir.types import I64, Type, array_of
 from minifut.names import Name
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.split.borders import Border, borders
-from minifut.passes.split.nest import Nest, find_nest
+from minifut.passes.split.nest import ScalarNest, find_nest
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 LARGEST = 300
@@ -27,7 +27,7 @@ LARGEST = 300
 class Plan:
     """Per dimension the border, and how many positions are within it."""
 
-    nest: Nest
+    nest: ScalarNest
     borders: tuple[Border, ...]
     inner: tuple[Size, ...]
 
