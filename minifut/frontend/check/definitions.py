@@ -127,6 +127,7 @@ def _check(
     node.type = type_
     node.scheme_parameters = tuple(n for n, _ in done.parameters)
     context.values[name] = Scheme(done.parameters, type_)
+    context.joined.update(state.joined_of(done.exts, dict(done.parameters)))
     return name
 
 

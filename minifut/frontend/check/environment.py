@@ -26,7 +26,7 @@ from minifut.names import Name
 if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend.check.prelude import Prelude
-    from minifut.frontend.types import Type
+    from minifut.frontend.types import Size, Type
     from minifut.names import NameSource
 
 Parameters: TypeAlias = "tuple[tuple[Name, str], ...]"
@@ -167,6 +167,8 @@ class Context:
     """the type of every value bound outside of expressions"""
     overloads: dict[Name, tuple[str, ...]] = field(default_factory=dict)
     """type parameters of built-in operators: which scalar types they range over"""
+    joined: dict[Name, tuple[Size, ...]] = field(default_factory=dict)
+    """unknown sizes of results of functions that join sizes of the parameters"""
     warnings: list[str] = field(default_factory=list)
     consumption: ConsumptionChecker = field(default_factory=ConsumptionChecker)
 

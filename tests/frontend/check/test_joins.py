@@ -108,6 +108,10 @@ def test_sizes_that_differ_are_unknown(text: str, type_: str) -> None:
             " loop x = a for _i < 3 do map (+ 1) (if null x then b else x)",
             "[k] [k]i32 -> [k]i32 -> [k]i32",
         ),
+        (
+            "(n: i64) = match n case 0 -> [] case k -> map (+ 1) (iota k)",
+            "i64 -> ?[differ].[differ]i64",
+        ),
         # what is open for another reason is found
         (
             "(xs: [][]i32) = if null xs then [] else xs",
@@ -122,6 +126,47 @@ def test_sizes_that_differ_are_unknown(text: str, type_: str) -> None:
 )
 def test_sizes_that_must_be_equal_are(text: str, type_: str) -> None:
     assert inferred("def f " + text) == type_
+
+
+PICK = "def p (c: bool) (a: []i32) (b: []i32) = if c then a else b\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PICK + "def f [n] (a: [n]i32) : [n]i32 = p true a a",
+        PICK + "def f [n] (as: [9][n]i32) (b: [n]i32) = map (p true b) as",
+        PICK + "def f [n] (as: [9][n]i32) : [n]i32 = reduce (p true) as[0] as",
+        PICK
+        + "def q c a b = p c (p c a b) b\ndef f [n] (a: [n]i32) : [n]i32 = q true a a",
+        "def f [n] (a: [n]i32) = let p (b: []i32) = if null b then a else b"
+        " in (map2 (+) a (p a), p [1])",
+        "def p (x: i32) (a: []i32) (b: []i32) = loop y = a for i < x do"
+        " if i > 3 then b else y\ndef f [n] (a: [n]i32) = map2 (+) a (p 1 a a)",
+        "def p (a: []i32) = if null a then [1, 2, 3] else a\n"
+        "def f (x: [3]i32) : [3]i32 = p x",
+        "def f [n] (a: [n]i32) (b: [n]i32) : ([n]i32, [n]i32) ="
+        " loop (a, b) for i < 9 do if i % 2 == 0 then (b, a) else (a, b)",
+    ],
+)
+def test_an_unknown_size_is_known_where_all_that_met_are_equal(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PICK + "def f [n] [m] (a: [n]i32) (b: [m]i32) : [n]i32 = p true a b",
+        PICK + "def f [n] [m] (as: [9][n]i32) (b: [m]i32) = map (p true b) as",
+        "def p (a: []i32) = if null a then [1, 2, 3] else a\n"
+        "def f (x: [4]i32) : [4]i32 = p x",
+        "def f [n] [m] (a: [n]i32) (b: [m]i32) = map2 (+) a (if null a then a else b)",
+        "def f [n] (xss: [n][n]i32) = map (\\x -> if null x then [1] else x) xss",
+    ],
+)
+def test_sizes_that_cannot_be_equal_are_told(text: str) -> None:
+    with pytest.raises(CompileError, match="do not match"):
+        check(text)
 
 
 def test_a_function_with_branches_is_as_general_as_its_specification() -> None:

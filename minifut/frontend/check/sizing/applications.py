@@ -92,6 +92,9 @@ def _with_new_exts(
         return result, ()
     source = "unknown size returned by " + (quote(callee) if callee else "function")
     fresh = tuple(state.unknown(location, source, e.base) for e in function.exts)
+    for ext, name in zip(function.exts, fresh, strict=True):
+        if ext in state.joined:
+            state.joined[name] = state.joined[ext]
     mapping = {e: SizeVar(f) for e, f in zip(function.exts, fresh, strict=True)}
     return substitute(result, mapping), fresh
 

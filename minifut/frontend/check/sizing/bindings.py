@@ -121,10 +121,14 @@ def _match(state: Sizing, node: syntax.Match) -> Type:
     scrutinee = state.normal_type(size(state, node.scrutinee))
     branches = []
     unscoped: list[Name] = []
+    level = state.level
     for case in node.cases:
+        state.level += 1
         size_pattern(state, case.pattern, scrutinee)
         names = bind_names(state, case.pattern)
+        state.level += 1
         body = state.normal_type(size(state, case.body))
+        state.level = level
         type_, exts = unscope(state, case.location, names, body)
         branches.append((case.location, type_))
         unscoped += exts

@@ -255,25 +255,21 @@ class _Loop:
             for _ in node.sizes
         )
         mapping = {n: SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
-        for name, ext in zip(node.sizes, exts, strict=True):
-            self._may_yet_stay(name, ext)
+        self._may_yet_stay(exts)
         result = substitute(whole, mapping) if mapping else whole
         free = free_sizes(result)
         node.exts = tuple(e for e in exts if e in free)
         return result
 
-    def _may_yet_stay(self, name: Name, ext: Name) -> None:
-        """Let a size that varies be equated with the initial one, if it only varies
-        because it, or what it is joined with, is that of a parameter."""
+    def _may_yet_stay(self, exts: tuple[Name, ...]) -> None:
+        """Let sizes that vary be equated with the initial ones, if they only vary
+        because these, or what they are joined with, are those of parameters."""
         joined = self.state.joined
-        begun, given = self.ends[name]
-        if given is None:
-            return
-        joined[name] = (begun, begun)
-        if may_be_equal(self.state, begun, given):
-            joined[ext] = (SizeVar(name), given)
-        else:
-            del joined[name]
+        for name, (begun, _) in self.ends.items():
+            joined[name] = (begun, begun)
+        for ext, (name, (begun, given)) in zip(exts, self.ends.items(), strict=True):
+            if given is not None and may_be_equal(self.state, begun, given):
+                joined[ext] = (SizeVar(name), given)
 
 
 def _keep(_: Type) -> Type | None:

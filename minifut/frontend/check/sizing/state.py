@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
-from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.types import (
     Arrow,
     Named,
@@ -35,10 +35,13 @@ from minifut.frontend.types import (
     mark_unique,
     show_size,
     substitute,
+    substitute_size,
 )
 from minifut.names import Name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from minifut.errors import Location
     from minifut.frontend import syntax
     from minifut.frontend.check.environment import Context
@@ -105,8 +108,8 @@ class Sizing:
         """all that carries a type, to be finished at the end"""
         self.functions: list[syntax.LetFunction] = []
         self.recursive: Name | None = None
-        self.joined: dict[Name, tuple[Size, Size]] = {}
-        """unknown sizes of joins, with the two sizes that met and could be equal"""
+        self.joined: dict[Name, tuple[Size, ...]] = {}
+        """unknown sizes of joins, with the sizes that met and could be equal"""
         self.equated: dict[Name, Size] = {}
         """those of them that turned out to need a certain size"""
         self._occurrences = 0
@@ -337,7 +340,53 @@ class Sizing:
         sizes = {p: s for p, s in instance.items() if isinstance(s, SizeMeta)}
         type_ = substitute(scheme.type, sizes) if sizes else scheme.type
         node.instance = instance
-        return map_type(type_, on_type, lambda size: size)
+        done = map_type(type_, on_type, lambda size: size)
+        return self._own_joins(done, sizes) if isinstance(done, Arrow) else done
+
+    def joined_of(
+        self, exts: tuple[Name, ...], parameters: Mapping[Name, str]
+    ) -> dict[Name, tuple[Size, ...]]:
+        """The unknown sizes of a result that join sizes of the parameters."""
+        found = {}
+        for ext in exts:
+            met = self._met_in(SizeVar(ext))
+            if all(free_in_size(size) <= parameters.keys() for size in met):
+                found[ext] = met
+        return found
+
+    def _met_in(self, size: Size) -> tuple[Size, ...]:
+        """The sizes that were joined to make one; itself, if none were."""
+        size = self.normal(size)
+        if not isinstance(size, SizeVar) or size.name not in self.joined:
+            return (size,)
+        sides = (s for met in self.joined[size.name] for s in self._met_in(met))
+        return tuple(dict.fromkeys(sides))
+
+    def _own_joins(self, type_: Arrow, sizes: Mapping[Name, SizeMeta]) -> Type:
+        """The type of a function at one use, where sizes that met in joins inside of it
+        are those of this use.
+
+        [n]t -> [m]t -> ?[k].[k]t, k joined from n and m    k is n where m is n, too
+        """
+        result = type_.result
+        if isinstance(result, Arrow):
+            inner = self._own_joins(result, sizes)
+            return Arrow(type_.parameter, type_.argument, inner, type_.exts)
+        mapping: dict[Name, Size] = {}
+        exts = []
+        for ext in type_.exts:
+            met = self.context.joined.get(ext)
+            if met is None and ext in self.joined:
+                met = self._met_in(SizeVar(ext))
+            if met is not None:
+                own = self.context.names.like(ext)
+                self.joined[own] = tuple(substitute_size(s, sizes) for s in met)
+                mapping[ext] = SizeVar(own)
+                ext = own
+            exts.append(ext)
+        if mapping:
+            result = substitute(result, mapping)
+        return Arrow(type_.parameter, type_.argument, result, tuple(exts))
 
     def _another(self, type_: Type) -> Type:
         """Another occurrence of an instantiated type, with sizes of its own."""

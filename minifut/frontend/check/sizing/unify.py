@@ -108,19 +108,20 @@ def unify_sizes(
 
 
 def equate(state: Sizing, usage: Usage, names: Iterable[Name | int]) -> bool:
-    """Make the two sizes equal that met in a join, where one of `names` is its unknown
+    """Make the sizes equal that met in a join, where one of `names` is its unknown
     size; False if none is, or if they cannot be equal."""
     for name in names:
         met = state.joined.pop(name, None) if isinstance(name, Name) else None
         if met is None:
             continue
         assert isinstance(name, Name)
-        one, other = state.normal(met[0]), state.normal(met[1])
+        first = state.normal(met[0])
         try:
-            unify_sizes(state, usage, (), frozenset(), one, other)
+            for other in met[1:]:
+                unify_sizes(state, usage, (), frozenset(), first, state.normal(other))
         except Mismatch:
             continue
-        state.equated[name] = one
+        state.equated[name] = first
         return True
     return False
 
