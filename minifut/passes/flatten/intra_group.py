@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replace_context
 
-from minifut.ir.accumulators import updates_accumulators
+from minifut.ir.accumulators import WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Atom,
@@ -57,6 +57,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns
@@ -70,6 +71,7 @@ NOT_GRID = Declined("groups hold no groups")
 SIZES_VARY = Declined("sizes of arrays of the group differ between groups")
 SEQUENTIAL = Declined("it is sequential by its attribute")
 UPDATES = Declined("it updates accumulators, which lie in global memory")
+ACCUMULATES = Declined("its threads would share an accumulator of the group")
 
 VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
 MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
@@ -125,6 +127,8 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         return SEQUENTIAL
     if updates_accumulators(exp):
         return UPDATES
+    if any(isinstance(node, WithAcc) for node in walk(exp.function)):
+        return ACCUMULATES
     index = context.fresh_index("i")
     whole, body = nest.over(index, exp.width, exp.arrays, exp.function)
     if not any_exploitable(body.statements, whole.bound):

@@ -24,6 +24,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_bodies, map_children, rename, substitute
+from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.composition import (
     BLOCK_AND_REGISTER,
@@ -169,6 +170,8 @@ class _Tiler:
         assert isinstance(kernel, SegMap)
         if kernel.level != GRID or not redomaps_of(kernel):
             return None
+        if any(isinstance(type_, AccType) for type_ in kernel.types):
+            return None  # a tile has elements as results
         stem = self.stem_of(kernel)
         alike = self.taken.get(stem, 0)
         nest = f"{stem}_{alike + 1}" if alike else stem

@@ -1,0 +1,106 @@
+"""How many SOACs and arrays gradients have: adjoints that nobody needs, and values that
+the return sweep does not use, are not computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.accumulators import WithAcc
+from minifut.ir.core import Index, Iota, Rearrange, Reshape
+from minifut.ir.soacs import SOAC_EXPRESSIONS
+from minifut.ir.traverse import children
+from minifut.ir.types import ArrayType
+from minifut.passes.pipeline import PipelineOptions
+
+VIEWS = (Index, Iota, Rearrange, Reshape)
+
+
+def counted(text: str) -> tuple[int, int]:
+    """The SOACs that the host runs after fusion, and the arrays that it makes."""
+    source = Source("test.fut", f"entry main {text}")
+    core = compiler.to_core(compiler.check(source))
+    program = compiler.to_kernels(core, PipelineOptions(stop_after="fuse"))
+    soacs = arrays = 0
+    waiting: list[Any] = [function.body for function in program.functions]
+    while waiting:
+        node = waiting.pop()
+        for statement in getattr(node, "statements", ()):
+            exp = statement.exp
+            soacs += isinstance(exp, SOAC_EXPRESSIONS)
+            if isinstance(exp, (*SOAC_EXPRESSIONS, WithAcc)) or not children(exp):
+                types = [p.type for p in statement.pattern]
+                made = sum(isinstance(t, ArrayType) for t in types)
+                arrays += 0 if isinstance(exp, VIEWS) else made
+            if not isinstance(exp, SOAC_EXPRESSIONS):
+                waiting.append(exp)
+        if not hasattr(node, "statements"):
+            waiting += children(node)
+    return soacs, arrays
+
+
+GRADIENTS = {
+    "sum": (
+        "[n] (xs: [n]f64) = vjp f64.sum xs 1",
+        (0, 1),
+    ),
+    "dot": (
+        "[n] (xs: [n]f64) (ys: [n]f64)"
+        " = vjp (\\(a, b) -> f64.sum (map2 (*) a b)) (xs, ys) 1",
+        (0, 0),
+    ),
+    "product": (
+        "[n] (xs: [n]f64) = vjp f64.product xs 1",
+        (2, 1),
+    ),
+    "minimum": (
+        "[n] (xs: [n]f64) = vjp f64.minimum xs 1",
+        (2, 1),
+    ),
+    "running sums": (
+        "[n] (xs: [n]f64) (w: [n]f64) = vjp (scan (+) 0) xs w",
+        (1, 1),
+    ),
+    "histogram": (
+        "[n][k] (is: [n]i64) (xs: [n]f64) (w: [k]f64)"
+        " = vjp (\\xs -> hist (+) 0 k is xs) xs w",
+        (1, 1),
+    ),
+    "gather": (
+        "[n][m] (xs: [n]f64) (is: [m]i64) (w: [m]f64)"
+        " = vjp (\\xs -> #[unsafe] map (\\i -> xs[i]) is) xs w",
+        (1, 2),
+    ),
+    "sums of squares": (
+        "[n][m] (xss: [n][m]f64) (w: [n]f64)"
+        " = vjp (map (\\xs -> f64.sum (map (\\x -> x * x) xs))) xss w",
+        (1, 1),
+    ),
+    "least squares": (
+        "[n][d] (w: [d]f64) (xs: [n][d]f64) (ys: [n]f64)"
+        " = vjp (\\w -> f64.sum (map2 (\\x y ->"
+        " (f64.sum (map2 (*) w x) - y) ** 2) xs ys)) w 1",
+        (1, 2),
+    ),
+    "stencil": (
+        "[n] (xs: [n]f64) (w: [n]f64)"
+        " = vjp (\\xs -> loop xs for _i < 10 do"
+        " map2 (\\a b -> a * 0.5 + b * 0.5) xs (rotate 1 xs)) xs w",
+        (2, 3),
+    ),
+    "dead": (
+        "[n] (xs: [n]f64) (ys: [n]f64) (w: [n]f64)"
+        " = (vjp (\\(a, b) -> map2 (\\x y -> f64.exp x * f64.sin y) a b) (xs, ys) w).0",
+        (1, 1),
+    ),
+}
+"""programs, with the SOACs and arrays of their gradients"""
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_gradient_has_this_many_soacs_and_arrays(name: str) -> None:
+    text, expected = GRADIENTS[name]
+    assert counted(text) == expected
