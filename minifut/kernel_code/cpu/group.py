@@ -27,7 +27,6 @@ from minifut.ir.kernels import LOCAL_MEMORY
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ScalarType
-from minifut.kernel_code.cpu.group_results import finish_group, output_of
 from minifut.kernel_code.cpu.tiles.clamp_sizes import clamp_tile_sizes
 from minifut.kernel_code.cpu.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
 from minifut.kernel_code.cpu.tiles.planner import plan_group
@@ -36,6 +35,12 @@ from minifut.kernel_code.cpu.tiles.transfers import (
     AccumulatorTile,
     accumulator_tile,
     store_tile,
+)
+from minifut.kernel_code.group_results import (
+    output_of,
+    tile_extents,
+    write_in_loops,
+    write_result,
 )
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array, whole
@@ -259,7 +264,11 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
         for each in k.plan.accumulators:
             result, output = body.result[each.result], job.outputs[each.result]
             assert isinstance(result, kernels.RegTileReturns)
-            tile = accumulator_tile(k, output, result, indices)
+            tile = accumulator_tile(k, output, tile_extents(k, result, indices))
             k.accumulators.update(dict.fromkeys(each.names, tile))
-        finish_group(k, body, job.outputs, at)
+        k.statements_of(body.statements)
+        stored = {each.result for each in k.plan.accumulators}
+        for position, result in enumerate(body.result):
+            if position not in stored:
+                write_result(k, result, job.outputs[position], indices, write_in_loops)
     release_after(k, statements)

@@ -13,7 +13,6 @@ by `gpu.group_code`, with `gpu.group_builder`; here are its size and its results
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.analysis.residency.distributed import RegisterArrays, register_arrays
@@ -22,11 +21,16 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import GROUP_SIZE, SegMap
 from minifut.ir.sizes import ONE, Size, maximum, product
 from minifut.ir.traverse import bound_names, walk
-from minifut.kernel_code import segmap
-from minifut.kernel_code.cpu.group_results import output_of
 from minifut.kernel_code.gpu.group_builder import GroupBuilder
+from minifut.kernel_code.group_results import (
+    TileExtent,
+    element_places,
+    output_of,
+    write_result,
+)
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.positions import unravel
+from minifut.kernel_code.threads.builder import Value
 from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
 
@@ -66,7 +70,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.pass_destinations(body, tuple(rows))
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
-        _write_result(k, result, output, at)
+        write_result(k, result, output, at, _write_tile)
     host.launch(k, groups * group, group)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
@@ -99,75 +103,10 @@ _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 # --- results ------------------------------------------------------------------------
 
 
-def _write_result(
-    k: GroupBuilder,
-    result: kernels.KernelResult,
-    output: Array,
-    at: tuple[Size, ...],
-) -> None:
-    match result:
-        case kernels.Returns(value):
-            given = k.atom(value)
-            if isinstance(given, RegisterTile):
-                _write_registers(k, output.row(at), given, ())
-            else:
-                k.write(output, at, given)
-        case kernels.WriteReturns(_, _, writes):
-            for where, atom in writes:
-                segmap.write_if_inside(k, output, where, atom)
-        case kernels.TileReturns(dimensions, tile):
-            parts = [(total, size, ONE) for total, size in dimensions]
-            _write_tile(k, output, k.atom(tile), _tile_extents(k, parts, at))
-        case kernels.RegTileReturns(blocked, tile):
-            _write_tile(k, output, k.atom(tile), _tile_extents(k, blocked, at))
-
-
-@dataclass(frozen=True, slots=True)
-class TileExtent:
-    """The tile of a group in one dimension: element (i, r) is `start` + i * `register`
-    + r, if that is below `total`. A tile has no dimension for a single element."""
-
-    total: Size
-    block: Size
-    register: Size
-    start: Size
-
-    @property
-    def is_single(self) -> bool:
-        return self.block == self.register == ONE
-
-
-def _tile_extents(
-    k: GroupBuilder,
-    dimensions: Sequence[tuple[Size, Size, Size]],
-    at: Sequence[Size],
-) -> list[TileExtent]:
-    found = []
-    for index, sizes in zip(at, dimensions, strict=True):
-        total, block, register = (k.resolve(size) for size in sizes)
-        found.append(TileExtent(total, block, register, index * block * register))
-    return found
-
-
-def _places(
-    extents: Sequence[TileExtent], threads: Sequence[Size], registers: Sequence[Size]
-) -> list[Size]:
-    """The indices of an element of the output."""
-    places, position = [], 0
-    for extent in extents:
-        if extent.is_single:
-            places.append(extent.start)
-            continue
-        place = extent.start + threads[position] * extent.register
-        places.append(place + registers[position] if registers else place)
-        position += 1
-    return places
-
-
 def _write_tile(
     k: GroupBuilder,
     output: Array,
-    tile: object,
+    tile: Value,
     extents: Sequence[TileExtent],
 ) -> None:
     if isinstance(tile, RegisterTile):
@@ -177,9 +116,9 @@ def _write_tile(
     rank = sum(not extent.is_single for extent in extents)
 
     def visit(where: tuple[Size, ...]) -> None:
-        places = _places(extents, where[:rank], where[rank:])
+        places = element_places(extents, where[:rank], where[rank:])
         with k.branch(_inside(k, places, extents)):
-            k.write(output, tuple(places), k.read(tile, where))
+            k.write(output, places, k.read(tile, where))
 
     k.each(tile.shape, visit)
 
@@ -199,10 +138,10 @@ def _write_registers(
         ends = [s.start + s.block * s.register - 1 for s in extents]
         full = k.declare("full", _inside(k, ends, extents))
         with k.branch(full), each_register(k, tile.counts) as at, k.scope():
-            places = tuple(_places(extents, threads, [*map(Size.of, at)]))
+            places = element_places(extents, threads, [*map(Size.of, at)])
             k.write(output, places, tile.at(at))
         with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
-            places = tuple(_places(extents, threads, [*map(Size.of, at)]))
+            places = element_places(extents, threads, [*map(Size.of, at)])
             with k.branch(_inside(k, places, extents)):
                 k.write(output, places, tile.at(at))
 

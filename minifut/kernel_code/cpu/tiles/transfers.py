@@ -6,12 +6,13 @@ vector loads and stores for full tiles; others go through a private buffer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minifut.ir.kernels import RegTileReturns
 from minifut.ir.sizes import ONE, Size, ceil_div, minimum
 from minifut.kernel_code.cpu.tiles.plan import FirstIteration
+from minifut.kernel_code.group_results import TileExtent
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.threads.register_tiles import RegisterTile, each_register
 from minifut.kernel_ir import nodes as kc
@@ -36,28 +37,25 @@ class AccumulatorTile:
 
 
 def accumulator_tile(
-    k: WorkerBuilder, output: Array, result: RegTileReturns, at: tuple[Size, ...]
+    k: WorkerBuilder, output: Array, extents: Sequence[TileExtent]
 ) -> AccumulatorTile:
-    """The tiles of the group at these indices as a view of the result."""
-    blocks, registers, strides, remaining, own = [], [], [], [], []
+    """The tiles of a group as a view of the result."""
+    kept: list[tuple[TileExtent, Size]] = []
+    remaining = []
     offset = output.offset
-    for (total, block, register), stride, index in zip(
-        result.dimensions, output.strides, at, strict=True
-    ):
-        if (block, register) == (ONE, ONE):
-            offset = offset + index * stride
-            continue  # no dimension of the tile
-        blocks.append(k.resolve(block))
-        registers.append(k.resolve(register))
-        start = index * blocks[-1] * registers[-1]
-        rest = k.size_value(k.resolve(total) - start)
-        remaining.append(k.as_size(k.named(rest, "remaining")))
-        offset = offset + start * stride
-        strides.append(registers[-1] * stride)
-        own.append(stride)
+    for extent, stride in zip(extents, output.strides, strict=True):
+        offset = offset + extent.start * stride
+        if not extent.is_single:
+            kept.append((extent, stride))
+            rest = k.size_value(extent.total - extent.start)
+            remaining.append(k.as_size(k.named(rest, "remaining")))
     offset = k.as_size(k.named(k.size_value(offset), "corner"))
-    view = Array(output.memory, (*blocks, *registers), offset, (*strides, *own))
-    return AccumulatorTile(view, tuple(remaining), tuple(registers))
+    blocks = tuple(extent.block for extent, _ in kept)
+    registers = tuple(extent.register for extent, _ in kept)
+    outer = tuple(extent.register * stride for extent, stride in kept)
+    inner = tuple(stride for _, stride in kept)
+    view = Array(output.memory, (*blocks, *registers), offset, (*outer, *inner))
+    return AccumulatorTile(view, tuple(remaining), registers)
 
 
 def threads_inside(
