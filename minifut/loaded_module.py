@@ -43,8 +43,9 @@ class LoadedModule:
     max_memory: int | None = None
     documentation: tuple[tuple[str, str], ...] = ()
 
-    def load(self) -> Program:
-        """The program on the device."""
+    def load(self, tuned: Mapping[str, int] | None = None) -> Program:
+        """The program on the device. `tuned`: the values of the tuning file as they
+        were read, with their lines for messages."""
         from minifut.opencl.runtime.opaque_values import OpaqueValues
         from minifut.tuning.parameters import Tunable, Tuning
 
@@ -52,7 +53,7 @@ class LoadedModule:
         chosen, given = self._chosen(generated)
         from minifut.tuning.file import located
 
-        with located(dict(self.tuned), given):
+        with located(dict(self.tuned) if tuned is None else tuned, given):
             instance = generated.load(
                 device=self.device, parameters=chosen, max_memory=self.max_memory
             )
@@ -139,7 +140,7 @@ def load(
         tuple((tuned or {}).items()),
         max_memory,
         tuple((documentation or {}).items()),
-    ).load()
+    ).load(tuned)
 
 
 def host_code(module: str) -> CodeType:
