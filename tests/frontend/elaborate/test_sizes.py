@@ -160,6 +160,8 @@ entry cases (a: []i32) (b: []i32) =
   (match a[0] case 0 -> [7] case 1 -> b case _ -> a) ++ a
 entry until (a: []i32) (b: []i32) = loop x = a for _i < 3 do if x[0] > 0 then x else b
 entry piped (a: []i32) (_b: []i32) = a |> map (+ 1) |> (\\x -> if x[0] > 2 then [1] else x)
+entry counted (a: []i32) (_b: []i32) =
+  match length a case 0 -> [] case k -> map (\\i -> i32.i64 i + 1) (iota k)
 entry nested (a: []i32) (b: []i32) =
   if a[0] > 1 then a else (if b[0] > 1 then b else [5, 6, 7])
 """
@@ -183,6 +185,8 @@ entry nested (a: []i32) (b: []i32) =
         ("piped", [2, 2], [1]),
         ("nested", [2, 2], [2, 2]),
         ("nested", [1, 2], [3]),
+        ("counted", [1, 2], [1, 2]),
+        ("counted", [], []),
     ],
 )
 def test_branches_of_any_size(entry: str, first: list[int], expected: object) -> None:
@@ -197,3 +201,34 @@ def test_an_entry_point_returns_the_sizes_of_constants() -> None:
     told = {p.name for p in (*function.parameters, *function.results)}
     for leaf in function.results:
         assert all(size.names() <= told for size in shape_of(leaf.type))
+
+
+EQUATED = """
+#[noinline] def pick (c: bool) (a: []i32) (b: []i32) = if c then a else b
+entry called [n] (c: bool) (a: [n]i32) (b: [n]i32) : [n]i32 = map2 (+) a (pick c a b)
+entry folded [n] (c: bool) (a: [n]i32) (b: [n]i32) = reduce (pick c) a [a, b, b]
+entry mapped [n] (c: bool) (a: [n]i32) (b: [n]i32) = (map (pick c a) [b, b])[1]
+entry locally [n] (c: bool) (a: [n]i32) (b: [n]i32) : [n]i32 =
+  let g (x: []i32) = if c then x else a in map2 (*) (g b) b
+entry until [n] (c: bool) (a: [n]i32) (b: [n]i32) : [n]i32 =
+  let y = loop x = a for _i < 3 do if c then b else map (+ 1) x in map2 (-) y a
+entry swapped [n] (c: bool) (a: [n]i32) (b: [n]i32) : [n]i32 =
+  (loop (a, b) for i < 5 do if (i % 2 == 0) == c then (b, a) else (a, map (+ 1) b)).0
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "no", "yes"),
+    [
+        ("called", [5, 7], [2, 4]),
+        ("folded", [4, 5], [1, 2]),
+        ("mapped", [4, 5], [1, 2]),
+        ("locally", [4, 10], [16, 25]),
+        ("until", [3, 3], [3, 3]),
+        ("swapped", [2, 3], [5, 6]),
+    ],
+)
+def test_sizes_that_met_and_are_equal(entry: str, no: object, yes: object) -> None:
+    a, b = np.array([1, 2], np.int32), np.array([4, 5], np.int32)
+    assert result(EQUATED, False, a, b, entry=entry) == no
+    assert result(EQUATED, True, a, b, entry=entry) == yes
