@@ -85,6 +85,11 @@ def test_sizes_that_differ_are_unknown(text: str, type_: str) -> None:
             " map (\\x -> match n case 0 -> x case 1 -> b case _ -> c) a",
             "[n] [d] [n][d]i32 -> [d]i32 -> [d]i32 -> [n][d]i32",
         ),
+        (
+            "[n] (a: [n]i32) (b: [n]i32) = let g [m] (h: [m]i32 -> [m]i32)"
+            " (x: [m]i32) = h x in g (\\x -> if null x then a else x) b",
+            "[n] [n]i32 -> [n]i32 -> [n]i32",
+        ),
         # what the result is combined with says how long it is
         (
             "(a: []i32) (b: []i32) (c: []i32) = map2 (+) c (if null a then a else b)",

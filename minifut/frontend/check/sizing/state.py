@@ -61,6 +61,8 @@ class SizeInfo:
     base: str
     link: Size | None = None
     lifted: str = ""
+    """of an instantiated one: "size" for a size parameter, else of what type parameter
+    it comes"""
     canonical: int = -1
     occurrence: int = -1
     key: object = None
@@ -315,7 +317,7 @@ class Sizing:
         for parameter, kind in scheme.parameters:
             if kind == "size":
                 instance[parameter] = self.fresh(
-                    node.location, purpose, parameter.base, "instantiated", "^"
+                    node.location, purpose, parameter.base, "instantiated", "size"
                 )
             else:
                 instance[parameter] = self.inference.finish(found[parameter])  # type: ignore[arg-type]

@@ -84,11 +84,16 @@ def unify_sizes(
     linked = _link_inside(state, bound, other, one) or linked
     if linked:
         return
+    names = free_in_size(one) | free_in_size(other)
+    if _meets_size_parameter(state, one, other) and equate(state, usage, names):
+        one, other = state.normal(one), state.normal(other)
+        unify_sizes(state, usage, path, bound, one, other)
+        return
     absorbed = _absorb(state, usage, bound, one, other)
     absorbed = _absorb(state, usage, bound, other, one) or absorbed
     if absorbed:
         return
-    if equate(state, usage, free_in_size(one) | free_in_size(other)):
+    if equate(state, usage, names):
         one, other = state.normal(one), state.normal(other)
         unify_sizes(state, usage, path, bound, one, other)
         return
@@ -172,6 +177,12 @@ def _link_inside(state: Sizing, bound: Bound, size: Size, other: Size) -> bool:
             return False
     info.kind, info.link = "linked", other
     return True
+
+
+def _meets_size_parameter(state: Sizing, *sizes: Size) -> bool:
+    """Is one of them a size parameter of a function, which is best a known size?"""
+    infos = [state.canonical(s.id) for s in sizes if isinstance(s, SizeMeta)]
+    return any(i.kind == "instantiated" and i.lifted == "size" for i in infos)
 
 
 def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) -> bool:
