@@ -12,6 +12,7 @@ from minifut.errors import UsageError
 from minifut.ir.core import Program
 from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
+from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import (
     flatten,
@@ -82,6 +83,14 @@ SPLIT = Pass(
     SOACS,
     SOACS,
     "split maps that select by position into an interior and borders",
+    traced=True,
+)
+ACCUMULATE = Pass(
+    "accumulate",
+    accumulate,
+    SOACS,
+    SOACS,
+    "make maps, reductions and histograms of updates of accumulators",
     traced=True,
 )
 FLATTEN = Pass(
@@ -167,6 +176,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY,
     REMOVE_CHECKS,
     FUSE,
+    ACCUMULATE,
     SPLIT,
     FLATTEN,
     FLATTEN_MODERATELY,
@@ -195,6 +205,8 @@ DEFAULT: tuple[Pass, ...] = (
     FUSE,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
+    # when producers have been fused into the maps that update
+    ACCUMULATE,
     # before flattening, so that tiles and vectors see interiors without conditions
     SPLIT,
     FLATTEN,

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from minifut.ir import core
+from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
@@ -21,6 +22,11 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import Replacer
 from minifut.names import Name, NameSource
+from minifut.passes.simplify.accumulators import (
+    drop_neutral_updates,
+    drop_untouched_accumulators,
+    move_out_of_with_acc,
+)
 from minifut.passes.simplify.branches import (
     drop_common_results,
     drop_true_check,
@@ -75,6 +81,7 @@ RULES: dict[type, tuple[Rule, ...]] = {
     core.Rearrange: (rearrange_again,),
     core.Reshape: (reshape_again,),
     core.Loop: (drop_empty_loop, drop_invariant_parameters),
+    WithAcc: (move_out_of_with_acc, drop_neutral_updates, drop_untouched_accumulators),
     Screma: (drop_inputs, simplify_mapped),
     Scatter: (drop_inputs,),
     Hist: (drop_inputs,),

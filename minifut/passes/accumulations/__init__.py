@@ -1,0 +1,1 @@
+"""Updates of accumulators as what they really are: reductions, histograms, maps."""

@@ -1,0 +1,43 @@
+"""Accumulations: turn updates of accumulators into what can be done better.
+
+Inside out, each `WithAcc` is tried as a map over all elements, a reduction, or a
+histogram; one with several updates is taken apart first. What fires is simplified and
+fused with its neighbours and tried again, since a sum for every index is often a map of
+sums. What no rule takes stays: kernels update memory (`kernel_code.accumulators`).
+"""
+
+from __future__ import annotations
+
+from minifut.ir.accumulators import WithAcc
+from minifut.ir.core import Program
+from minifut.ir.scope import scope_of
+from minifut.ir.traverse import walk
+from minifut.names import NameSource
+from minifut.passes.accumulations.elements import update_every_element
+from minifut.passes.accumulations.histograms import gather_in_histogram
+from minifut.passes.accumulations.reductions import reduce_updates
+from minifut.passes.accumulations.separate import separate_updates
+from minifut.passes.fusion.driver import fuse
+from minifut.passes.simplify.driver import simplify
+from minifut.rewrite.strategy import Rewriting, bottom_up
+from minifut.rewrite.trace import Trace
+
+ROUNDS = 4
+RULES = bottom_up(
+    separate_updates, update_every_element, reduce_updates, gather_in_histogram
+)
+
+
+def accumulate(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program with fewer accumulators."""
+    for _ in range(ROUNDS):
+        if not any(isinstance(node, WithAcc) for node in walk(program)):
+            break
+        rewriting = Rewriting(names, scope_of(program), trace or Trace())
+        after = RULES(program, rewriting)
+        if after is program:
+            break
+        program = simplify(fuse(simplify(after, names), names, trace), names)
+    return program

@@ -1,0 +1,132 @@
+r"""Updates of every element, once: a map (`update_every_element`).
+
+    with_acc(.. map(n, (a, iota n, xs), \b i x -> update_acc(b, (i), (f x))))
+    →  map(n, (as, xs), \old x -> op(old, f x))
+
+The indices are the numbers of the levels, each of another level, and each level is as
+wide as the arrays are there.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.accumulators import WithAcc
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Constant, Iota, Lambda, Param, Rearrange, Stm
+from minifut.ir.soacs import Screma, map_
+from minifut.ir.traverse import rename
+from minifut.ir.types import row_type
+from minifut.names import Name
+from minifut.passes.accumulations.nest import UpdateNest, nest_of
+from minifut.passes.sequential_parts import apply_lambda
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+OTHER_INDICES = Declined("it does not update every element once")
+
+
+@rule("update_every_element")
+def update_every_element(statement: Stm, site: Site) -> Outcome:
+    r"""Combine every element with its value in a map.
+
+    before:
+        given (n: i64, xs: [n]i32, ys: [n]i32)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let zs: [n]i32 = with_acc((acc([n], (ys), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+          let d: acc a [n] (i32) = map(n, (a, is, xs),
+            \(b: acc a [n] (i32), i: i64, x: i32) -> (acc a [n] (i32)) {
+              let c: acc a [n] (i32) = update_acc(b, (i), (x))
+              return c
+            })
+          return d
+        })
+    after:
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let zs: [n]i32 = map(n, (ys, is, xs), \(old: i32, i: i64, x: i32) -> (i32) {
+          let p: i32 = old
+          let q: i32 = x
+          let s: i32 = add_i32(p, q)
+          return s
+        })
+    declines: it does not update every element once
+        given (n: i64, k: i64, is: [n]i64, ys: [k]i32)
+        let zs: [k]i32 = with_acc((acc([k], (ys))),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+            let d: acc a [k] (i32) = map(n, (a, is),
+              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+                return c
+              })
+            return d
+          })
+    """
+    if not isinstance(statement.exp, WithAcc):
+        return None
+    nest = nest_of(statement.exp)
+    if nest is None or len(nest.levels) != len(nest.item.shape):
+        return OTHER_INDICES
+    order = [_level_of(nest, atom, site) for atom in nest.indices]
+    if sorted(order) != list(range(len(nest.levels))):
+        return OTHER_INDICES
+    if any(
+        nest.levels[level].width != size
+        for level, size in zip(order, nest.item.shape, strict=True)
+    ):
+        return OTHER_INDICES
+    build = site.builder(statement)
+    if order == sorted(order):
+        build.bind(statement.pattern, _combined(build, nest, 0, nest.item.arrays))
+        return tuple(build.statements)
+    # dimension d of the arrays is dimension order[d] of the nest
+    inwards = [order.index(level) for level in range(len(order))]
+    arrays = tuple(_rearranged(build, array, inwards) for array in nest.item.arrays)
+    made = build.let_many(_combined(build, nest, 0, arrays))
+    for bound, array in zip(statement.pattern, made, strict=True):
+        _rearranged(build, array, order, bound)
+    return tuple(build.statements)
+
+
+def _rearranged(
+    build: Builder, array: Name, order: list[int], bound: Param | None = None
+) -> Name:
+    """The outer dimensions of an array in another order."""
+    rank = len(build.shape(array))
+    exp = Rearrange((*order, *range(len(order), rank)), array)
+    return build.let(exp, array.base) if bound is None else build.bind((bound,), exp)[0]
+
+
+def _level_of(nest: UpdateNest, index: Atom, site: Site) -> int:
+    """The level whose number an index is; -1 if there is none."""
+    for number, level in enumerate(nest.levels):
+        for parameter, array in zip(level.parameters, level.arrays, strict=True):
+            if parameter.name == index and array in site.definitions:
+                match site.definitions[array].exp:
+                    case Iota(_, Constant(0), Constant(1)):
+                        return number
+    return -1
+
+
+def _combined(
+    build: Builder, nest: UpdateNest, depth: int, arrays: tuple[Name, ...]
+) -> Screma:
+    """The maps over the elements of the arrays and what the levels have."""
+    level = nest.levels[depth]
+    types = [row_type(type_) for type_ in build.types(arrays)]
+    old = build.parameters(types, "old")
+    inner = build.nested()
+    for parameter in level.parameters:
+        inner.scope[parameter.name] = parameter.type
+    inner.extend(level.statements)
+    names = tuple(p.name for p in old)
+    result = nest.values
+    if depth + 1 < len(nest.levels):
+        result = inner.let_many(_combined(inner, nest, depth + 1, names))
+    elif nest.item.operator is not None:
+        operator = rename(nest.item.operator, build.names)
+        for parameter in operator.parameters:
+            inner.scope[parameter.name] = parameter.type
+        result = apply_lambda(inner, operator, (*names, *nest.values))
+    body = inner.finish(*result)
+    function = Lambda((*old, *level.parameters), body, tuple(types))
+    return map_(level.width, (*arrays, *level.arrays), function)

@@ -1,0 +1,235 @@
+r"""Updates at indices that some maps around them do not change: reductions.
+
+    map(n, (a, xs), \b x ->
+      map(m, (b, iota m, ys), \c j y -> update_acc(c, (j), (x * y))))
+    →  let sums = map(m, (ys), \y -> redomap(n, (xs), {op, ne}, \x -> x * y))
+       map(m, (a, iota m, sums), \c j sum -> update_acc(c, (j), (sum)))
+
+The levels that the indices do not differ with are summed up by a reduction, inside the
+others. So an adjoint that every point of a map adds to is a reduction again, and can be
+tiled like one. After the Futhark compiler's `GenRedOpt`.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.accumulators import WithAcc
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.soacs import Reduce, map_, redomap
+from minifut.ir.traverse import rename
+from minifut.ir.types import I64, row_type
+from minifut.names import Name
+from minifut.passes.accumulations.nest import UpdateNest, nest_of
+from minifut.passes.flatten.cheap import all_cheap
+from minifut.passes.simplify.dead_code import remove_dead_code_in
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+NO_NEST = Declined("its body is no nest of maps around an update with an operator")
+ALL_DIFFER = Declined("the indices differ with every level")
+EXPENSIVE = Declined("what outer levels compute would be computed again")
+CHECKS = Declined("outer levels have checks, which may not move inwards")
+IRREGULAR = Declined("the width of a level depends on one that is summed up")
+
+
+@rule("reduce_updates")
+def reduce_updates(statement: Stm, site: Site) -> Outcome:
+    r"""Sum up the values for each index, then update it once.
+
+    before:
+        given (n: i64, m: i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
+        let is: [m]i64 = iota i64 (m, 0i64, 1i64)
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+          let f: acc a [m] (i32) = map(n, (a, xs),
+            \(b: acc a [m] (i32), x: i32) -> (acc a [m] (i32)) {
+              let e: acc a [m] (i32) = map(m, (b, is, ys),
+                \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
+                  let v: i32 = mul_i32(x, y)
+                  let d: acc a [m] (i32) = update_acc(c, (i), (v))
+                  return d
+                })
+              return e
+            })
+          return f
+        })
+    after:
+        let is: [m]i64 = iota i64 (m, 0i64, 1i64)
+        let js: [m]i64 = iota i64 (m, 0i64, 1i64)
+        let sums: [m]i32 = map(m, (js), \(j: i64) -> (i32) {
+          let ks: [n]i64 = iota i64 (n, 0i64, 1i64)
+          let sum: i32 = redomap(n, (ks),
+            reduce commutative(\(p_1: i32, q_1: i32) -> (i32) {
+              let s_1: i32 = add_i32(p_1, q_1)
+              return s_1
+            }, (0i32)), \(k: i64) -> (i32) {
+              let x: i32 = xs[k]
+              let i: i64 = is[j]
+              let y: i32 = ys[j]
+              let v: i32 = mul_i32(x, y)
+              return v
+            })
+          return sum
+        })
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+          let js_1: [m]i64 = iota i64 (m, 0i64, 1i64)
+          let e: acc a [m] (i32) = map(m, (a, js_1, sums),
+            \(c: acc a [m] (i32), j_1: i64, sum_1: i32) -> (acc a [m] (i32)) {
+              let i_1: i64 = is[j_1]
+              let d: acc a [m] (i32) = update_acc(c, (i_1), (sum_1))
+              return d
+            })
+          return e
+        })
+    declines: the indices differ with every level
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+          let d: acc a [k] (i32) = map(n, (a, is),
+            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              return c
+            })
+          return d
+        })
+    """
+    if not isinstance(statement.exp, WithAcc):
+        return None
+    nest = nest_of(statement.exp)
+    if nest is None or nest.item.operator is None or not nest.levels:
+        return NO_NEST
+    differs = nest.differs()
+    nothing: frozenset[int] = frozenset()
+    kept = nothing.union(*(differs.get(i, nothing) for i in _names(nest.indices)))
+    if len(kept) == len(nest.levels):
+        return ALL_DIFFER
+    if not all(all_cheap(level.statements) for level in nest.levels[:-1]):
+        return EXPENSIVE
+    if nest.checks_outside:
+        return CHECKS
+    for level in (nest.levels[number] for number in kept):
+        needs = nothing.union(*(differs.get(n, nothing) for n in level.width.names()))
+        if not needs <= kept:
+            return IRREGULAR
+    build = site.builder(statement)
+    outer = sorted(kept)
+    summed = [n for n in range(len(nest.levels)) if n not in kept]
+    sums = _Sums(nest, summed).over(build, outer, {})
+    build.bind(statement.pattern, _Updates(nest, outer).once(build, sums))
+    return tuple(build.statements)
+
+
+def _names(atoms: tuple[Atom, ...]) -> list[Name]:
+    return [atom for atom in atoms if isinstance(atom, Name)]
+
+
+class _Sums:
+    """Maps over some levels with reductions over the others inside."""
+
+    def __init__(self, nest: UpdateNest, summed: list[int]) -> None:
+        self.nest = nest
+        self.summed = summed
+
+    def over(
+        self, build: Builder, levels: list[int], at: dict[int, Atom]
+    ) -> tuple[Atom, ...]:
+        """Emit arrays over these levels; `at` are the points of those outside."""
+        if not levels:
+            return self.sum(build, self.summed, at)
+        width = self.nest.levels[levels[0]].width
+
+        def point(inner: Builder, i: Name) -> tuple[Atom, ...]:
+            return self.over(inner, levels[1:], {**at, levels[0]: i})
+
+        points = build.iota(width)
+        function = build.function((I64,), point, "i")
+        return build.let_many(map_(width, (points,), function))
+
+    def sum(
+        self, build: Builder, levels: list[int], at: dict[int, Atom]
+    ) -> tuple[Atom, ...]:
+        """Emit the values, combined over the levels."""
+        if not levels:
+            return self.values(build, at)
+        width, item = self.nest.levels[levels[0]].width, self.nest.item
+        assert item.operator is not None
+
+        def point(inner: Builder, i: Name) -> tuple[Atom, ...]:
+            return self.sum(inner, levels[1:], {**at, levels[0]: i})
+
+        points = build.iota(width)
+        function = build.function((I64,), point, "i")
+        operator = Reduce(rename(item.operator, build.names), item.neutral, True)
+        return build.let_many(redomap(width, (points,), (operator,), function))
+
+    def values(self, build: Builder, at: dict[int, Atom]) -> tuple[Atom, ...]:
+        """Emit what one point of all levels computes."""
+        statements: list[Stm] = []
+        for number, level in enumerate(self.nest.levels):
+            statements += (*level.rows(at[number]), *level.statements)
+        body = rename(Body(tuple(statements), self.nest.values), build.names)
+        build.extend(body.statements)
+        return body.result
+
+
+class _Updates:
+    """A nest over some levels that updates with given values."""
+
+    def __init__(self, nest: UpdateNest, levels: list[int]) -> None:
+        self.nest = nest
+        self.levels = levels
+        self.differs = nest.differs()
+
+    def once(self, build: Builder, sums: tuple[Atom, ...]) -> WithAcc:
+        """The updates, with arrays of values for the points of the levels."""
+        root = build.accumulator(self.nest.item)
+        build.scope[root.name] = root.type
+        inner = build.nested()
+        last = self.over(inner, self.levels, {}, root.name, sums)
+        function = Lambda((root,), inner.finish(last), (root.type,))
+        return WithAcc((self.nest.item,), function)
+
+    def over(
+        self,
+        build: Builder,
+        levels: list[int],
+        at: dict[int, Atom],
+        accumulator: Name,
+        values: tuple[Atom, ...],
+    ) -> Name:
+        """Emit the nest; the accumulator afterwards."""
+        if not levels:
+            indices = self.indices(build, at)
+            return build.update_acc(accumulator, indices, values)
+        width = self.nest.levels[levels[0]].width
+        points = build.iota(width)
+        arrays = (accumulator, points, *_names(values))
+        types = [row_type(type_) for type_ in build.types(arrays)]
+
+        def point(inner: Builder, acc: Name, i: Name, *rows: Name) -> Name:
+            return self.over(inner, levels[1:], {**at, levels[0]: i}, acc, rows)
+
+        function = build.function(types, point, "i")
+        return build.let_many(map_(width, arrays, function))[0]
+
+    def indices(self, build: Builder, at: dict[int, Atom]) -> tuple[Atom, ...]:
+        """Emit what the indices need: nothing that differs with other levels."""
+        kept, statements = frozenset(at), []
+        for number, level in enumerate(self.nest.levels):
+            candidates = level.statements
+            if number in at:
+                candidates = (*level.rows(at[number]), *candidates)
+            for statement in candidates:
+                names = [p.name for p in statement.pattern]
+                if names and all(self.differs[name] <= kept for name in names):
+                    statements.append(statement)
+        body = Body(tuple(statements), self.nest.indices)
+        body = remove_dead_code_in(rename(body, build.names))
+        build.extend(body.statements)
+        return body.result

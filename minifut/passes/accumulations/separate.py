@@ -1,0 +1,176 @@
+r"""One `WithAcc` for each update, and maps for other results (`separate_updates`).
+
+    with_acc(A B, \a b -> map(n, (a, b, xs), \.. x -> update a, update b, and give y))
+    →  with_acc(A, .. update a)   with_acc(B, .. update b)   map(n, (xs), \x -> y)
+
+Each piece is the whole with all other updates left out, without what it does not need
+then. Conditions: the updates have operators (of values that overwrite each other the
+order counts), and no piece does again what is more than scalar code, or has effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
+from minifut.ir.core import (
+    Apply,
+    Assert,
+    Atom,
+    Body,
+    Copy,
+    Lambda,
+    Loop,
+    Stm,
+    Trace,
+)
+from minifut.ir.node import replace
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.traverse import map_children, rename, walk
+from minifut.ir.types import AccType
+from minifut.names import Name
+from minifut.passes.simplify.driver import simplify_body
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+ONE_UPDATE = Declined("it does one update, or none")
+NO_OPERATOR = Declined("its updates overwrite each other")
+AGAIN = Declined("the pieces would do again what is more than scalar code")
+
+SWEEPS = 4
+WORK = (*SOAC_EXPRESSIONS, Loop, Apply, WithAcc, Assert, Trace)
+
+
+@rule("separate_updates")
+def separate_updates(statement: Stm, site: Site) -> Outcome:
+    r"""Give each update a `WithAcc` of its own.
+
+    before:
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+          let e: acc a [k] (i32) = map(n, (a, is),
+            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              let d: acc a [k] (i32) = update_acc(c, (0i64), (2i32))
+              return d
+            })
+          return e
+        })
+    after:
+        let xs: [k]i32 = with_acc((acc([k], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
+          let s: i32 = add_i32(p, q)
+          return s
+        })), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+          let e: acc a [k] (i32) = map(n, (a, is),
+            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              return c
+            })
+          return e
+        })
+        let rs: [k]i32 = with_acc((acc([k], (xs), (0i32), \(p_1: i32, q_1: i32) ->
+          (i32) {
+          let s_1: i32 = add_i32(p_1, q_1)
+          return s_1
+        })), \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
+          let e_1: acc a_1 [k] (i32) = map(n, (a_1),
+            \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
+              let d_1: acc a_1 [k] (i32) = update_acc(b_1, (0i64), (2i32))
+              return d_1
+            })
+          return e_1
+        })
+        let ys: [k]i32 = rs
+    declines: its updates overwrite each other
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs))),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+            let e: acc a [k] (i32) = map(n, (a, is),
+              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+                let d: acc a [k] (i32) = update_acc(c, (0i64), (2i32))
+                return d
+              })
+            return e
+          })
+    """
+    exp = statement.exp
+    if not isinstance(exp, WithAcc):
+        return None
+    roots = {p.name: n for n, p in enumerate(exp.function.parameters)}
+    updates = [
+        update
+        for update in walk(exp.function)
+        if isinstance(update, UpdateAcc) and _root(site, update) in roots
+    ]
+    others = len(exp.function.results) - len(exp.inputs)
+    if len(updates) + bool(others) < 2 or not updates:
+        return ONE_UPDATE
+    if any(exp.inputs[roots[_root(site, u)]].operator is None for u in updates):
+        return NO_OPERATOR
+    build = site.builder(statement)
+    current = [list(item.arrays) for item in exp.inputs]
+    work = 0
+    for update in updates:
+        number = roots[_root(site, update)]
+        item = replace(exp.inputs[number], arrays=tuple(current[number]))
+        function = _piece(site, exp, update, [number])
+        work += _work(function)
+        made = rename(WithAcc((item,), function), site.names)
+        current[number] = list(build.let_many(made, [a.base for a in item.arrays]))
+    rest = _piece(site, exp, None, range(len(roots), len(exp.function.results)))
+    if work + _work(rest) > _work(exp.function):
+        return AGAIN
+    body = rename(rest.body, site.names)
+    build.extend(body.statements)
+    arrays = [array for own in current for array in own]
+    return (*build.statements, *_copies(statement, (*arrays, *body.result)))
+
+
+def _root(site: Site, update: UpdateAcc) -> Name:
+    type_ = site.scope[update.accumulator]
+    assert isinstance(type_, AccType)
+    return type_.root
+
+
+def _piece(
+    site: Site, exp: WithAcc, update: UpdateAcc | None, results: Sequence[int]
+) -> Lambda:
+    """The function with just that update, or none, and just those results."""
+    function = exp.function
+    kept = [p for n, p in enumerate(function.parameters) if n in results]
+    roots = {p.name for p in function.parameters}
+
+    def only(node: Any) -> Any:
+        other = isinstance(node, UpdateAcc) and node is not update
+        if other and _root(site, node) in roots:
+            return Copy(node.accumulator)
+        return map_children(node, only)
+
+    body: Body = only(function.body)
+    body = Body(body.statements, tuple(body.result[n] for n in results))
+    for _ in range(SWEEPS):
+        before, body = body, simplify_body(body, site.names, site.scope)
+        if body is before:
+            break
+    types = tuple(function.results[n] for n in results)
+    return Lambda(tuple(kept), body, types)
+
+
+def _work(function: Lambda) -> int:
+    """How much there is that should be done once: all but the maps around updates."""
+    return sum(
+        isinstance(node, WORK)
+        and not (isinstance(node, Screma) and updates_accumulators(node))
+        for node in walk(function)
+    )
+
+
+def _copies(statement: Stm, atoms: tuple[Atom, ...]) -> tuple[Stm, ...]:
+    return tuple(
+        Stm((bound,), Copy(atom), (), statement.location)
+        for bound, atom in zip(statement.pattern, atoms, strict=True)
+    )
