@@ -15,6 +15,7 @@ from minifut.ir.traverse import walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.histograms import gather_in_histogram
+from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
 from minifut.passes.accumulations.separate import separate_updates
 from minifut.passes.fusion.driver import fuse
@@ -24,7 +25,11 @@ from minifut.rewrite.trace import Trace
 
 ROUNDS = 4
 RULES = bottom_up(
-    separate_updates, update_every_element, reduce_updates, gather_in_histogram
+    map_of_update_loop,
+    separate_updates,
+    update_every_element,
+    reduce_updates,
+    gather_in_histogram,
 )
 
 
