@@ -17,6 +17,7 @@ from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
+from minifut.passes.accumulations.rows import update_elements_of_rows
 from minifut.passes.accumulations.separate import separate_updates
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.simplify.driver import simplify
@@ -26,6 +27,7 @@ from minifut.rewrite.trace import Trace
 ROUNDS = 4
 RULES = bottom_up(
     map_of_update_loop,
+    update_elements_of_rows,
     separate_updates,
     update_every_element,
     reduce_updates,

@@ -165,7 +165,7 @@ def _elementwise_nest(
     function of one element in it."""
     if len(exp.function.results) != len(combine.neutral):
         return SEVERAL
-    elementwise = _elementwise(combine.operator)
+    elementwise = elementwise_operator(combine.operator)
     if elementwise is None:
         return NOT_ELEMENTWISE
     operator, width = elementwise
@@ -185,7 +185,7 @@ def _elementwise_nest(
     return outer, operator, neutral, function
 
 
-def _elementwise(operator: Lambda) -> tuple[Lambda, Size] | None:
+def elementwise_operator(operator: Lambda) -> tuple[Lambda, Size] | None:
     """The operator on elements and the width, if the operator is a map of it."""
     if len(operator.body.statements) != 1:
         return None

@@ -1,0 +1,158 @@
+r"""Updates of rows element by element (`update_elements_of_rows`).
+
+    with_acc((acc([k], (xss), map op)), \a -> .. update_acc(b, (i), (row)))
+    →  with_acc((acc([k][m], (xss), op)), \a ->
+         .. map(m, (b, iota m, row), \c j x -> update_acc(c, (i, j), (x))))
+
+One more dimension of indices takes the place of one of the rows. So sums of rows become
+sums of scalars, which can be tiled, and atomics need no locks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
+from minifut.ir.builder import Builder
+from minifut.ir.core import Atom, Lambda, Param, Replicate, Stm
+from minifut.ir.node import replace
+from minifut.ir.soacs import map_
+from minifut.ir.traverse import map_children
+from minifut.ir.types import I64, AccType, DataType, row_type, shape_of
+from minifut.names import Name
+from minifut.passes.flatten.interchange_operator import elementwise_operator
+from minifut.rewrite.rule import Declined, Outcome, Site, rule
+
+NO_ROWS = Declined("no operator combines rows element by element")
+
+
+@rule("update_elements_of_rows")
+def update_elements_of_rows(statement: Stm, site: Site) -> Outcome:
+    r"""Index the elements of rows that are combined one by one.
+
+    before:
+        given (n: i64, k: i64, m: i64, hss: [k][m]i32, is: [n]i64, xss: [n][m]i32)
+        let zeros: [m]i32 = replicate([m], 0i32)
+        let ys: [k][m]i32 = with_acc((acc([k], (hss), (zeros),
+          \(p: [m]i32, q: [m]i32) -> ([m]i32) {
+            let s: [m]i32 = map(m, (p, q), \(p_1: i32, q_1: i32) -> (i32) {
+              let s_1: i32 = add_i32(p_1, q_1)
+              return s_1
+            })
+            return s
+          })), \(a: acc a [k] ([m]i32)) -> (acc a [k] ([m]i32)) {
+            let d: acc a [k] ([m]i32) = map(n, (a, is, xss),
+              \(b: acc a [k] ([m]i32), i: i64, xs: [m]i32) -> (acc a [k] ([m]i32)) {
+                let c: acc a [k] ([m]i32) = update_acc(b, (i), (xs))
+                return c
+              })
+            return d
+          })
+    after:
+        let zeros: [m]i32 = replicate([m], 0i32)
+        let js: [m]i64 = iota i64 (m, 0i64, 1i64)
+        let ys: [k][m]i32 = with_acc((acc([k][m], (hss), (0i32),
+          \(p_1: i32, q_1: i32) -> (i32) {
+            let s_1: i32 = add_i32(p_1, q_1)
+            return s_1
+          })), \(a: acc a [k][m] (i32)) -> (acc a [k][m] (i32)) {
+            let d: acc a [k][m] (i32) = map(n, (a, is, xss),
+              \(b: acc a [k][m] (i32), i: i64, xs: [m]i32) -> (acc a [k][m] (i32)) {
+                let c: acc a [k][m] (i32) = map(m, (b, js, xs),
+                  \(e: acc a [k][m] (i32), j: i64, x: i32) -> (acc a [k][m] (i32)) {
+                    let f: acc a [k][m] (i32) = update_acc(e, (i, j), (x))
+                    return f
+                  })
+                return c
+              })
+            return d
+          })
+    declines: no operator combines rows
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs))),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+            let d: acc a [k] (i32) = map(n, (a, is),
+              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+                return c
+              })
+            return d
+          })
+    """
+    exp = statement.exp
+    if not isinstance(exp, WithAcc):
+        return None
+    build = site.builder(statement)
+    build.attributes = ()
+    for number, item in enumerate(exp.inputs):
+        finer = _finer(build, site, item)
+        if finer is None:
+            continue
+        elements = _Elements(build, exp.function.parameters[number], finer)
+        inputs = (*exp.inputs[:number], finer, *exp.inputs[number + 1 :])
+        made = WithAcc(inputs, elements.node(exp.function))
+        return (*build.statements, replace(statement, exp=made))
+    return NO_ROWS
+
+
+def _finer(build: Builder, site: Site, item: AccInput) -> AccInput | None:
+    """The input with one more dimension of indices, if its operator is a map."""
+    if item.operator is None:
+        return None
+    found = elementwise_operator(item.operator)
+    if found is None:
+        return None
+    operator, width = found
+    neutral: list[Atom] = []
+    for atom in item.neutral:
+        made = site.definitions.get(atom) if isinstance(atom, Name) else None
+        if made is None or not isinstance(made.exp, Replicate):
+            return None
+        _, *rest = made.exp.shape
+        value = made.exp.value
+        neutral.append(build.replicate(rest, value) if rest else value)
+    return AccInput((*item.shape, width), item.arrays, tuple(neutral), operator)
+
+
+class _Elements:
+    """Changes the type of an accumulator, and its updates of rows to maps."""
+
+    def __init__(self, build: Builder, root: Param, item: AccInput) -> None:
+        assert isinstance(root.type, AccType)
+        self.build = build
+        self.root = root.name
+        rows = [row_type(element) for element in root.type.elements]
+        elements: tuple[DataType, ...] = tuple(
+            row for row in rows if not isinstance(row, AccType)
+        )
+        self.type = AccType(root.name, item.shape, elements)
+        self.points = build.iota(item.shape[-1])
+
+    def is_own(self, type_: object) -> bool:
+        return isinstance(type_, AccType) and type_.root == self.root
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, UpdateAcc):
+            own = self.is_own(self.build.type(node.accumulator))
+            return self.row_by_element(node) if own else node
+        node = map_children(node, self.node)
+        if isinstance(node, Param) and self.is_own(node.type):
+            return replace(node, type=self.type)
+        if isinstance(node, Lambda):
+            results = [self.type if self.is_own(t) else t for t in node.results]
+            return replace(node, results=tuple(results))
+        return node
+
+    def row_by_element(self, update: UpdateAcc) -> Any:
+        """The update as a map over the elements of the rows."""
+        build = self.build
+        values = [atom for atom in update.values if isinstance(atom, Name)]
+        types = [I64, *[row_type(type_) for type_ in build.types(values)]]
+
+        def point(inner: Builder, acc: Name, j: Name, *elements: Name) -> Name:
+            exp = UpdateAcc(acc, (*update.indices, j), elements)
+            return inner.let(exp, acc.base, self.type)
+
+        function = build.function((self.type, *types), point, self.root.base)
+        arrays = (update.accumulator, self.points, *values)
+        return map_(shape_of(build.type(values[0]))[0], arrays, function)
