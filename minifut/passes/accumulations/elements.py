@@ -18,13 +18,14 @@ from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.sequential_parts import apply_lambda
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 OTHER_INDICES = Declined("it does not update every element once")
 
 
-@rule("update_every_element")
-def update_every_element(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
     r"""Combine every element with its value in a map.
 
     before:
@@ -61,12 +62,11 @@ def update_every_element(statement: Stm, site: Site) -> Outcome:
             return d
           })
     """
-    if not isinstance(statement.exp, WithAcc):
-        return None
+    assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)
     if nest is None or len(nest.levels) != len(nest.item.shape):
         return OTHER_INDICES
-    order = [_level_of(nest, atom, site) for atom in nest.indices]
+    order = [_level_of(nest, atom, context) for atom in nest.indices]
     if sorted(order) != list(range(len(nest.levels))):
         return OTHER_INDICES
     if any(
@@ -74,7 +74,7 @@ def update_every_element(statement: Stm, site: Site) -> Outcome:
         for level, size in zip(order, nest.item.shape, strict=True)
     ):
         return OTHER_INDICES
-    build = site.builder(statement)
+    build = context.builder(statement)
     if order == sorted(order):
         build.bind(statement.pattern, _combined(build, nest, 0, nest.item.arrays))
         return tuple(build.statements)
@@ -96,12 +96,12 @@ def _rearranged(
     return build.let(exp, array.base) if bound is None else build.bind((bound,), exp)[0]
 
 
-def _level_of(nest: UpdateNest, index: Atom, site: Site) -> int:
+def _level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:
     """The level whose number an index is; -1 if there is none."""
     for number, level in enumerate(nest.levels):
         for parameter, array in zip(level.parameters, level.arrays, strict=True):
-            if parameter.name == index and array in site.definitions:
-                match site.definitions[array].exp:
+            if parameter.name == index and array in context.definitions:
+                match context.definitions[array].exp:
                     case Iota(_, Constant(0), Constant(1)):
                         return number
     return -1

@@ -12,14 +12,15 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.soacs import Hist, HistOp
 from minifut.passes.accumulations.nest import nest_of
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 NO_MAP = Declined("its updates are not those of one map")
 NO_OPERATOR = Declined("its updates overwrite each other")
 
 
-@rule("gather_in_histogram")
-def gather_in_histogram(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make a histogram of a map whose points do one update each.
 
     before:
@@ -57,15 +58,14 @@ def gather_in_histogram(statement: Stm, site: Site) -> Outcome:
             return d
           })
     """
-    if not isinstance(statement.exp, WithAcc):
-        return None
+    assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)
     if nest is None or len(nest.levels) != 1:
         return NO_MAP
     item, (level,) = nest.item, nest.levels
     if item.operator is None:
         return NO_OPERATOR
-    build = site.builder(statement)
+    build = context.builder(statement)
     body = Body(level.statements, (*nest.indices, *nest.values))
     for inner in level.statements:
         build.scope.update((p.name, p.type) for p in inner.pattern)

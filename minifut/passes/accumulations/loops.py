@@ -21,13 +21,14 @@ from minifut.ir.soacs import map_
 from minifut.ir.traverse import atom_size, map_children
 from minifut.ir.types import I64, AccType, shape_of
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 NO_LOOP = Declined("no loop carries just accumulators with operators")
 
 
-@rule("map_of_update_loop")
-def map_of_update_loop(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make a map of a loop that does nothing but updates.
 
     before:
@@ -70,14 +71,13 @@ def map_of_update_loop(statement: Stm, site: Site) -> Outcome:
           })
     """
     exp = statement.exp
-    if not isinstance(exp, WithAcc):
-        return None
+    assert isinstance(exp, WithAcc)
     roots = {
         parameter.name
         for parameter, item in zip(exp.function.parameters, exp.inputs, strict=True)
         if item.operator is not None
     }
-    function = _Mapping(site, roots).node(exp.function)
+    function = _Mapping(context, roots).node(exp.function)
     if function is exp.function:
         return NO_LOOP
     return (replace(statement, exp=replace(exp, function=function)),)
@@ -86,8 +86,8 @@ def map_of_update_loop(statement: Stm, site: Site) -> Outcome:
 class _Mapping:
     """`roots`: the accumulators whose updates commute."""
 
-    def __init__(self, site: Site, roots: set[Name]) -> None:
-        self.site = site
+    def __init__(self, context: StatementContext, roots: set[Name]) -> None:
+        self.context = context
         self.roots = roots
 
     def node(self, node: Any) -> Any:
@@ -97,7 +97,7 @@ class _Mapping:
         loops = [self.is_wanted(s.exp) for s in node.statements]
         if not any(loops):
             return node
-        build = Builder(self.site.names, self.site.scope)
+        build = Builder(self.context.names, self.context.scope)
         for statement, wanted in zip(node.statements, loops, strict=True):
             build.location = statement.location
             if wanted:
@@ -131,5 +131,5 @@ class _Mapping:
         size = atom_size(bound)
         if isinstance(bound, Constant):
             return maximum(ZERO, size)
-        known = any(size in shape_of(t) for t in self.site.scope.values())
+        known = any(size in shape_of(t) for t in self.context.scope.values())
         return size if known else maximum(ZERO, size)

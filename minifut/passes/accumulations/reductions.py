@@ -22,7 +22,8 @@ from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.passes.simplify.dead_code import remove_dead_code_in
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 NO_NEST = Declined("its body is no nest of maps around an update with an operator")
 ALL_DIFFER = Declined("the indices differ with every level")
@@ -31,8 +32,8 @@ CHECKS = Declined("outer levels have checks, which may not move inwards")
 IRREGULAR = Declined("the width of a level depends on one that is summed up")
 
 
-@rule("reduce_updates")
-def reduce_updates(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     r"""Sum up the values for each index, then update it once.
 
     before:
@@ -99,8 +100,7 @@ def reduce_updates(statement: Stm, site: Site) -> Outcome:
           return d
         })
     """
-    if not isinstance(statement.exp, WithAcc):
-        return None
+    assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)
     if nest is None or nest.item.operator is None or not nest.levels:
         return NO_NEST
@@ -117,7 +117,7 @@ def reduce_updates(statement: Stm, site: Site) -> Outcome:
         needs = nothing.union(*(differs.get(n, nothing) for n in level.width.names()))
         if not needs <= kept:
             return IRREGULAR
-    build = site.builder(statement)
+    build = context.builder(statement)
     outer = sorted(kept)
     summed = [n for n in range(len(nest.levels)) if n not in kept]
     sums = _Sums(nest, summed).over(build, outer, {})

@@ -21,13 +21,14 @@ from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, DataType, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.interchange_operator import elementwise_operator
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 NO_ROWS = Declined("no operator combines rows element by element")
 
 
-@rule("update_elements_of_rows")
-def update_elements_of_rows(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcome:
     r"""Index the elements of rows that are combined one by one.
 
     before:
@@ -80,12 +81,11 @@ def update_elements_of_rows(statement: Stm, site: Site) -> Outcome:
           })
     """
     exp = statement.exp
-    if not isinstance(exp, WithAcc):
-        return None
-    build = site.builder(statement)
+    assert isinstance(exp, WithAcc)
+    build = context.builder(statement)
     build.attributes = ()
     for number, item in enumerate(exp.inputs):
-        finer = _finer(build, site, item)
+        finer = _finer(build, context, item)
         if finer is None:
             continue
         elements = _Elements(build, exp.function.parameters[number], finer)
@@ -95,7 +95,9 @@ def update_elements_of_rows(statement: Stm, site: Site) -> Outcome:
     return NO_ROWS
 
 
-def _finer(build: Builder, site: Site, item: AccInput) -> AccInput | None:
+def _finer(
+    build: Builder, context: StatementContext, item: AccInput
+) -> AccInput | None:
     """The input with one more dimension of indices, if its operator is a map."""
     if item.operator is None:
         return None
@@ -105,7 +107,7 @@ def _finer(build: Builder, site: Site, item: AccInput) -> AccInput | None:
     operator, width = found
     neutral: list[Atom] = []
     for atom in item.neutral:
-        made = site.definitions.get(atom) if isinstance(atom, Name) else None
+        made = context.definitions.get(atom) if isinstance(atom, Name) else None
         if made is None or not isinstance(made.exp, Replicate):
             return None
         _, *rest = made.exp.shape

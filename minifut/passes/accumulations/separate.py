@@ -31,7 +31,8 @@ from minifut.ir.traverse import map_children, rename, walk
 from minifut.ir.types import AccType
 from minifut.names import Name
 from minifut.passes.simplify.driver import simplify_body
-from minifut.rewrite.rule import Declined, Outcome, Site, rule
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 ONE_UPDATE = Declined("it does one update, or none")
 NO_OPERATOR = Declined("its updates overwrite each other")
@@ -41,8 +42,8 @@ SWEEPS = 4
 WORK = (*SOAC_EXPRESSIONS, Loop, Apply, WithAcc, Assert, Trace)
 
 
-@rule("separate_updates")
-def separate_updates(statement: Stm, site: Site) -> Outcome:
+@rule(WithAcc)
+def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
     r"""Give each update a `WithAcc` of its own.
 
     before:
@@ -98,46 +99,48 @@ def separate_updates(statement: Stm, site: Site) -> Outcome:
           })
     """
     exp = statement.exp
-    if not isinstance(exp, WithAcc):
-        return None
+    assert isinstance(exp, WithAcc)
     roots = {p.name: n for n, p in enumerate(exp.function.parameters)}
     updates = [
         update
         for update in walk(exp.function)
-        if isinstance(update, UpdateAcc) and _root(site, update) in roots
+        if isinstance(update, UpdateAcc) and _root(context, update) in roots
     ]
     others = len(exp.function.results) - len(exp.inputs)
     if len(updates) + bool(others) < 2 or not updates:
         return ONE_UPDATE
-    if any(exp.inputs[roots[_root(site, u)]].operator is None for u in updates):
+    if any(exp.inputs[roots[_root(context, u)]].operator is None for u in updates):
         return NO_OPERATOR
-    build = site.builder(statement)
+    build = context.builder(statement)
     current = [list(item.arrays) for item in exp.inputs]
     work = 0
     for update in updates:
-        number = roots[_root(site, update)]
+        number = roots[_root(context, update)]
         item = replace(exp.inputs[number], arrays=tuple(current[number]))
-        function = _piece(site, exp, update, [number])
+        function = _piece(context, exp, update, [number])
         work += _work(function)
-        made = rename(WithAcc((item,), function), site.names)
+        made = rename(WithAcc((item,), function), context.names)
         current[number] = list(build.let_many(made, [a.base for a in item.arrays]))
-    rest = _piece(site, exp, None, range(len(roots), len(exp.function.results)))
+    rest = _piece(context, exp, None, range(len(roots), len(exp.function.results)))
     if work + _work(rest) > _work(exp.function):
         return AGAIN
-    body = rename(rest.body, site.names)
+    body = rename(rest.body, context.names)
     build.extend(body.statements)
     arrays = [array for own in current for array in own]
     return (*build.statements, *_copies(statement, (*arrays, *body.result)))
 
 
-def _root(site: Site, update: UpdateAcc) -> Name:
-    type_ = site.scope[update.accumulator]
+def _root(context: StatementContext, update: UpdateAcc) -> Name:
+    type_ = context.scope[update.accumulator]
     assert isinstance(type_, AccType)
     return type_.root
 
 
 def _piece(
-    site: Site, exp: WithAcc, update: UpdateAcc | None, results: Sequence[int]
+    context: StatementContext,
+    exp: WithAcc,
+    update: UpdateAcc | None,
+    results: Sequence[int],
 ) -> Lambda:
     """The function with just that update, or none, and just those results."""
     function = exp.function
@@ -146,14 +149,14 @@ def _piece(
 
     def only(node: Any) -> Any:
         other = isinstance(node, UpdateAcc) and node is not update
-        if other and _root(site, node) in roots:
+        if other and _root(context, node) in roots:
             return Copy(node.accumulator)
         return map_children(node, only)
 
     body: Body = only(function.body)
     body = Body(body.statements, tuple(body.result[n] for n in results))
     for _ in range(SWEEPS):
-        before, body = body, simplify_body(body, site.names, site.scope)
+        before, body = body, simplify_body(body, context.names, context.scope)
         if body is before:
             break
     types = tuple(function.results[n] for n in results)

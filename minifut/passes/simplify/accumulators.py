@@ -12,16 +12,17 @@ from typing import Any
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Constant, Copy, Lambda, Stm
 from minifut.ir.node import replace
+from minifut.ir.scope import type_of_atom
 from minifut.ir.traverse import free_names, map_children
 from minifut.ir.types import AccType
-from minifut.passes.simplify.site import Answer, Instead, Pattern, Site, simplification
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.context import StatementContext, with_expression, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 ALL_UPDATED = Declined("all accumulators are updated")
 
 
-@simplification(WithAcc)
-def drop_untouched_accumulators(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
+@rule(WithAcc)
+def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Outcome:
     r"""Arrays whose accumulators come back as they were lent.
 
     before:
@@ -47,6 +48,8 @@ def drop_untouched_accumulators(site: Site, pattern: Pattern, exp: WithAcc) -> A
             return b
           })
     """
+    exp, pattern = statement.exp, statement.pattern
+    assert isinstance(exp, WithAcc)
     function = exp.function
     body, count = function.body, len(exp.inputs)
     roots = [parameter.name for parameter in function.parameters]
@@ -55,7 +58,8 @@ def drop_untouched_accumulators(site: Site, pattern: Pattern, exp: WithAcc) -> A
         return ALL_UPDATED
     arrays = [array for item in exp.inputs for array in item.arrays]
     if not touched:
-        return Instead(body.statements, (*arrays, *body.result[count:]))
+        given = (*arrays, *body.result[count:])
+        return with_values(statement, body.statements, given)
     kept = (*touched, *range(count, len(body.result)))
     fewer = Lambda(
         tuple(function.parameters[n] for n in touched),
@@ -71,15 +75,15 @@ def drop_untouched_accumulators(site: Site, pattern: Pattern, exp: WithAcc) -> A
         if owners[position] not in touched:
             atoms[position] = array
     made = WithAcc(tuple(exp.inputs[n] for n in touched), fewer)
-    statement = Stm(bound, made, site.build.attributes, site.build.location)
-    return Instead((statement,), tuple(atoms))
+    rest = replace(statement, pattern=bound, exp=made)
+    return with_values(statement, (rest,), tuple(atoms))
 
 
 NONE_NEUTRAL = Declined("no update leaves things as they are")
 
 
-@simplification(WithAcc)
-def drop_neutral_updates(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
+@rule(WithAcc)
+def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
     r"""Updates with neutral elements.
 
     before:
@@ -109,6 +113,8 @@ def drop_neutral_updates(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
             return b
           })
     """
+    exp = statement.exp
+    assert isinstance(exp, WithAcc)
     neutral = {
         parameter.name: item.neutral
         for parameter, item in zip(exp.function.parameters, exp.inputs, strict=True)
@@ -117,20 +123,22 @@ def drop_neutral_updates(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
 
     def change(node: Any) -> Any:
         if isinstance(node, UpdateAcc):
-            type_ = site.build.type(node.accumulator)
+            type_ = type_of_atom(node.accumulator, context.scope)
             if isinstance(type_, AccType) and neutral.get(type_.root) == node.values:
                 return Copy(node.accumulator)
         return map_children(node, change)
 
     function = change(exp.function) if neutral else exp.function
-    return NONE_NEUTRAL if function is exp.function else replace(exp, function=function)
+    if function is exp.function:
+        return NONE_NEUTRAL
+    return with_expression(statement, replace(exp, function=function))
 
 
 NOTHING_FIRST = Declined("what comes first needs an accumulator")
 
 
-@simplification(WithAcc)
-def move_out_of_with_acc(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
+@rule(WithAcc)
+def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
     r"""What comes before the first use of an accumulator.
 
     before:
@@ -156,16 +164,18 @@ def move_out_of_with_acc(site: Site, pattern: Pattern, exp: WithAcc) -> Answer:
             return b
           })
     """
+    exp = statement.exp
+    assert isinstance(exp, WithAcc)
     body = exp.function.body
     roots = {parameter.name for parameter in exp.function.parameters}
     first = 0
-    for statement in body.statements:
-        if not roots.isdisjoint(free_names(statement)):
+    for inner in body.statements:
+        if not roots.isdisjoint(free_names(inner)):
             break
         first += 1
     if not first:
         return NOTHING_FIRST
-    for statement in body.statements[:first]:
-        site.build.append(statement)
     rest = replace(body, statements=body.statements[first:])
-    return replace(exp, function=replace(exp.function, body=rest))
+    function = replace(exp.function, body=rest)
+    after = replace(statement, exp=replace(exp, function=function))
+    return (*body.statements[:first], after)
