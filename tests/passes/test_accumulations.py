@@ -1,0 +1,140 @@
+"""What becomes of accumulators: shapes of the IR, and results against NumPy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.accumulators import UpdateAcc, WithAcc
+from minifut.ir.core import Program
+from minifut.ir.dialect import SOACS
+from minifut.ir.interpret import run
+from minifut.ir.parser import names_after
+from minifut.ir.soacs import Hist, Screma
+from minifut.ir.traverse import walk
+from minifut.ir.verify import verify
+from minifut.passes.pipelines import run_pass
+
+LIBRARY = """
+type~ acc 't = intrinsics.acc t
+def write [n] 't (acc: *acc ([n]t)) (i: i64) (v: t) : *acc ([n]t) =
+  intrinsics.acc_write acc i v
+"""
+
+
+def core(text: str) -> Program:
+    return compiler.to_core(compiler.check(Source("test.fut", LIBRARY + text)))
+
+
+def accumulated(text: str) -> Program:
+    """After fusion and the pass over accumulators, verified."""
+    program = core(text)
+    for step in ("simplify", "fuse", "simplify", "accumulate"):
+        program = run_pass(step, program, names_after(program))
+    verify(program, SOACS)
+    return program
+
+
+def operations(program: Program) -> Counter[str]:
+    """How many there are of what this is about."""
+    found: Counter[str] = Counter()
+    for node in walk(program):
+        match node:
+            case Screma():
+                found["redomap" if node.is_redomap else "map"] += 1
+            case Hist() | WithAcc() | UpdateAcc():
+                found[type(node).__name__] += 1
+    return found
+
+
+TRANSPOSED_PRODUCT = """
+def main [n] [k] [m] (a: [n][k]f64) (c: [n][m]f64) : [k][m]f64 =
+  intrinsics.hist_stream (replicate k (replicate m 0)) (map2 (+)) (replicate m 0)
+    (\\(acc: *acc ([k][m]f64)) (x, y) ->
+       loop acc for l < k do write acc l (map (* x[l]) y)) (zip a c)
+"""
+
+CASES: dict[str, tuple[str, dict[str, int], list[Any], Any]] = {
+    "a product by rows is sums of products": (
+        TRANSPOSED_PRODUCT,
+        {"map": 2, "redomap": 1},
+        [np.arange(6.0).reshape(2, 3), np.arange(8.0).reshape(2, 4)],
+        np.arange(6.0).reshape(2, 3).T @ np.arange(8.0).reshape(2, 4),
+    ),
+    "an update of every element is a map": (
+        """
+def main [n] (xs: *[n]i32) (ys: [n]i32) : *[n]i32 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([n]i32)) (i, y) -> write acc i (y * y)) (zip (iota n) ys)
+""",
+        {"map": 1},
+        [np.int32([1, 2, 3]), np.int32([1, -2, 4])],
+        [2, 6, 19],
+    ),
+    "an update at a computed index is a histogram": (
+        """
+def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([k]i64)) i -> write acc (i * i) 1) is
+""",
+        {"Hist": 1},
+        [np.zeros(5, np.int64), np.int64([1, 2, -2, 9, 0])],
+        [1, 1, 0, 0, 2],
+    ),
+    "two updates are two histograms": (
+        """
+def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
+  intrinsics.hist_stream xs i64.max i64.lowest
+    (\\(acc: *acc ([k]i64)) i -> write (write acc i 7) (i + 1) 3) is
+""",
+        {"Hist": 2},
+        [np.zeros(4, np.int64), np.int64([0, 2])],
+        [7, 3, 7, 3],
+    ),
+    "values that overwrite each other stay in order": (
+        """
+def main [k] (xs: *[k]i64) (n: i64) : *[k]i64 =
+  intrinsics.scatter_stream xs
+    (\\(acc: *acc ([k]i64)) i -> loop acc for j < 3 do write acc i (i * 10 + j))
+    (iota n)
+""",
+        {"map": 1, "WithAcc": 1, "UpdateAcc": 1},
+        [np.zeros(4, np.int64), 3],
+        [2, 12, 22, 0],
+    ),
+    "a loop that carries more than updates stays a loop": (
+        """
+def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([k]i64)) i ->
+       (loop (acc, j) = (acc, i) while j > 0 do (write acc j 1, j / 2)).0) is
+""",
+        {"map": 1, "WithAcc": 1, "UpdateAcc": 1},
+        [np.zeros(6, np.int64), np.int64([5, 4, 9])],
+        [0, 3, 3, 0, 2, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_updates_become_what_they_are(name: str) -> None:
+    text, wanted, arguments, result = CASES[name]
+    after = accumulated(text)
+    assert operations(after) == wanted
+    for program in (core(text), after):
+        (found,) = run(program, "main", arguments)
+        np.testing.assert_allclose(found, result)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (3, 0, 2), (2, 3, 0), (5, 4, 3)])
+def test_sums_of_rows_may_be_empty(shape: tuple[int, int, int]) -> None:
+    n, k, m = shape
+    random = np.random.default_rng(1)
+    a, c = random.random((n, k)), random.random((n, m))
+    (found,) = run(accumulated(TRANSPOSED_PRODUCT), "main", [a, c])
+    np.testing.assert_allclose(found, a.T @ c)
