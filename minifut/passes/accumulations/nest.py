@@ -22,7 +22,7 @@ from minifut.names import Name
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class MapLevel:
     """A map without its accumulator; `statements` come before what is inside."""
 
     width: Size
@@ -43,7 +43,7 @@ class UpdateNest:
     """A `WithAcc` of one input whose body is a nest of maps around one update."""
 
     item: AccInput
-    levels: tuple[Level, ...]
+    levels: tuple[MapLevel, ...]
     indices: tuple[Atom, ...]
     values: tuple[Atom, ...]
 
@@ -77,7 +77,7 @@ def nest_of(exp: WithAcc) -> UpdateNest | None:
     if len(exp.inputs) != 1 or len(exp.function.results) != 1:
         return None
     accumulator = exp.function.parameters[0].name
-    levels: list[Level] = []
+    levels: list[MapLevel] = []
     body = exp.function.body
     while True:
         found = _last(body, accumulator)
@@ -95,7 +95,7 @@ def nest_of(exp: WithAcc) -> UpdateNest | None:
         inside = [p.name for p, array in pairs if array == accumulator]
         accumulator, body = inside[0], last.function.body
         arrays, own = tuple(a for _, a in data), tuple(p for p, _ in data)
-        levels.append(Level(last.width, arrays, own, ()))
+        levels.append(MapLevel(last.width, arrays, own, ()))
 
 
 def _last(
