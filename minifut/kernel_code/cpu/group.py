@@ -92,7 +92,7 @@ def lower(
 
 
 def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
-    """Whether so many bytes of local memory may be asked for."""
+    """Whether a group may have so many bytes of local memory."""
     limit = host.parameter(LOCAL_MEMORY).as_name
     needed = host.scalar(core.SizeExp(nbytes), I64, "local_bytes")
     assert limit is not None

@@ -226,7 +226,7 @@ def fill_range(
             index = Size.of(i.name)
             iteration(index, clamped(k, dim, dim.start + index * dim.step))
         return
-    # Only the innermost dimension is worth a version without clamping.
+    # Only the innermost loop gets a version without clamping.
     end = dim.start + (dim.length - 1) * dim.step
     inside: list[kc.Expression] = []
     for position in (dim.start, end):
