@@ -15,6 +15,7 @@ pickled (`minifut.recipe`).
 from __future__ import annotations
 
 import inspect
+import keyword
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -185,7 +186,9 @@ class EntryPoint:
 
     def _signature(self) -> inspect.Signature:
         names = [p.name for p in self.parameters]
-        by_name = len(set(names)) == len(names) and all(n.isidentifier() for n in names)
+        by_name = len(set(names)) == len(names) and all(
+            name.isidentifier() and not keyword.iskeyword(name) for name in names
+        )
         kind = (
             inspect.Parameter.POSITIONAL_OR_KEYWORD
             if by_name

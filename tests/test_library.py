@@ -62,6 +62,14 @@ def test_the_signature_has_names_types_and_sizes(program: minifut.Program) -> No
     assert repr(program.rows) == "<entry rows (xss: [n][m]i32): [n]i32>"
 
 
+@pytest.mark.parametrize("name", ["as", "lambda", "x'"])
+def test_parameters_that_python_cannot_name(name: str) -> None:
+    text = f"entry main ({name}: i32): i32 = {name} + 1"
+    main = minifut.compile(text, backend="interpreter").main
+    assert list(inspect.signature(main).parameters) == ["argument_0"]
+    assert main(2) == main(**{name: 2}) == 3
+
+
 def test_help_shows_the_comment_above_the_entry(program: minifut.Program) -> None:
     shown = pydoc.plain(pydoc.render_doc(program.axpy))
     assert "The sum of a * x + y." in shown
