@@ -197,6 +197,13 @@ def mapped_array(
     return made.rearrange(tuple(order))
 
 
+def element_or_row(
+    k: KernelBuilder, view: Array, base: str = "value"
+) -> kc.Variable | Array:
+    """The element of an array of rank 0, in a variable; else the array."""
+    return view if view.rank else k.declare(base, k.read(view, ()))
+
+
 # --- lanes ----------------------------------------------------------------------------
 
 

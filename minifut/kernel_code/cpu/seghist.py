@@ -27,6 +27,7 @@ from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegBinOp, SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_code.cpu.partition import MultiIndex, smaller
+from minifut.kernel_code.cpu.reduction import element_or_row
 from minifut.kernel_code.cpu.subhistograms import (
     SUBHISTOGRAMS,
     HistogramChunk,
@@ -310,16 +311,12 @@ def combine_copies(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) 
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         where = tuple(k.as_size(index, "at") for index in at[1:])
-        places: list[Place] = []
-        for array in bins.arrays:
-            place = array.row(where)
-            places.append(k.declare("sum", k.read(place, ())) if place.rank == 0
-                          else place)  # fmt: skip
+        places: list[Place] = [
+            element_or_row(k, array.row(where), "sum") for array in bins.arrays
+        ]
         with k.loop("copy", k.size_value(count)) as copy:
-            rows = [a.row((Size.of(copy.name), *where)) for a in copies.arrays]
-            values = [
-                k.named(k.read(r, ()), "value") if r.rank == 0 else r for r in rows
-            ]
+            at_copy = (Size.of(copy.name), *where)
+            values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]
             combine_into(k, whole, places, values)
         for array, combined in zip(bins.arrays, places, strict=True):
             if isinstance(combined, kc.Variable):

@@ -38,6 +38,7 @@ from minifut.kernel_code.cpu.partition import (
 from minifut.kernel_code.cpu.reduction import (
     Reduction,
     ReductionChunk,
+    element_or_row,
     mapped_array,
 )
 from minifut.kernel_code.cpu.segment_blocks import (
@@ -254,16 +255,8 @@ def combine_chunks(
         with k.loop("row", last, first) as row:
             accumulators.reset()
             with k.loop("chunk", k.size_value(split.chunks)) as chunk:
-                values = [
-                    k.read(p, (row, chunk))
-                    if p.rank == 2
-                    else p.row((Size.of(row.name), Size.of(chunk.name)))
-                    for p in partials
-                ]
-                values = [
-                    k.named(v, "value") if isinstance(v, kc.Expression) else v
-                    for v in values
-                ]
+                at_chunk = (Size.of(row.name), Size.of(chunk.name))
+                values = [element_or_row(k, p.row(at_chunk)) for p in partials]
                 accumulators.combine(values)
             accumulators.save(results, (row,))
     host.launch(k, over.groups * split.is_split, 1)

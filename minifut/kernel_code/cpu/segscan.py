@@ -39,6 +39,7 @@ from minifut.kernel_code.cpu.reduction import (
     EXPENSIVE,
     Reduction,
     combine_lane,
+    element_or_row,
     mapped_array,
     store_neutral,
 )
@@ -54,7 +55,7 @@ from minifut.kernel_code.cpu.vector_scan import vector_scan
 from minifut.kernel_code.host.builder import HostBuilder
 from minifut.kernel_code.index_functions import Array
 from minifut.kernel_code.operators import Accumulators
-from minifut.kernel_code.threads.builder import KernelBuilder, Value
+from minifut.kernel_code.threads.builder import KernelBuilder
 from minifut.kernel_ir import nodes as kc
 from minifut.rewrite.decision import decision
 from minifut.rewrite.rule import Declined, Remark
@@ -215,11 +216,6 @@ def rescan_unit(
         at = tuple(Size.of(i.name) for i in position)
         accumulators.combine([element_or_row(k, array.row(at)) for array in scanned])
         accumulators.save(scanned, position)
-
-
-def element_or_row(k: KernelBuilder, view: Array) -> Value:
-    """The element of an array of rank 0, in a variable; else the array."""
-    return view if view.rank else k.declare("value", k.read(view, ()))
 
 
 def scan_partials(
