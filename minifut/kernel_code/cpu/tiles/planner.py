@@ -254,30 +254,24 @@ def _deferred(
     body: kernels.KernelBody, accumulators: tuple[AccumulatorChain, ...]
 ) -> tuple[dict[Name, Stm], dict[Name, FirstIteration]]:
     """The statements that need not run before counted loops, and what the parameters
-    of these start from."""
+    of these start from: each constant starts one loop."""
     constants = {n: c for each in accumulators for n, c in each.constants.items()}
-    starts: dict[Name, list[core.Loop]] = {name: [] for name in constants}
-    for loop in walk(body):
-        if isinstance(loop, core.Loop):
-            for initial in loop.initial:
-                if initial in starts:
-                    starts[initial].append(loop)
+    makers = {
+        bound.name: stm
+        for stm in walk(body)
+        if isinstance(stm, Stm)
+        for bound in stm.pattern
+    }
     deferred: dict[Name, Stm] = {}
     first: dict[Name, FirstIteration] = {}
-    for stm in walk(body):
-        name = stm.pattern[0].name if isinstance(stm, Stm) and stm.pattern else None
-        if name not in constants:
+    for loop in walk(body):
+        if not isinstance(loop, core.Loop) or not isinstance(loop.form, core.ForLoop):
             continue
-        forms = [loop.form for loop in starts[name]]
-        if not all(isinstance(form, core.ForLoop) for form in forms):
-            continue
-        deferred[name] = stm
-        for loop in starts[name]:
-            assert isinstance(loop.form, core.ForLoop)
-            for parameter, initial in zip(loop.parameters, loop.initial, strict=True):
-                if initial == name:
-                    start = FirstIteration(loop.form.index, constants[name])
-                    first[parameter.name] = start
+        for parameter, name in zip(loop.parameters, loop.initial, strict=True):
+            if isinstance(name, Name) and name in constants:
+                deferred[name] = makers[name]
+                start = FirstIteration(loop.form.index, constants[name])
+                first[parameter.name] = start
     return deferred, first
 
 
