@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from minifut.ir import core, derivatives, soacs
+from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Function, Lambda, Param, Stm
 from minifut.ir.scalar_derivatives import STEP, partials
 from minifut.names import Name
@@ -194,6 +195,24 @@ def _hist(self: Activity, exp: soacs.Hist) -> Flags:
     return flags
 
 
+def _with_acc(self: Activity, exp: WithAcc) -> Flags:
+    own = tuple(any(self.of(item.arrays)) for item in exp.inputs)
+    while True:
+        found = self.function(exp.function, own)
+        wider = tuple(a or b for a, b in zip(own, found, strict=False))
+        if wider == own:
+            break
+        own = wider
+    arrays: Flags = ()
+    for item, flag in zip(exp.inputs, own, strict=True):
+        arrays += (flag,) * len(item.arrays)
+    return arrays + found[len(own) :]
+
+
+def _update_acc(self: Activity, exp: UpdateAcc) -> Flags:
+    return (any(self.of((exp.accumulator, *exp.values))),)
+
+
 def _custom(self: Activity, exp: derivatives.CustomVjp) -> Flags:
     return self.function(exp.function, self.of(exp.arguments))
 
@@ -208,5 +227,7 @@ _RULES: dict[type, Callable[[Activity, Any], Flags]] = {
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,
+    WithAcc: _with_acc,
+    UpdateAcc: _update_acc,
     derivatives.CustomVjp: _custom,
 }

@@ -3,7 +3,7 @@
 A function that is still called inside a derivative (a recursive or large one) gets a
 derivative that is a function of its own, made once for each choice of what is active.
 
-Accumulators are made where nothing more is to be differentiated around them.
+Accumulators are made where no reverse mode is to go through them afterwards.
 """
 
 from __future__ import annotations

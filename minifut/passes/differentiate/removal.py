@@ -56,8 +56,8 @@ def _round(
 
 
 def _called_from_derivatives(program: Program, graph: Graph) -> set[Name]:
-    """The functions called, directly or not, where something is differentiated."""
-    derivatives = [n for n in walk(program) if isinstance(n, (Jvp, Vjp))]
+    """The functions called, directly or not, from what reverse mode differentiates."""
+    derivatives = [n for n in walk(program) if isinstance(n, Vjp)]
     return reachable(graph, calls_in(*derivatives))
 
 
@@ -91,7 +91,8 @@ class _Remover:
                 made.extend(self.derivative(statement))
             else:
                 self.left.append(statement)
-                outer, self.inside = self.inside, True
+                outer = self.inside
+                self.inside = outer or isinstance(statement.exp, Vjp)
                 made.append(replace(statement, exp=self.node(statement.exp)))
                 self.inside = outer
         if len(made) == len(statements) and all(map(_same, made, statements)):

@@ -143,9 +143,8 @@ def _function(
     body = sweep.body(build, function.body, flags)
     count = len(flags)
     result = _interleaved(body.result[:count], body.result[count:], groups)
-    types: list[Type] = _interleaved(
-        function.results, _flagged(function.results, flags), groups
-    )
+    own = [sweep.type(type_) for type_ in _flagged(function.results, flags)]
+    types: list[Type] = _interleaved(function.results, own, groups)
     parameters: tuple[Param, ...] = (*function.parameters, *tangents)
     return Lambda(parameters, Body(body.statements, tuple(result)), tuple(types))
 

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Param, Stm
+from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters
+from minifut.ir.types import AccType, Type
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.arithmetic import zero
@@ -29,6 +31,14 @@ class Tangents:
         self.context = context
         self.activity = activity
         self.values: dict[Name, Atom] = {}
+        self.roots: dict[Name, Name] = {}
+        """of accumulators, to the roots of those of their tangents"""
+
+    def type(self, type_: Type) -> Type:
+        """The type of a tangent: an accumulator has one of its own."""
+        if isinstance(type_, AccType):
+            return replace(type_, root=self.roots[type_.root])
+        return type_
 
     def builder(self, statement: Stm) -> Builder:
         """A builder whose statements stand where this one does."""
@@ -51,7 +61,7 @@ class Tangents:
         for parameter, flag in zip(parameters, flags, strict=True):
             if flag:
                 name = self.context.names.fresh(f"{parameter.name.base}_tan")
-                made.append(Param(name, parameter.type))
+                made.append(Param(name, self.type(parameter.type)))
                 self.values[parameter.name] = name
         self.activity.mark(parameters, flags)
         add_parameters(self.context.scope, made)
