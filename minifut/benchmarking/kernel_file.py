@@ -125,6 +125,8 @@ _COMMENT = re.compile(r"\s*//(.*)\Z")
 _FIELD = re.compile(r"\s*([a-z]+(?: [a-z]+)?)\s*:(.*)\Z")
 _LOCAL = re.compile(r"local\s*\((.*)\)\Z", re.DOTALL)
 _MEMORY = re.compile(r"(\w+)\s*\((.*)\)\Z", re.DOTALL)
+LONGEST_SIZE = 1000
+"""characters"""
 _NAME = re.compile(r"[A-Za-z_][\w']*(?:\.[\w']+)*\Z")
 
 
@@ -193,6 +195,8 @@ class _Block:
     def _size(self, key: str, text: str) -> Size:
         from minifut.ir.parser import parse
 
+        if len(text) > LONGEST_SIZE:
+            raise self._error(key, f"'{text[:40]}...' is too long for a size")
         try:
             size: Size = parse(text, "size")
         except UsageError:

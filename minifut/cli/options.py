@@ -54,7 +54,7 @@ def parse_parameters(
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9,
           "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}  # fmt: skip
-_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([kmg]i?)?b?\Z", re.IGNORECASE)
+_BYTES = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) *([kmg]i?)?b?\Z", re.IGNORECASE)
 
 
 def parse_bytes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +138,7 @@ def read_argument(text: str, number: int, parameter: Parameter) -> Any:
     except UsageError as error:
         with contextlib.suppress(UsageError):
             return read_literal(text, name)
-        if Path(text).is_file():
+        if os.path.isfile(text):  # also of texts that cannot name a file
             hint = f"(to read values from a file: minifut run ... < {text})"
             raise UsageError(f"{error} {hint}") from None
         raise

@@ -30,9 +30,11 @@ NUMBER = re.compile(
     re.VERBOSE,
 )
 EMPTY = re.compile(
-    rb"empty\s*\(\s*((?:\[\s*[0-9_]+\s*\]\s*)+)([a-z]+[0-9]*)\s*\)"
+    rb"empty\s*\(\s*((?:\[\s*[0-9][0-9_]{0,30}\s*\]\s*)+)([a-z]+[0-9]*)\s*\)"
 )  # fmt: skip
 DEEPEST = 64
+MOST_DIGITS = 4000
+"""of an integer; Python converts about as many without being asked to"""
 
 
 class Malformed(Exception):
@@ -73,7 +75,7 @@ def read_value(
 
 def _empty_array(found: re.Match[bytes]) -> Value:
     element = found[2].decode()
-    sizes = tuple(int(n) for n in re.findall(rb"[0-9_]+", found[1]))
+    sizes = tuple(int(n) for n in re.findall(rb"[0-9]+", found[1].replace(b"_", b"")))
     if element not in DTYPES:
         raise Malformed(found.start(2), f"'{element}' is not an element type")
     if 0 not in sizes:
@@ -122,14 +124,32 @@ def _default_type(default: str, expected: str | None) -> str:
 
 
 def _number(found: re.Match[bytes], element: str, offset: int, wrap: bool) -> Any:
-    negative = bool(found["sign"])
-    if found["hexfloat"] is not None:
-        real = float.fromhex(found["hexfloat"].replace(b"_", b"").decode())
-        return -real if negative else real
-    if found["float"] is not None:
-        real = float(found["float"].replace(b"_", b""))
-        return -real if negative else real
+    try:
+        if found["based"] is None and element[0] == "f":
+            return _real(found)
+        return _whole(found, element, offset, wrap)
+    except (ValueError, OverflowError):  # digits are missing, or far too many
+        shown = found[0][:40].decode("latin1")
+        raise Malformed(offset, f"'{shown}' is not a number of {element}") from None
+
+
+def _real(found: re.Match[bytes]) -> float:
+    if found["hexfloat"] is None:
+        text = found["float"] or found["integer"]
+        real = float(text.replace(b"_", b""))
+    else:
+        try:
+            real = float.fromhex(found["hexfloat"].replace(b"_", b"").decode())
+        except OverflowError:
+            real = float("inf")
+    return -real if found["sign"] else real
+
+
+def _whole(found: re.Match[bytes], element: str, offset: int, wrap: bool) -> Any:
     digits = (found["based"] or found["integer"]).replace(b"_", b"")
+    if len(digits) > MOST_DIGITS:
+        raise OverflowError
+    negative = bool(found["sign"])
     whole = int(digits, 0 if found["based"] else 10)
     whole = -whole if negative else whole
     if element[0] == "f":
@@ -140,7 +160,8 @@ def _number(found: re.Match[bytes], element: str, offset: int, wrap: bool) -> An
     bits = int(element[1:])
     pattern = found["based"] is not None or (negative and element[0] == "u")
     if not wrap and not (pattern and -(1 << (bits - 1)) <= whole < 1 << bits):
-        raise Malformed(offset, f"{whole} is out of the range of {element}")
+        shown = str(whole) if len(digits) < 40 else f"{str(whole)[:40]}..."
+        raise Malformed(offset, f"{shown} is out of the range of {element}")
     whole &= (1 << bits) - 1
     return whole if whole <= highest else whole - (1 << bits)
 
@@ -243,6 +264,8 @@ _ESCAPES = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", '"': '"', "'": "'",
 }  # fmt: skip
+LONGEST_CODE = 12
+"""digits of a character's number"""
 _STRING_PART = re.compile(
     r'(?P<plain>[^"\\]+)|\\(?:(?P<escape>[abfnrtv\\"\'])|x(?P<hex>[0-9a-fA-F]+)'
     r"|o(?P<octal>[0-7]+)|(?P<decimal>[0-9]+)|(?P<gap>\s+\\)|(?P<nothing>&))"
@@ -279,8 +302,8 @@ def unescape(text: str, offset: int = 0) -> str:
                 parts.append(_ESCAPES[part])
             case "hex" | "octal" | "decimal":
                 base = {"hex": 16, "octal": 8, "decimal": 10}[kind]
-                code = int(part, base)
-                if code > 0x10FFFF:
+                code = int(part, base) if len(part) < LONGEST_CODE else -1
+                if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
                     raise Malformed(offset + position, "no such character")
                 parts.append(chr(code))
             case _:

@@ -96,7 +96,7 @@ def as_value(array: Any) -> Value:
     return np.ascontiguousarray(array, DTYPES[name])
 
 
-_SHAPED = re.compile(r"\s*((?:\[\s*[0-9_]+\s*\]\s*)*)([a-z]+[0-9]*)\s*\Z")
+_SHAPED = re.compile(r"\s*((?:\[\s*[0-9][0-9_]{0,30}\s*\]\s*)*)([a-z]+[0-9]*)\s*\Z")
 
 
 def parse_shaped(text: str) -> ShapedType:
@@ -106,7 +106,7 @@ def parse_shaped(text: str) -> ShapedType:
         raise UsageError(
             f"'{text}' is not the type of a value: write for example i32 or [10]f64"
         )
-    sizes = tuple(int(n) for n in re.findall(r"[0-9_]+", found[1]))
+    sizes = tuple(int(n) for n in re.findall(r"[0-9]+", found[1].replace("_", "")))
     return limited(ShapedType(found[2], sizes))
 
 
