@@ -16,6 +16,7 @@ from minifut.ir import core
 from minifut.ir.calls import call_graph, called_in_threads, recursive
 from minifut.ir.core import Atom, Constant, Program
 from minifut.ir.kernels import Parameter
+from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
@@ -102,6 +103,7 @@ class ProgramBuilder:
     def kernel_name(self, base: str) -> str:
         """A name for a kernel that no other has."""
         text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
+        text += "_" * is_opencl_word(text)
         number = self._kernel_names.get(text, 0)
         self._kernel_names[text] = number + 1
         return f"{text}_{number + 1}" if number else text

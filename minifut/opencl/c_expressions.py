@@ -9,10 +9,11 @@ stands alone anywhere, `exp` one that may need parentheses inside another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
+from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.scalar_helpers import HALF
 from minifut.ir.scalar_opencl import (
     constant_text,
@@ -28,31 +29,25 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 
-_WORDS = """
-    auto break case char const continue default do double else enum extern float for
-    goto
-    if inline int long register restrict return short signed sizeof static struct switch
-    typedef union unsigned void volatile while bool half uchar ushort uint ulong size_t
-    kernel global local constant private image event sampler pipe generic true false
-    failure main abs min max clamp select step sign mix dot cross length distance
-    normalize all any fma mad exp log pow sqrt sin cos tan floor ceil round trunc rint
-    read_only write_only read_write uniform as convert vec_step NAN INFINITY NULL
-    complex imaginary I popcount clz rotate shuffle signbit isnan isinf printf barrier
-    fmin fmax fabs get_global_id get_local_id get_group_id get_num_groups
-    get_local_size get_global_size
-"""
-
 
 @cache
 def reserved_words() -> frozenset[str]:
-    """What no variable may be called: C's words, and every function that the spelling
-    of a scalar operator calls (a variable `acosh` would hide it)."""
-    words = {*_WORDS.split(), *HALF}
+    """What no variable may be called, beside OpenCL's own words: every function that
+    the spelling of a scalar operator calls, and those that lowering calls."""
+    words = set(HALF)
     for operator in all_operators():
         found = spelling(operator)
         operands = [""] * len(operator.operands)
         words.update(_IDENTIFIER.findall(found.text(*operands)), found.helpers)
     return frozenset(words)
+
+
+_OWN = re.compile(r"(?:minifut|loose|fun)_\w+|\w+_(?:[iu](?:8|16|32|64)|f(?:16|32|64))")
+"""helper functions, types and functions of the device, whichever a kernel has"""
+
+
+def _is_word(text: str) -> bool:
+    return is_opencl_word(text) or _OWN.fullmatch(text) is not None
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -62,8 +57,12 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 class Names:
     """Readable texts for names: the base, with a number where it is taken."""
 
-    def __init__(self, reserved: frozenset[str]) -> None:
+    def __init__(
+        self, reserved: frozenset[str], is_word: Callable[[str], bool] | None = None
+    ) -> None:
+        """`reserved` are words that no name may have, `is_word` tells of others."""
         self._texts: dict[Name, str] = {}
+        self._is_word = is_word or (lambda text: False)
         self._taken: set[str] = set(reserved)
         self._next: dict[str, int] = {}
 
@@ -82,8 +81,10 @@ class Names:
             base = _UNFIT.sub("_", name.base).strip("_") or "x"
             if base[0].isdigit():
                 base = f"x{base}"
+            if self._is_word(base) and self._is_word(f"{base}_1"):
+                base += "_"
             text, number = base, self._next.get(base, 0)
-            while text in self._taken:
+            while text in self._taken or self._is_word(text):
                 number += 1
                 text = f"{base}_{number}"
             self._next[base] = number
@@ -96,7 +97,7 @@ class ExpressionPrinter:
     """Prints expressions; remembers the helper functions that they need."""
 
     def __init__(self) -> None:
-        self.names = Names(reserved_words())
+        self.names = Names(reserved_words(), _is_word)
         self.helpers: dict[str, None] = {}
         self.loose_types: dict[str, tuple[str, ScalarType]] = {}
 

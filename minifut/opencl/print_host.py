@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import math
 import re
@@ -24,11 +25,12 @@ from minifut.names import Name
 from minifut.opencl.c_expressions import Names
 
 _WORDS = """
-    run kernels rt program min max abs bool int float ceil_div quiet PRELUDE range
-    covering f16 f32 f64 fmin fmax sqrt sign truncate quotient remainder
-    floor_div floor_mod
+    run kernels rt np program ceil_div quiet PRELUDE covering f16 f32 f64 fmin fmax sqrt
+    sign truncate quotient remainder floor_div floor_mod
 """
-RESERVED = frozenset(keyword.kwlist) | frozenset(_WORDS.split())
+RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_WORDS.split()))
+"""what a name of the module may not be: words of Python, its own, and its helpers"""
+_OWN = re.compile(r"(?:TEXT|program|wrap)_\w+")
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
     r"ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
@@ -43,7 +45,7 @@ class HostPrinter:
         parameters: list[str],
         constants: tuple[Name, ...],
     ) -> None:
-        self.names = Names(RESERVED)
+        self.names = Names(RESERVED, lambda text: _OWN.fullmatch(text) is not None)
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""
         """of kernels, by their identity"""

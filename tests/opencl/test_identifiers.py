@@ -1,0 +1,116 @@
+"""No name of a program is a word of OpenCL's, of Python's, or of generated modules."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import compiler
+from minifut.errors import Source
+from minifut.ir.opencl_words import is_opencl_word
+
+OPENCL_WORDS = """
+    M_PI M_E FLT_MAX INT_MAX CHAR_BIT HUGE_VALF CLK_LOCAL_MEM_FENCE image2d_t sampler_t
+    CL_VERSION_1_2 MAXFLOAT NAN INFINITY NULL I cl_khr_fp64 kernel global constant
+    private float4 int16 uchar as_int convert_float4 vload16 vstore_half atomic_add
+    get_global_id barrier async_work_group_copy mem_fence work_group_barrier linux unix
+    i386 restrict inline half ulong size_t event_t fma clamp mix select shuffle2 printf
+    native_sin half_exp popcount failure LANES GROUP KEEP PREFETCH STREAM WORK_ITEMS
+    REASSOCIATE PARALLEL minifut_fail0 loose_int16 div_i32 fun_main main
+"""
+HOST_WORDS = """
+    run kernels rt program PRELUDE np wrap_i32 ceil_div covering quiet TEXT_cpu_fun_main
+    program_cpu None print len range type object id self entry_main
+"""
+FUTHARK_WORDS = """
+    None assert case def do else entry false for if import in include let local loop match
+    module open then true type unsafe val while with
+"""
+OPENCL, HOST = OPENCL_WORDS.split(), HOST_WORDS.split()
+FUTHARK = set(FUTHARK_WORDS.split())
+
+
+def of_futhark(words: list[str]) -> list[str]:
+    """Those that a program may use."""
+    return sorted(set(words) - FUTHARK)
+
+
+WORDS = of_futhark(
+    [*OPENCL, *HOST, *keyword.softkwlist[1:], *("class", "lambda", "yield")]
+)
+
+
+@pytest.mark.parametrize("word", [w for w in OPENCL if w != "main"][:70])
+def test_words_of_opencl_are_known(word: str) -> None:
+    own = ("div_i32", "minifut_fail0", "loose_int16", "fun_main")
+    assert is_opencl_word(word) or word in own
+
+
+@pytest.mark.parametrize(
+    "word", ["xs", "x", "A", "Total", "m_pi", "imageWidth", "x_t1"]
+)
+def test_other_words_stay_as_they_are(word: str) -> None:
+    assert not is_opencl_word(word)
+
+
+PARTS = [WORDS[i : i + 40] for i in range(0, len(WORDS), 40)]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("words", PARTS, ids=range(len(PARTS)))
+def test_parameters_may_have_any_name(words: list[str], schedule: str) -> None:
+    parameters = " ".join(f"({word}: i32)" for word in words)
+    total = " + ".join(
+        f"({word} // (x + {number + 1}))" for number, word in enumerate(words)
+    )
+    source = f"entry entry_main (xs: []i32) {parameters} = map (\\x -> {total}) xs"
+    program = minifut.compile(source, schedule=schedule)
+    values = [np.int32(1000 + number) for number in range(len(words))]
+    xs = np.arange(5, dtype=np.int32)
+    expected = sum(int(v) // (xs + n + 1) for n, v in enumerate(values))
+    np.testing.assert_array_equal(program.entry_main(xs, *values), expected)
+
+
+@pytest.mark.device
+def test_variables_and_functions_may_have_any_name() -> None:
+    words = WORDS[::3]
+    functions = "".join(
+        f"def {w} (x: i32) (y: i32) = x * y + {n}\n" for n, w in enumerate(words)
+    )
+    lines = "".join(f"let {w} = {w} x {n} " for n, w in enumerate(words))
+    source = f"{functions}entry mine (xs: []i32) = map (\\x -> {lines} in {' + '.join(words)}) xs"
+    xs = np.arange(4, dtype=np.int32)
+    expected = sum(xs * n + n for n in range(len(words)))
+    np.testing.assert_array_equal(minifut.compile(source).mine(xs), expected)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(
+    "name", ["kernel", "float4", "INT_MAX", "run", "rt", "program", "abs"]
+)
+def test_entry_points_and_recursive_functions_may_have_any_name(name: str) -> None:
+    source = f"entry {name} (n: i32) (xs: []i32) = map (\\x -> x + n) xs"
+    program = minifut.compile(source)
+    xs = np.arange(3, dtype=np.int32)
+    np.testing.assert_array_equal(program.entry(name)(np.int32(2), xs), xs + 2)
+
+
+def test_host_functions_hide_nothing_of_python() -> None:
+    words = of_futhark([w for w in dir(builtins) if w.isalpha() and w.islower()])
+    parameters = " ".join(f"({word}: i64)" for word in words)
+    core = compiler.to_core(
+        compiler.check(Source("a.fut", f"entry main {parameters} = 1i32"))
+    )
+    text = compiler.to_host_module(compiler.to_kernels(core), "cpu")
+    text = text if isinstance(text, str) else text.text
+    given = re.search(r"def main\(run, (.*)\)", text)
+    assert given is not None and not set(given[1].split(", ")) & {
+        *words,
+        *keyword.kwlist,
+    }
