@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minifut.errors import ProgramError, UsageError, counted
+from minifut.errors import CompileError, ProgramError, UsageError, counted
 from minifut.program import EntryPoint, Program
 from minifut.testing.blocks import (
     Input,
@@ -103,6 +103,16 @@ def judge_values(got: Sequence[Any], expected: Sequence[Value]) -> str | None:
         if not hasattr(result, "dtype"):
             return f"result #{number} is {result!r}, not an array or a scalar"
     return compare_values(flat, expected)
+
+
+def located_text(error: CompileError) -> str:
+    """The message, and where the error ends: `a.fut:4:26-36`, `a.fut:4:26-5:2`."""
+    place = error.location
+    if place is None:
+        return str(error)
+    is_short = place.line == place.end_line
+    end = f"{place.end_column}" if is_short else f"{place.end_line}:{place.end_column}"
+    return f"{error}\n{place}-{end}"
 
 
 def judge_message(message: str, regex: str, what: str) -> str | None:

@@ -38,6 +38,7 @@ from minifut.testing.judge import (
     judge_message,
     judge_values,
     literal_values,
+    located_text,
 )
 from minifut.testing.oracle import Oracle
 from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
@@ -158,7 +159,7 @@ class _Run:
         try:
             self.compile(wanted=False)
         except CompileError as error:
-            self.fail(judge_message(str(error), regex, "a compile error"))
+            self.fail(judge_message(located_text(error), regex, "a compile error"))
         else:
             self.fail("compiled, though it must be rejected")
 

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.errors import CompileError, InternalError, ProgramError, UsageError
+from minifut.errors import (
+    CompileError,
+    InternalError,
+    Location,
+    ProgramError,
+    Source,
+    UsageError,
+)
 from minifut.testing import runner
 from minifut.testing.runner import Report, TestOptions, find_programs, run_program
 
@@ -125,6 +132,16 @@ def test_expected_compile_errors(run: Any, compiled: list[Exception | None]) -> 
     assert "a compile error with 'Unmatched' was expected" in failure
     (failure,) = run("input { 1 }").failures
     assert "Consuming" in failure
+
+
+@pytest.mark.parametrize(("end", "shown"), [((4, 36), "36"), ((5, 2), "5:2")])
+def test_the_place_of_an_error_has_an_end(
+    run: Any, compiled: list[Exception | None], end: tuple[int, int], shown: str
+) -> None:
+    place = Location(Source("a.fut", "let x"), 4, 26, *end)
+    compiled[0] = CompileError(place, "Cannot apply")
+    assert run(f"error: a.fut:4:26-{shown}$").failures == []
+    assert len(run("error: a.fut:4:26-37").failures) == 1
 
 
 @pytest.mark.parametrize("error", [InternalError("check", "oops"), KeyError("oops")])
