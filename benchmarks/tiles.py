@@ -6,7 +6,7 @@
     naive       a thread for each element
     block       tiles of both operands in local memory, a thread for each element
     registers   the same with a tile of the result in the registers of each thread
-    split       the same with the common dimension in parts, reduced side by side
+    split       the same with the common dimension in parts, reduced in parallel
     written     the kernel of `hand_written/` by hand
     OpenBLAS    NumPy's
 

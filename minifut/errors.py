@@ -1,4 +1,4 @@
-"""What can go wrong, in three kinds, and how each is told.
+"""Errors of three kinds, and how each is reported.
 
 `CompileError`   the program is at fault: where (line, caret), what, and what to do.
 `ProgramError`   a run of it failed (index, assert, division, size): located as well.

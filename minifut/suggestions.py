@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that does not exist."""
+"""Suggestions for names that do not exist."""
 
 from __future__ import annotations
 

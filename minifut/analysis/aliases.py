@@ -1,4 +1,4 @@
-"""Which allocations an array may live in: its roots.
+"""Alias analysis: the allocations that an array may be in, its roots.
 
     let a = replicate [n] 0        roots {a}
     let b = a[1:n]                 roots {a}: slices, rearranged and reshaped arrays
@@ -85,7 +85,7 @@ class _Forward:
         self.found = Aliases()
 
     def fresh(self, bound: Param, place: object | None) -> None:
-        """A new allocation, owned by `place` (by nobody if None)."""
+        """A new allocation, owned by `place` (without owner if None)."""
         if isinstance(bound.type, ArrayType):
             self.found.roots[bound.name] = frozenset({bound.name})
             if place is not None:
@@ -231,7 +231,7 @@ class _Forward:
                     changed = True
 
     def inner(self, exp: object) -> None:
-        """Lambdas and kernel bodies: parameters belong to nobody."""
+        """Lambdas and kernel bodies: parameters have no owner."""
         rows: tuple[Name, ...] = ()
         if isinstance(exp, (Screma, Scatter, Hist)):
             rows = exp.arrays

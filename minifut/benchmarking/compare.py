@@ -1,4 +1,5 @@
-"""All versions of an entry point on one data set: forced, judged, timed in turns.
+"""All versions of an entry point on one data set: forced, judged, timed in interleaved
+runs.
 
     comparison = Comparison(data)
     compare(comparison, loaded, versions_of(loaded.kernels, data.entry), Plan())

@@ -85,7 +85,7 @@ class DataSet:
     def expected(
         self, oracle: Callable[[DataSet], list[Any] | None] | None = None
     ) -> list[Any] | None:
-        """The results as given, or what the oracle says where it is to be asked."""
+        """The results as given, or those of the oracle for `auto output`."""
         from minifut.testing.judge import literal_values
 
         output = self.case.output

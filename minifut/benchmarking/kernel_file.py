@@ -1,4 +1,4 @@
-"""OpenCL files that say how their kernels are called, to be compared with a program.
+"""OpenCL files with descriptions of their launches, to be compared with a program.
 
     // ==
     // kernel: matmul

@@ -1,4 +1,4 @@
-"""How long runs take: one candidate by itself, or several that take turns.
+"""Timing of runs: one candidate by itself, or several interleaved.
 
     alone = Candidate(call)                 # `call()` gives the seconds of one run
     measure(alone, Plan())

@@ -1,4 +1,4 @@
-"""How candidates that took turns compare: by the middle of their ratios, turn by turn.
+"""Comparison of interleaved candidates: the median of the ratios of paired runs.
 
     turns of one     5.6  11.2  11.3  5.7     the machine halved its speed for a while
     of the other     6.1  12.4  12.2  6.3     → 1.09, 1.11, 1.08, 1.11: a tenth slower

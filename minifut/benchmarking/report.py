@@ -1,4 +1,4 @@
-"""What was measured, for people and for programs.
+"""Reports of measurements, as text and as JSON.
 
     [1000]f32:        153μs (95% CI: [     151.2,      155.9])
 

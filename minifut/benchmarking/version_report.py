@@ -1,4 +1,4 @@
-"""The versions of a program side by side, as a table and as JSON.
+"""The comparison of the versions of a program, as a table and as JSON.
 
     matmul.fut, [1024][1024]f32 (12.6 MB), judged by an independent run
     version     best time   runs    GB/s   speed-up

@@ -282,7 +282,7 @@ def _guards(decisions: tuple[DecisionPoint, ...], settings: Settings) -> str:
 
 
 def _nest(parameter: Parameter) -> tuple[str, ...]:
-    """The function and the levels of the nest that the parameter's name tells."""
+    """The function and the levels of the nest in the parameter's name."""
     return tuple(parameter.name.split(".")[:-1])
 
 

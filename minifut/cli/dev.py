@@ -1,4 +1,4 @@
-"""`minifut dev`: a window on the compiler.
+"""`minifut dev`: the stages of the compiler, printed.
 
 Everything it shows comes from the stages themselves; this is only the shell around
 `minifut.passes.pipelines`.

@@ -77,7 +77,7 @@ def say(text: str) -> None:
 
 
 def _unexpected(error: Exception) -> int:
-    """An exception that nobody foresaw is ours as well."""
+    """An unforeseen exception is a fault of minifut, too."""
     import traceback
 
     frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()

@@ -1,4 +1,4 @@
-"""Put the bodies of functions in the place of their calls.
+"""Inline functions: their bodies replace calls.
 
     let (y: f32) = f(x)        →   the statements of f with x for its parameter
 

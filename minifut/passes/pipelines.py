@@ -231,7 +231,7 @@ FULL: tuple[Pass, ...] = tuple(
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     # last, since what is good for one schedule is bad for the other; loops first, since
-    # versions that stand side by side must give results that lie alike
+    # all versions of a place must return results in the same layout
     "cpu": (UNSWITCH_CPU, LAYOUT_CPU),
     "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }

@@ -3,7 +3,7 @@
     @decision(paper=LOCALITY)
     def vectorise_across_segments(reduction, host) -> bool | Declined: ...
 
-A lowering asks for decisions, and emits what they choose: (node, Context) -> the
+A lowering makes decisions and emits what they choose: (node, Context) -> the
 choice, `Declined` with the reason, or None. They are named, explained and shown by
 executed examples as all rules are; the examples show the code that follows from the
 choice.

@@ -40,8 +40,8 @@ class Step:
 
 @dataclass(slots=True)
 class Trace:
-    """Steps in order; refusals are kept only if asked for. `stage` and `depth` are
-    those of the steps that come next."""
+    """Steps in order; refusals are kept only if `refusals` is set. `stage` and `depth`
+    are those of the steps that come next."""
 
     refusals: bool = False
     steps: list[Step] = field(default_factory=list)

@@ -1,13 +1,13 @@
-"""The values of a threshold that differ for a data set, and what is best for several.
+"""Ranges of threshold values that a data set distinguishes, and the best for several.
 
     amounts 64, 4096 were compared    →    cut 0: up to 64        both are taken
                                            cut 1: 65 .. 4096      only the larger one
                                            cut 2: 4097 .. never   neither
 
 Only observed amounts separate values, so there is one cut more than amounts. The best
-one is found by binary search: of two neighbours in the middle the better one tells on
-which side to go on. A data set then says what each of its cuts loses against its best
-one; a loss that is not above 2 % and the noise is none. Over several data sets the
+one is found by binary search: of two neighbours in the middle the better one decides on
+which side to continue. A data set then says what each of its cuts loses against its
+best one; a loss that is not above 2 % and the noise is none. Over several data sets the
 value with the least loss wins: where the best intervals of all have values in common,
 those lose nothing. The default stays if it is as good as any.
 

@@ -47,7 +47,7 @@ class Settings(dict[str, int]):
 
 @contextmanager
 def located(values: Mapping[str, int], but: Collection[str] = ()) -> Iterator[None]:
-    """What is wrong with a number in here is told with the line that sets it, if the
+    """An error about a value is reported with the line that sets it, if the
     values are those of a file, `but` for those that something else sets."""
     try:
         yield

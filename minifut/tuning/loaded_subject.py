@@ -104,7 +104,7 @@ class LoadedSubject:
 
 
 def subjects_of(loaded: Loaded, wanted: Sequence[DataSet]) -> list[LoadedSubject]:
-    """A subject for each data set, by names that tell them apart."""
+    """A subject for each data set, with distinct names."""
     calls = CallCache(loaded)
     several = len({data.entry for data in wanted}) > 1
     return [

@@ -78,8 +78,8 @@ class Tuning(Mapping[str, int]):
         """Within the block, `seen.comparisons` grows with each comparison that a run
         makes with a threshold, as (name, amount), and `seen.launches` with the number
         of each kernel that it starts, `seen.kernels` with its name and the numbers that
-        shape it. Outside of it nobody looks, and that costs
-        nothing."""
+        shape it. Without an observation there is no
+        overhead."""
         from minifut.opencl.runtime.watch import Observation
 
         seen = Observation()

@@ -1,4 +1,4 @@
-"""Legal values of the numbers that shape kernels, and which ones stand near others.
+"""Legal values of the parameters that shape kernels, and their neighbours.
 
     ladder(block_rows = 42 in 1 .. 1024)  =  5 8 10 16 21 32 42 63 84 126 168 252 336
     neighbours({"rows": 42, "depth": 256})  one number one rung up or down

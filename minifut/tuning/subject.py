@@ -1,4 +1,4 @@
-"""What a tuner needs to know of a data set: it can be run under any settings.
+"""The interface of a data set for a tuner: it can be run under any settings.
 
     sample = subject.sample(settings)     # a run that is watched and judged
     seconds = subject.run(settings)       # one that only counts

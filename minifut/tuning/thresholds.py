@@ -7,7 +7,7 @@ all of them together lose least. Thresholds tuned before have their new values t
 those still to come their defaults.
 
 All ways on which a threshold can lead a data set first meet in one race, as far as the
-budget allows: most of what is asked later is known from it, and times of one race
+budget allows: most of the later comparisons are answered by it, and times of one race
 compare whatever the machine's speed did in between.
 
 In the end thresholds settle: where the values of others by now lead a data set past a
@@ -15,7 +15,7 @@ threshold, it has no more say about its value. That takes no runs.
 
 The number of runs is bounded by the budget of the trials: what is left of it is shared
 by the pairs of threshold and data set to come, and the fewer runs there are for a pair,
-the fewer cuts are told apart and the fewer times each is run.
+the fewer cuts are distinguished and the fewer times each is run.
 
 Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
 """
@@ -47,7 +47,7 @@ SETTLING_ROUNDS = 3
 """rounds at most"""
 
 MOST_AMOUNTS = (7, 3, 1)
-"""that are told apart, as far as runs suffice"""
+"""that are distinguished, as far as runs suffice"""
 
 RACE_SHARE = 0.75
 """the part of a data set's runs that may go to the race of its ways"""
@@ -221,7 +221,7 @@ class ThresholdSearch:
 def affordable(
     amounts: Sequence[int], share: float, most_runs: int
 ) -> tuple[Cuts, int]:
-    """As many cuts as so many runs can tell apart, and how often to run each."""
+    """As many cuts as so many runs can distinguish, and how often to run each."""
     for most in MOST_AMOUNTS:
         cuts = cuts_of(amounts, most)
         if len(cuts) == 2:

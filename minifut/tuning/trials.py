@@ -50,7 +50,7 @@ Key = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 
 @dataclass(slots=True)
 class DataSetRecord:
-    """What is known of a data set."""
+    """The observations and times of a data set."""
 
     seen: dict[str, set[int]] = field(default_factory=dict)
     """amounts that were compared with each threshold"""
@@ -102,8 +102,8 @@ class Trials:
         settings: Settings,
         allowed: Collection[int] | None = None,
     ) -> Sample:
-        """What is to be seen on the path of these settings; a failure, as soon as a
-        kernel is to start that is not `allowed`."""
+        """What is observed on the path of these settings; a failure, as soon as a
+        kernel is launched that is not `allowed`."""
         known = self.of(subject)
         path = execution_path(subject.decisions, known.seen, settings)
         if path in known.paths:
@@ -203,7 +203,7 @@ class Trials:
         return None
 
     def keys(self, subject: Subject, several: Sequence[Settings]) -> list[Key | None]:
-        """What tells apart the paths of these settings; None for what fails."""
+        """What identifies the paths of these settings; None for those that fail."""
         samples = [self.sample(subject, settings) for settings in several]
         return [
             None if sample.failure else key_of(sample, settings)
@@ -237,7 +237,7 @@ class Trials:
 
 
 def key_of(sample: Sample, settings: Settings) -> Key:
-    """What tells apart paths that were seen."""
+    """What identifies paths that were observed."""
     used = ((name, settings[name]) for name in sample.uses if name in settings)
     return sample.launches, frozenset(used)
 

@@ -1,4 +1,4 @@
-"""Let go of memory after its last use.
+"""Release memory after its last use (liveness of buffers).
 
     a = allocate(..)                      a = allocate(..)
     launch(.. a ..)              →        launch(.. a ..)

@@ -1,12 +1,12 @@
-"""Which tuning parameters shape what a launch does, besides those built into kernels.
+"""The tuning parameters on which a launch depends, besides build constants.
 
     rows = run.parameters[1]                             rows    main.t.block_rows
     even = max(1, ceil_div(n, rows))                     even    main.t.block_rows
     kernels[3](workers, even, ..)                        kernel 3 is shaped by it
 
-A size that the host computes from a parameter, and hands over, shapes a kernel no less
-than a constant of its text. Whoever searches for good parameters has to know. Control
-does not count: which launches there are at all is a matter of thresholds.
+A size that the host computes from a parameter, and passes to a kernel, affects it no
+less than a constant of its text, so a tuner must know it. Control flow does not count:
+which launches there are is decided by thresholds.
 """
 
 from __future__ import annotations

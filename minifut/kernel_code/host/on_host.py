@@ -1,4 +1,4 @@
-"""What cannot run in a kernel runs point by point on the host: slow, but right.
+"""Fallback: what cannot run in a kernel runs point by point on the host, slowly.
 
 A `SegMap` becomes host loops. A reduction, scan or histogram whose body is the trouble
 is split: the body as a `SegMap` that returns its values as arrays, then the operation

@@ -118,7 +118,7 @@ class KernelBuilder(CodeBuilder):
         return Size.of(name)
 
     def build_constant(self, parameter: kernels.Parameter) -> kc.Expression:
-        """The value of a parameter that no statement of the program asks for, known
+        """The value of a parameter that no statement of the program reads, known
         when the kernel is built."""
         made = super().build_constant(parameter)
         assert isinstance(made, kc.Variable)

@@ -1,4 +1,4 @@
-"""Arrays across the border: arguments in, results out, with as few copies as are safe.
+"""Conversion of arrays: arguments in, results out, with as few copies as are safe.
 
 In:  a contiguous NumPy array is used in place where the device shares memory, else
      copied to a block; a pyopencl array is used in place. What a program consumes
@@ -74,7 +74,7 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
 
 
 def owned(session: Session, block: Block, nbytes: int, seen: set[int]) -> Block:
-    """The block, or a copy of it when somebody else could see it change."""
+    """The block, or a copy of it when another owner could observe a change."""
     if not block.borrowed and id(block) not in seen:
         seen.add(id(block))
         return block

@@ -1,4 +1,4 @@
-"""What the driver made of kernels, kept for the processes that come after.
+"""A cache of kernel binaries, shared by later processes.
 
     program = load_program(session, key)  ->  what was kept for that key, or None
     keep(device, program, key)            keep it when this process ends

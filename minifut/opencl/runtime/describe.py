@@ -1,4 +1,4 @@
-"""What a generated module says about its program: plain data, no OpenCL.
+"""The description of a program in its generated module: plain data, no OpenCL.
 
 Everything is positional and defaults are common, so that printed modules stay short.
 """

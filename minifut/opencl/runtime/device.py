@@ -1,4 +1,4 @@
-"""Which device runs the program: chosen deliberately, the same one every time.
+"""Selection of the device that runs a program: deterministic.
 
     open_device(None)        $MINIFUT_DEVICE, else a GPU, else PoCL, else another CPU
     open_device("pocl")      the best device whose description contains the words

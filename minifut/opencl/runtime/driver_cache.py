@@ -25,7 +25,7 @@ _mine: list[Path] = []
 
 def use_private_folder() -> None:
     """Let PoCL, which is not loaded yet, keep its files in a folder of this process;
-    remove those that nobody uses any more. A user's own choice of folder stays."""
+    remove those that are not in use any more. A user's own choice of folder stays."""
     if "POCL_CACHE_DIR" in os.environ:
         return
     temporary = Path(tempfile.gettempdir())
@@ -43,7 +43,7 @@ def use_private_folder() -> None:
 
 
 def restore_private_folder() -> None:
-    """Make the folder again if somebody has cleaned up: PoCL cannot build without."""
+    """Make the folder again if it was deleted: PoCL cannot build without it."""
     for folder in _mine:
         if not folder.is_dir():
             with contextlib.suppress(OSError):

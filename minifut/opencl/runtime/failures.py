@@ -7,10 +7,10 @@ kernels see the number and return at once. The host looks when it waits anyway,
 finds message and place by the number, clears the cell, and goes on.
 
 Behind it, in a cache line of its own, is how many groups of the launch that runs have
-come to its end: whoever comes last finds out there, and makes it 0 again. Groups that
-left because of a failure do not come, but then the host clears all. In the next line is
-how many groups the workers of the launch have taken beyond the first of each; in the
-end each takes one that does not exist, and the last to do so makes it 0 again.
+come to its end: the last one to arrive is detected there, and resets it to 0. Groups
+that left because of a failure do not come, but then the host clears all. In the next
+line is how many groups the workers of the launch have taken beyond the first of each;
+in the end each takes one that does not exist, and the last to do so makes it 0 again.
 """
 
 from __future__ import annotations

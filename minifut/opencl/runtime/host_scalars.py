@@ -1,6 +1,6 @@
 """Scalar arithmetic of host functions: Python's ints made to wrap, total division.
 
-Floats are NumPy scalars; whoever calls a host function that computes with them ignores
+Floats are NumPy scalars; callers of host functions that compute with them ignore
 NumPy's warnings (`quiet`).
 """
 

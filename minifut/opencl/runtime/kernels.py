@@ -1,4 +1,4 @@
-"""Kernels as Python callables: built on first use, from the cache where possible.
+"""Kernels as Python callables: built on first use, from the cache if possible.
 
 Each kernel is an OpenCL program of its own, so that nothing is compiled that never
 runs and a tunable number rebuilds only the kernels whose text uses it. What the driver

@@ -1,7 +1,7 @@
-"""Device memory that is used again: a free list by size class.
+"""A memory pool of the device: free lists by size class.
 
 A fresh 64 MB buffer costs more than the kernel that fills it (its pages are mapped one
-by one), so blocks that nobody holds any more are kept and handed out again. Classes are
+by one), so unreferenced blocks are kept and reused. Classes are
 eighths of powers of two: at most 12.5 % is wasted.
 
     block = pool.allocate(nbytes)      # a Block; it returns by itself when forgotten
@@ -52,7 +52,7 @@ class Block:
         self.host = host
         """the same memory as a NumPy array of bytes, where the device shares it"""
         self.borrowed = pool is None
-        """whether somebody else holds the contents, so that a result needs a copy: an
+        """whether the contents have another owner, so that a result needs a copy: an
         argument used in place, a constant of the program"""
         self._pool = pool
         self.capacity = capacity
@@ -103,7 +103,7 @@ class Pool:
         return Block(buffer, nbytes, host, self, capacity)
 
     def release(self, capacity: int, buffer: Any, host: Any) -> None:
-        """A block that nobody holds any more."""
+        """A block without references."""
         self.in_use -= capacity
         self.kept += capacity
         self._free.setdefault(capacity, []).append((buffer, host))

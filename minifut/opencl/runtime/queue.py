@@ -62,7 +62,7 @@ class Waiter:
                 answer.put(None)
 
     def wait(self) -> None:
-        """Return when the queue has finished. May be interrupted, and asked again."""
+        """Return when the queue has finished. May be interrupted, and called again."""
         answer: SimpleQueue[Exception | None] = SimpleQueue()
         self._asked.put(answer)
         error = answer.get()
@@ -122,7 +122,7 @@ class Session:
             raise ProgramError(f"the device reports an error in a kernel ({status})")
 
     def failed(self) -> bool:
-        """Wait, and tell whether a kernel recorded a failure (it is then in `cell`)."""
+        """Wait; returns whether a kernel recorded a failure (it is then in `cell`)."""
         if not self.shares_memory and self.last_event is not None:
             self.last_event = self.cl.enqueue_copy(
                 self.queue, self.cell, self.failure, is_blocking=False

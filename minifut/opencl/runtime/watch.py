@@ -1,11 +1,11 @@
-"""Which way a run goes through its program, seen from outside.
+"""Observation of the execution path of a run.
 
     n * m >= run.parameters[0]        notes ("main.map_reduce.outer", n * m)
     kernels[3](points, ...)           notes 3
 
-Python asks the right operand of a comparison first where its class is derived from the
-left one's. So values that listen stand in for the plain ones while somebody watches,
-and likewise launchers; generated code does not know, and when nobody watches nothing
+Python calls the reflected comparison of the right operand first if its class is derived
+from the left one's. So recording values replace the plain ones during an observation,
+and likewise launchers; generated code is the same, and without an observation nothing
 is different at all.
 """
 

@@ -30,7 +30,7 @@ SCALAR = Declined("it gives scalars")
 
 @rule(paper=FUTHARK)
 def distribute_elements(judgement: Judgement, context: NestContext) -> Answer:
-    r"""An array that need not be stored, as one point for each of its elements.
+    r"""Expand an array that need not be stored to one point for each of its elements.
 
     before:
         given (n: i64, m: i64, ks: [n]i64)

@@ -29,12 +29,12 @@ from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
 from minifut.passes.flatten.versions import offers_of
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-DECIDED = Declined("only the outer parallelism is asked for")
+DECIDED = Declined("an attribute selects the outer parallelism only")
 
 
 @rule(label="G for l + 1", paper=PPOPP)
 def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Offer a fold with its function sequential, and one of values mapped before.
+    r"""Make versions of a fold: with a sequential function, or of values mapped before.
 
     before:
         given (n: i64, m: i64, xss: [n][m]i32)

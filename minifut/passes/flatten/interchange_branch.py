@@ -24,7 +24,8 @@ NOTHING_GAINED = Declined("it differs between points, or holds nothing parallel"
 
 @rule(paper=FUTHARK)
 def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Decide on the host, run the branch taken in the nest.
+    r"""Interchange a map with an invariant branch: decide on the host, then run the
+    nest.
 
     before:
         given (n: i64, m: i64, c: bool, xss: [n][m]i32)

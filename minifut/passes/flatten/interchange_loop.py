@@ -29,7 +29,7 @@ from minifut.rewrite.rule import EMITTED, rule
 
 @rule(label="map-loop interchange", paper=SLIDES)
 def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Run the loop on the host, its body in the nest.
+    r"""Interchange a map with a loop: the host runs the loop, its body is in the nest.
 
     before:
         given (n: i64, m: i64, q: i64, xss: [n][m]i64)

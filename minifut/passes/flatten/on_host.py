@@ -1,4 +1,4 @@
-r"""What stays on the host: statements that need no thread, and loops asked for.
+r"""What stays on the host: statements that need no thread, and loops by attribute.
 
     • ⊢ e  →  e                                                  (G0)
     #[sequential_outer] map (\xs -> e) xss  →  loop for i < n do e, flattened
@@ -16,7 +16,7 @@ from minifut.passes.flatten.judgement import FUTHARK, SLIDES, Answer
 from minifut.passes.sequentialise import loop_over_screma
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-IN_A_NEST = Declined("it stands in a nest")
+IN_A_NEST = Declined("it is in a nest")
 PARALLEL = Declined("it is parallel")
 
 
@@ -47,7 +47,7 @@ def keep_on_host(judgement: Judgement, context: NestContext) -> Answer:
 
 @rule(paper=FUTHARK)
 def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Where the user asks for it, the host loops over a SOAC's elements.
+    r"""By the attribute `sequential_outer`, the host loops over a SOAC's elements.
 
     before:
         given (n: i64, m: i64, xss: [n][m]i32)
@@ -71,7 +71,7 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
           let more: [n]i32 = done with [i] = sum
           return more
         }
-    declines: it stands in a nest
+    declines: it is in a nest
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]

@@ -76,7 +76,7 @@ def offers_of(attributes: Set[str], kind: str) -> Offers:
 
 @rule(label="G for l + 1", paper=PPOPP)
 def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Offer a map's outer parallelism alone, in groups, and all of it.
+    r"""Make versions of a map: its outer parallelism, work-groups, and all parallelism.
 
     before:
         given (n: i64, m: i64, xss: [n][m]i32)

@@ -132,7 +132,7 @@ def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
 
 @rule(paper=FUTHARK)
 def distribute_replicate(judgement: Judgement, context: NestContext) -> Answer:
-    r"""What is repeated at all points is repeated once more.
+    r"""Replicate a replicated value over the nest, too.
 
     before:
         given (n: i64, m: i64, k: i32)

@@ -1,4 +1,4 @@
-"""When a legal fusion is also wise, as long as nests are flattened only when perfect.
+"""Profitability of legal fusions: nests must stay perfect, to be flattened.
 
 A map whose body has a SOAC inside has parallelism inside, which fusion must not bury
 behind other statements. So such a map fuses only if what comes out is again cheap

@@ -5,7 +5,7 @@ r"""Fuse a SOAC with the one that consumes what it maps.
 
 One rule for each kind of consumer. Results of the producer that are needed elsewhere
 become further mapped results of the fused SOAC, so that no work is done twice; scatters
-and histograms have none, and take only maps that nobody else needs. What a producer
+and histograms have none, and take only maps without other uses. What a producer
 reduces or scans is computed along. Checks stay in order: the producer's come first.
 """
 

@@ -224,7 +224,7 @@ VIEWS = {
 
 
 def _alone(array: Any, context: StatementContext) -> Stm | Declined | None:
-    """The map that makes the array, if it makes nothing else and nobody needs it."""
+    """The map that makes the array, if that is its only result and has no other use."""
     producer = context.definitions.get(array)
     if producer is None or not isinstance(producer.exp, Screma):
         return None

@@ -27,7 +27,7 @@ State: TypeAlias = dict[Name, tuple[int, ...]]
 @dataclass(slots=True)
 class FunctionFacts:
     """Tables by the ids of statements and bodies: `kernels`, the orders of operands
-    that kernels in a body ask for (`wanted`), what its statements need `later`, the
+    that kernels in a body need (`wanted`), what its statements need `later`, the
     `arrays` of several dimensions that a statement uses, and those that it makes."""
 
     scope: Scope
@@ -57,7 +57,7 @@ class FunctionFacts:
         return found
 
     def note_wanted(self, body: Body) -> set[Dimension]:
-        """The orders of operands that kernels in a body ask for, and what its
+        """The orders of operands that kernels in a body need, and what its
         statements need later."""
         found: set[Dimension] = set()
         for statement in body.statements:

@@ -1,4 +1,4 @@
-"""What the plan asks about code of the host: the bodies within an expression, and in
+"""Properties of host code for the plan: the bodies within an expression, and in
 which orders a slice lies if its array lies in some."""
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     a, 512 MiB        kernel 1 wants a[.., i, ..] innermost, kernel 2 in a loop wants so
                       too: a is turned once, ahead of the loop, and both read that
 
-A state tells for each array that is still needed in which orders it is there: the one
-in which it lies itself, and those of copies. A statement leads from each state to
+A state has for each array that is still needed the orders in which it is available: the
+one in which it lies itself, and those of copies. A statement leads from each state to
 others, at the cost of the bytes that it moves: a kernel by each of its offers, with
 operands turned or read as they lie and results made in any order; a branch by what its
 bodies do, whose results must lie alike; a loop by orders for its parameters, and by

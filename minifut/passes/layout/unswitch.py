@@ -1,4 +1,5 @@
-r"""The passes `unswitch`: loops get a copy for the way that default parameters choose.
+r"""The passes `unswitch`: loops get a copy for the execution path of the default
+parameters.
 
     loop (a = x) for i < n do { .. if groups then {segmap group ..} else {b} .. }
   →
@@ -6,20 +7,19 @@ r"""The passes `unswitch`: loops get a copy for the way that default parameters 
     if usual then loop (a = x) for i < n do { .. b .. }
     else loop (a = x) for i < n do { .. segmap group .. }
 
-Versions of which one is never chosen unless asked for still cost something while they
-stand side by side: their results must lie alike, for which arrays are copied and turned
-each time round, and consumers cannot read through what lies beyond the branch. Where
-nothing is left to choose, the copy is laid out like a program without versions.
+Versions that are never selected by default still have a cost: the results of all
+versions must have the same layout, for which arrays are transposed in each iteration,
+and views cannot be fused across the branch. In the copy without the branch, layouts are
+those of a program without versions.
 
-Conditions: what decides is a threshold that by default is reached always or never, it
-is the same each time round, and it decides on arrays of several dimensions (scalars and
-rows lie in one way only). The remaining choices, by sizes, stay in both copies; a
-single condition is known in both.
+Conditions: the branch is decided by a threshold that by default is reached always or
+never, is loop-invariant, and has results of several dimensions (scalars and rows have
+one layout only). The remaining branches, by sizes, stay in both copies; a single
+condition is known in both.
 
-Bound: only outermost such loops are copied, once, so that at most all code of the host
-is there twice, and versions no more often than before in the copy that has them all.
-It runs for each schedule, since each has its own defaults. Source: loop unswitching
-(Allen and Cocke, "A catalogue of optimizing transformations").
+Bound: only outermost such loops are copied, once, so that code of the host at most
+doubles. The pass runs for each schedule, since each has its own defaults. Source: loop
+unswitching (Allen and Cocke, "A catalogue of optimizing transformations").
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Unswitcher:
 
 @rule(paper="A catalogue of optimizing transformations")
 def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
-    """Make a copy of a loop in which the defaults of a CPU have chosen.
+    """Make a copy of a loop in which branches are decided by the defaults of a CPU.
 
     before:
         given (n: i64, m: i64, x: [n][m]i64)

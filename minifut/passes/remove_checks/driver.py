@@ -1,4 +1,4 @@
-"""A walk through a program that tells the facts what it passes and asks the rules.
+"""A walk through a program that collects facts and applies the rules.
 
 Branches, loops, lambdas and kernels are scopes: in a branch its condition holds, in a
 loop the index is below the bound, in a map an element of an iota is within its numbers.

@@ -1,4 +1,4 @@
-"""Branches whose way is known or does not matter, and checks that hold.
+"""Branches that are decided or irrelevant, and checks that always hold.
 
 if true then {a} else {b}   →  a          if c then {x} else {x}  →  x
 if c then {true} else {false}  →  c       assert(true, ..)        →  nothing

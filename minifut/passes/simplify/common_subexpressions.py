@@ -1,4 +1,4 @@
-"""The same expression computed twice is computed once.
+"""Common-subexpression elimination.
 
     let a = x + y   ...   let b = x + y    →    b is a
 

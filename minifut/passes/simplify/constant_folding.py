@@ -1,4 +1,4 @@
-"""Operators on constants, and what the table of identities knows.
+"""Constant folding and algebraic identities of operators.
 
 add_i32(2, 3)   →  5          mul_i32(x, 1)  →  x
 eq_i32(x, x)    →  true       not_bool(not_bool(c))  →  c
@@ -17,7 +17,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 
 
 def may_fold(exp: ScalarOp) -> bool:
-    """Whether one of the rules for operators may apply: it is quicker to ask first."""
+    """Whether a rule for operators may apply: a quick test before them."""
     operands = exp.operands
     return (
         len(operands) == 1

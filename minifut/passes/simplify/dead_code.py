@@ -1,4 +1,4 @@
-r"""What nobody needs goes: statements, results of branches and SOACs, loop parameters.
+r"""Dead-code elimination: statements, results of branches and SOACs, loop parameters.
 
     let y = f x   (y not used)                       →   nothing
     let (a, b) = map (\x -> {f x, g x}) xs  (b not)  →   let a = map (\x -> {f x}) xs
@@ -40,7 +40,7 @@ def has_effects(node: object) -> bool:
 
 
 def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
-    """The program without what nobody needs, looked for in those functions and in the
+    """The program without dead code, removed from those functions and from the
     constants."""
     needed: set[Name] = set()
     functions = []
@@ -111,7 +111,7 @@ class _Sweep:
         return replace(statement, exp=exp)
 
     def without_unused(self, statement: Stm, used: list[bool]) -> Stm:
-        """The statement without results that nobody needs, where that is possible."""
+        """The statement without unused results, where that is possible."""
         pattern = statement.pattern
         for position, wanted in enumerate(used):
             if wanted:

@@ -115,7 +115,7 @@ def simplify(
 
 
 def simplify_body(body: Body, names: NameSource, scope: Scope) -> Body:
-    """A body alone, in one sweep, without what nobody needs."""
+    """A body alone, in one sweep, without dead code."""
     swept: Body = _Sweep(names, scope).node(body)
     return remove_dead_code_in(swept)
 

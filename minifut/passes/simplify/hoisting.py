@@ -1,4 +1,4 @@
-r"""What is the same each time round moves out of loops and lambdas.
+r"""Loop-invariant code motion, out of loops and lambdas.
 
     map (\x -> let s = exp c in x * s) xs   →   let s = exp c
                                                 map (\x -> x * s) xs

@@ -18,7 +18,7 @@ DROP_EMPTY_LOOP_REFUSED = Declined("the loop may run")
 
 @rule(core.Loop)
 def drop_empty_loop(statement: Stm, context: StatementContext) -> Outcome:
-    """A loop of no rounds.
+    """Remove a loop without iterations.
 
     before:
         given (x: i32)
@@ -49,7 +49,7 @@ DROP_INVARIANT_PARAMETERS_REFUSED = Declined("all parameters change")
 
 @rule(core.Loop)
 def drop_invariant_parameters(statement: Stm, context: StatementContext) -> Outcome:
-    """Parameters that stay what they start as.
+    """Remove loop parameters that keep their initial value.
 
     before:
         given (x: i32, y: i32)

@@ -1,4 +1,4 @@
-r"""Maps that do nothing for some result or take something for nothing.
+r"""Maps with trivial results or redundant inputs.
 
 map (\x -> x) xs              →  xs
 map (\x -> v) xs              →  replicate [n] v      v the same for all
@@ -23,7 +23,7 @@ DROP_INPUTS_REFUSED = Declined("all inputs are needed")
 
 @rule((Screma, Scatter, Hist))
 def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Inputs that are not used, come twice, or are the same everywhere.
+    r"""Remove inputs that are unused, duplicates, or replicated.
 
     before:
         given (n: i64, xs: [n]i32, ys: [n]i32)
@@ -78,7 +78,7 @@ SIMPLIFY_MAPPED_REFUSED = Declined("all results are computed")
 
 @rule(Screma)
 def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Mapped results that are an input as it is, or the same everywhere.
+    r"""Replace mapped results that are an input or uniform by views.
 
     before:
         given (n: i64, xs: [n]i32, k: i32)

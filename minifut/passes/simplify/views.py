@@ -1,4 +1,4 @@
-"""Arrays that are views or repeat themselves, where they are indexed or viewed again.
+"""Indexing and views of views, iotas, replicates and literals.
 
 (iota n)[i]              →  i              (replicate [n] v)[i]      →  v
 a[i][j]                  →  a[i, j]        (transpose a)[i, j]       →  a[j, i]
@@ -42,7 +42,7 @@ INDEX_OF_IOTA_REFUSED = Declined("the array is no iota, or a range of it is kept
 
 @rule(core.Index)
 def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
-    """A number of a sequence is computed from its position.
+    """Compute an element of an iota from its position.
 
     before:
         let is: [10]i64 = iota i64 (10, 2i64, 3i64)
@@ -76,7 +76,7 @@ INDEX_OF_REPLICATE_REFUSED = Declined("repeated dimensions are kept")
 
 @rule(core.Index)
 def index_of_replicate(statement: Stm, context: StatementContext) -> Outcome:
-    """An element of a repeated value is the value.
+    """Replace an element of a replicated value by the value.
 
     before:
         given (v: i32)
@@ -112,7 +112,7 @@ INDEX_OF_LITERAL_REFUSED = Declined(
 
 @rule(core.Index)
 def index_of_literal(statement: Stm, context: StatementContext) -> Outcome:
-    """A known element of a literal.
+    """Replace an element of a literal at a known position.
 
     before:
         given (a: i32, b: i32)
@@ -147,7 +147,7 @@ INDEX_OF_SLICE_REFUSED = Declined("the array is no slice")
 
 @rule(core.Index)
 def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
-    """A slice of a slice is one slice.
+    """Combine a slice of a slice into one slice.
 
     before:
         given (xss: [3][4]i32)

@@ -74,7 +74,7 @@ def define_within(facts: Facts, statement: Stm) -> None:
 def _asked_by(
     facts: Facts, nest: ScalarNest, node: object
 ) -> Iterator[tuple[int, Border]]:
-    """The borders that an expression asks for."""
+    """The borders that the conditions of an expression need."""
     if not isinstance(node, ScalarOp) or len(node.operands) != 2:
         return
     if not node.operator.operands[0].is_integer or node.operator.name not in DECIDED:

@@ -53,7 +53,7 @@ class Reach:
 
 @rule(label="Step 3", paper=LECTURE)
 def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Read from a copy that the group has made of what its threads share.
+    r"""Read from a tile in local memory that the group copies collectively.
 
     before:
         given (n: i64, m: i64, a: [m][n]f32)

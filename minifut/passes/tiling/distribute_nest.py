@@ -40,7 +40,7 @@ TOTAL = (SizeExp, ScalarOp)
 
 @rule(paper=PAPER)
 def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Compute once for all points what is the same at all of them.
+    r"""Hoist what is invariant in a nest in front of it.
 
     before:
         given (m: i64, b: i64)

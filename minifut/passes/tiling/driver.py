@@ -6,7 +6,7 @@ what they make is kept beside the kernel as a version (`versions`).
 
 Flattening has often made the kernel one branch of a choice: one thread for each point,
 or all parallelism in a segmented reduction. The tiled version is better than both, so
-it is asked for first:
+it is tested first:
 
     if outer then <kernel> else <segred>
   →

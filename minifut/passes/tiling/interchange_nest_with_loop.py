@@ -92,7 +92,7 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
     if not local.isdisjoint(free_names(loop.form)):
         return Declined("the loop does not run equally often at all points")
     if dependences_of(above, free_names(loop.body)).carried:
-        return Declined("something dear would be computed again at each step")
+        return Declined("something expensive would be recomputed at each step")
     return _interchanged(statement, nest, above, last, context)
 
 

@@ -30,7 +30,7 @@ PURE = (Index, ScalarOp, SizeExp, Copy, If)
 
 @rule(label="Step 5b", paper=PAPER)
 def load_registers(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Move reads that are the same at each step in front of the steps.
+    r"""Hoist reads that are invariant in the steps into registers.
 
     before:
         given (n: i64, g: i64, d: i64, xs: [n]f32, ys: [n]f32, us: [4]f32)

@@ -1,4 +1,4 @@
-"""What a kernel's body is made of, seen from tiling: statements before, redomaps, what
+"""Analysis of a kernel's body for tiling: statements before, redomaps, what
 each of them reads, and on which dimensions that depends."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the threads of a group read an array: per dimension a index_range, or one
+"""Where the threads of a group read an array: per dimension an index range, or one
 place.
 
     a[min(g * t * r + x * r + j, n - 1), b * d + l]      x < t, j < r, l < d
-      dimension 0: from g * t * r, t * r long, of a index_range that ends at n
+      dimension 0: from g * t * r, t * r long, of an index range that ends at n
       dimension 1: from b * d, d long
 
 A place is expanded to a size over the names that differ within the group (indices of

@@ -1,8 +1,8 @@
-"""What a part of a nest needs of the statements before it: done again, or carried.
+"""Dependences of a part of a nest on statements before it: recomputed, or carried.
 
 When a nest is divided, the second part starts from the same indices. Views, sizes and
-scalars are computed again there; what is dear or has effects is returned by the first
-part and read back (array expansion).
+scalars are computed again there; what is expensive or has effects is returned by the
+first part and read back (array expansion).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dependences_of(
     above: Sequence[Stm], wanted: Iterable[Name], dear: Iterable[Name] = ()
 ) -> Dependences:
     """What code that uses the `wanted` names needs of the statements `above` it; the
-    values of `dear` names are always carried."""
+    values of `expensive` names are always carried."""
     needed = set(wanted)
     always = set(dear)
     again: list[Stm] = []

@@ -1,4 +1,4 @@
-"""Which version runs: tiled if that pays and fits, split if points are few.
+"""Guards of tiled versions: tiled if profitable and fitting, split if points are few.
 
     tiled  = at_least(n * p * min(m, 256), main.map_map_redomap.tiled)
     split  = at_least(m / <groups>, main.map_map_redomap.split)
@@ -64,7 +64,7 @@ CPU_NARROW = 1 << 17
 NARROW = CPU_WORK // STRETCH
 """points from which on a result is not narrow"""
 GUARDS = "tiles of the operands in local memory, of the results in registers"
-SPLIT_GUARDS = "the common dimension split into parts that are reduced side by side"
+SPLIT_GUARDS = "the common dimension split into parts that are reduced in parallel"
 NARROW_GUARDS = "the same for results of few elements"
 
 
