@@ -3,8 +3,9 @@
     rewrite(program, until_fixpoint(bottom_up(fuse, simplify)), names, trace)
 
 `once` stops after the first success; `top_down` tries each statement, then what is
-inside it (or inside its replacement); `bottom_up` the inside first; each statement is
-tried once per walk, rules in the order given, the first that fires wins.
+inside it (or inside its replacement), `outermost` only where no rule fired; `bottom_up`
+the inside first; each statement is tried once per walk, rules in the order given, the
+first that fires wins.
 `until_fixpoint` repeats a strategy until it changes nothing; `sequence` chains. A
 strategy returns the same object if no rule fired.
 """
@@ -92,6 +93,11 @@ def top_down(*rules: Rule) -> Strategy:
     return _walking(rules, before=True, stop=False)
 
 
+def outermost(*rules: Rule) -> Strategy:
+    """Each statement first, then what is inside those at which no rule fired."""
+    return _walking(rules, before=True, stop=False, inside_new=False)
+
+
 def bottom_up(*rules: Rule) -> Strategy:
     """What is inside first, then each statement."""
     return _walking(rules, before=False, stop=False)
@@ -130,12 +136,14 @@ def until_fixpoint(strategy: Strategy, limit: int = 100) -> Strategy:
     return run
 
 
-def _walking(rules: tuple[Rule, ...], before: bool, stop: bool) -> Strategy:
+def _walking(
+    rules: tuple[Rule, ...], before: bool, stop: bool, inside_new: bool = True
+) -> Strategy:
     def run(node: Any, rewriting: Rewriting) -> Any:
         rewriting.definitions = {}
         rewriting.levels = ()
         rewriting.done = False
-        return _Walk(rules, before, stop, rewriting).node(node)
+        return _Walk(rules, before, stop, inside_new, rewriting).node(node)
 
     return run
 
@@ -145,6 +153,7 @@ class _Walk:
     rules: tuple[Rule, ...]
     before: bool
     stop: bool
+    inside_new: bool
     state: Rewriting
 
     def node(self, node: Any) -> Any:
@@ -187,7 +196,10 @@ class _Walk:
             return (statement,)
         if not self.before:
             return self.attempt(self.inside(statement))
-        return tuple(self.inside(new) for new in self.attempt(statement))
+        after = self.attempt(statement)
+        if after != (statement,) and not self.inside_new:
+            return after
+        return tuple(self.inside(new) for new in after)
 
     def attempt(self, statement: Stm) -> tuple[Stm, ...]:
         after = self.state.try_rules(self.rules, statement)

@@ -10,6 +10,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Constant, Stm
 from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse
+from minifut.ir.soacs import Screma
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.explain import explain
@@ -17,6 +18,7 @@ from minifut.rewrite.rule import REGISTRY, Declined, Outcome, Rule, rule
 from minifut.rewrite.strategy import (
     bottom_up,
     once,
+    outermost,
     rewrite,
     sequence,
     top_down,
@@ -111,6 +113,24 @@ def test_once_stops_after_the_first_success() -> None:
         after, parse(TEXT.replace("mul_i32(a, 2i32)", "add_i32(a, a)"), "body")
     )
     assert trace.fired() == ["double_to_sum"]
+
+
+def keep_sequential(statement: Stm, context: StatementContext) -> Outcome:
+    if not isinstance(statement.exp, Screma):
+        return None
+    return (replace(statement, attributes=("sequential",)),)
+
+
+def test_outermost_leaves_what_is_inside_a_replacement() -> None:
+    keep = Rule("keep_sequential", keep_sequential)
+    _, after, trace = run(outermost(keep, DOUBLE))
+    assert trace.fired() == ["double_to_sum", "keep_sequential"]
+    wanted = TEXT.replace("mul_i32(a, 2i32)", "add_i32(a, a)")
+    assert alpha_equal(
+        after, parse(wanted.replace("let ys", "#[sequential] let ys"), "body")
+    )
+    _, _, inside = run(top_down(keep, DOUBLE))
+    assert inside.fired() == ["double_to_sum", "keep_sequential", "double_to_sum"]
 
 
 def test_nothing_fired_is_the_same_object() -> None:

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_field
 from functools import partial
-from typing import Any
 
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import (
@@ -49,7 +49,6 @@ from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.traverse import (
     bound_names,
     free_names,
-    map_bodies,
     rename,
     rename_to,
     substitute,
@@ -60,6 +59,7 @@ from minifut.passes.layout.host_code import bodies_of
 from minifut.passes.simplify.driver import simplify_body
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.strategy import outermost, rewrite
 from minifut.rewrite.trace import Trace
 
 ALWAYS = 0
@@ -72,50 +72,20 @@ NOTHING_DECIDED = Declined("no default parameters decide on layouts in the loop"
 def unswitch(
     kind: str, program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with loops unswitched on what the defaults of a kind of device
-    decide."""
-    unswitcher = _Unswitcher(
-        kind, StatementContext(names, scope_of(program), {}), trace or Trace()
-    )
-    functions = tuple(
-        replace(function, body=unswitcher.body(function.body))
-        for function in program.functions
-    )
-    pairs = zip(functions, program.functions, strict=True)
-    if all(one is other for one, other in pairs):
-        return program
-    return replace(program, functions=functions)
+    """The program with outermost loops of the host unswitched on what the defaults of a
+    kind of device decide."""
+
+    def unswitch_for_kind(statement: Stm, context: StatementContext) -> Outcome:
+        if context.levels or not isinstance(statement.exp, Loop):
+            return None
+        return unswitched(statement, context, kind)
+
+    rule_for_kind = replace_field(unswitch_loop, function=unswitch_for_kind)
+    return rewrite(program, outermost(rule_for_kind), names, trace)
 
 
 unswitch_for_cpu = partial(unswitch, "cpu")
 unswitch_for_gpu = partial(unswitch, "gpu")
-
-
-@dataclass(frozen=True, slots=True)
-class _Unswitcher:
-    """Goes through code of the host from the outside in."""
-
-    kind: str
-    context: StatementContext
-    trace: Trace
-
-    def body(self, body: Body) -> Body:
-        made: list[Stm] = []
-        for statement in body.statements:
-            made += self.statement(statement)
-        pairs = zip(made, body.statements, strict=False)
-        same = len(made) == len(body.statements) and all(a is b for a, b in pairs)
-        return body if same else replace(body, statements=tuple(made))
-
-    def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        if isinstance(statement.exp, Loop):
-            after = unswitched(statement, self.context, self.kind)
-            if isinstance(after, tuple):
-                self.trace.fire(unswitch_loop, statement, after)
-                return after
-            self.trace.refuse(unswitch_loop, statement, after.reason)
-        exp: Any = map_bodies(statement.exp, self.body)
-        return (replace(statement, exp=exp),)
 
 
 @rule(paper="A catalogue of optimizing transformations")
