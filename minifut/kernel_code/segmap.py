@@ -10,7 +10,7 @@ Arrays that a point makes are built in the memory of the result where possible
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
@@ -59,6 +59,9 @@ def lower(
             k.bind_index(name, index)
         run_points(k, body, outputs, at)
 
+    options: dict[str, Any] = {}
+    if host.schedule == "cpu":
+        options["phases"] = phases_of(host, operation, outputs)
     nest = import_module(f"minifut.kernel_code.{host.schedule}.nest")
     nest.launch_nest(
         host,
@@ -68,9 +71,36 @@ def lower(
         expensive=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
         parallel=simple,
         fresh=all(isinstance(result, kernels.Returns) for result in body.result),
+        **options,
     )
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
+
+
+def phases_of(
+    host: HostBuilder, operation: kernels.SegMap, outputs: list[Array]
+) -> Any:
+    """What tests the checks of a point, and what does its work without them; None if
+    that is done point by point."""
+    checks = import_module("minifut.kernel_code.cpu.chunk_checks")
+    nest = import_module("minifut.kernel_code.cpu.nest")
+    chosen = checks.test_chunks_first(operation, host)
+    if not isinstance(chosen, checks.ChunkChecks):
+        return None
+    indices = operation.space.indices
+
+    def test(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> kc.Expression:
+        for name, index in zip(indices, at, strict=True):
+            k.bind_index(name, index)
+        k.statements_of(chosen.statements)
+        return k.scalar(chosen.condition)
+
+    def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        for name, index in zip(indices, at, strict=True):
+            k.bind_index(name, index)
+        run_points(k, chosen.unchecked.body, outputs, at)
+
+    return nest.Phases(test, work)
 
 
 def outputs_of(

@@ -19,7 +19,7 @@ amortise the start of a work-group.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
@@ -42,6 +42,14 @@ Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """`test` computes whether all checks of a point hold, `work` does without them."""
+
+    test: Callable[[KernelBuilder, Indices], kc.Expression]
+    work: Visit
+
+
 def launch_nest(
     host: HostBuilder,
     base: str,
@@ -51,8 +59,10 @@ def launch_nest(
     expensive: bool,
     parallel: bool,
     fresh: bool = False,
+    phases: Phases | None = None,
 ) -> None:
-    """Launch a kernel that runs `visit` at each point. `expensive`: points are
+    """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
+    only where a check fails. `expensive`: points are
     expensive; `parallel`: they are independent (no memory of the thread, no failures,
     no write conflicts); `fresh`: what is written is not read.
     """
@@ -93,9 +103,10 @@ def launch_nest(
         if parallel and fresh and not expensive and total.as_constant is None:
             rest = stream_blocks(k, total_size, start, stop, visit)
         index = k.variable("i", kc.LONG)
-        points(k, index, rest, stop, lambda: visit(k, (index,)), parallel, expensive)
+        at = (index,)
+        points(k, index, rest, stop, at, visit, parallel, expensive, phases)
     else:
-        rows(k, shape, start, stop, visit, parallel, expensive)
+        rows(k, shape, start, stop, visit, parallel, expensive, phases)
     host.launch(k, threads, 1, fresh=fresh)
 
 
@@ -107,6 +118,7 @@ def rows(
     visit: Visit,
     parallel: bool,
     expensive: bool,
+    phases: Phases | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -120,7 +132,7 @@ def rows(
         outer = unravel(k, row, shape[:-1])
         index = k.variable("j", kc.LONG)
         at_point = (*outer, index)
-        points(k, index, first, end, partial(visit, k, at_point), parallel, expensive)
+        points(k, index, first, end, at_point, visit, parallel, expensive, phases)
         k.assign(at, at + (end - first))
         k.assign(first, 0)
         k.assign(row, row + 1)
@@ -131,13 +143,29 @@ def points(
     index: kc.Variable,
     start: kc.Expression,
     stop: kc.Expression,
-    visit: Callable[[], None],
+    at: Indices,
+    visit: Visit,
     parallel: bool,
     expensive: bool,
+    phases: Phases | None = None,
 ) -> None:
-    """The points of a chunk."""
-    with k.nested() as body:
-        visit()
-    one = kc.Literal(1, kc.LONG)
-    block = kc.Block(tuple(body))
-    k.emit(kc.For(index, start, stop, one, block, parallel, True, expensive))
+    """The points of a chunk; in phases, if their checks can be tested first."""
+    if phases is None:
+        with k.nested() as body:
+            visit(k, at)
+        block = kc.Block(tuple(body))
+        one = kc.Literal(1, kc.LONG)
+        k.emit(kc.For(index, start, stop, one, block, parallel, True, expensive))
+        return
+    fine = k.declare("fine", kc.Literal(1, kc.INT))
+    with k.nested() as tests:
+        holds = kc.Cast(phases.test(k, at), kc.INT)
+        k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
+    block = kc.Block(tuple(tests))
+    k.emit(kc.For(index, start, stop, kc.Literal(1, kc.LONG), block, True))
+    again, slow = (k.variable(index.name.base, kc.LONG) for _ in range(2))
+    with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
+        there = (*at[:-1], again)
+        points(k, again, start, stop, there, phases.work, True, expensive)
+    with k.otherwise():
+        points(k, slow, start, stop, (*at[:-1], slow), visit, parallel, expensive)
