@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the command; an interrupt while it still loads is answered like any other."""
@@ -10,6 +12,7 @@ def main() -> None:
 
         command()
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
 
 
