@@ -82,7 +82,8 @@ class Names:
             if base[0].isdigit():
                 base = f"x{base}"
             if self._is_word(base) and self._is_word(f"{base}_1"):
-                base += "_"
+                # reserved with any number: `as`, since `as_..` converts
+                base = f"x_{base}"
             text, number = base, self._next.get(base, 0)
             while text in self._taken or self._is_word(text):
                 number += 1

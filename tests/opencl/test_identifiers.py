@@ -13,6 +13,8 @@ import minifut
 from minifut import compiler
 from minifut.errors import Source
 from minifut.ir.opencl_words import is_opencl_word
+from minifut.names import Name
+from minifut.opencl.c_expressions import ExpressionPrinter
 
 OPENCL_WORDS = """
     M_PI M_E FLT_MAX INT_MAX CHAR_BIT HUGE_VALF CLK_LOCAL_MEM_FENCE image2d_t sampler_t
@@ -114,3 +116,14 @@ def test_host_functions_hide_nothing_of_python() -> None:
         *words,
         *keyword.kwlist,
     }
+
+
+@pytest.mark.parametrize(
+    "base", ["as", "as_", "read", "fun_x_f32", "image2d_i32", "minifut_a", "size_t"]
+)
+def test_every_name_gets_a_text_that_is_no_word(base: str) -> None:
+    """Also where the word is reserved with any number behind it."""
+    names = ExpressionPrinter().names
+    texts = [names.text(Name(base, tag)) for tag in range(3)]
+    assert len(set(texts)) == 3
+    assert not any(is_opencl_word(text) for text in texts)
