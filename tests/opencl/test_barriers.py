@@ -23,11 +23,11 @@ entry scanned (xs: []i32) = scan f64.max f64.lowest (map (\\_ -> 0.5f64) xs)
 """
 CHECKS_ONLY = """
 -- ==
--- input { [[1, 2], [3, 4]] } output { [0, 0] [4u8, 4u8] }
--- input { [[1]] } output { [0] [4u8] }
-entry main [n][m] (yss: [m][n]i32) =
+-- input { 0i64 [[1, 2], [3, 4]] } output { [0, 0] [4u8, 4u8] }
+-- input { 0i64 [[1]] } output { [0] [4u8] }
+entry main [n][m] (k: i64) (yss: [m][n]i32) =
   unzip (map (\\_ -> let _ = tabulate_2d m n (\\i j ->
-                       yss[i, i64.max 0 (j - 1)] - yss[i64.min (m - 1) (i + 1), j])
+                       yss[i, j - k] - yss[i + k, j])
                      in (0i32, 4u8)) yss)
 """
 
