@@ -26,6 +26,7 @@ from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.expressions import FENCES
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 
@@ -99,6 +100,8 @@ class ExpressionPrinter:
 
     def __init__(self) -> None:
         self.names = Names(reserved_words(), _is_word)
+        for fence in FENCES:
+            self.names.call(fence, fence.base)
         self.helpers: dict[str, None] = {}
         self.loose_types: dict[str, tuple[str, ScalarType]] = {}
 

@@ -253,7 +253,7 @@ def test_register_tiles_are_no_larger_than_the_result(
     np.testing.assert_array_equal(instance.main(a, b), a @ b)
     (launcher,) = instance.run.kernels
     (sizes,) = launcher._built
-    chosen = dict(zip(launcher.kernel.chosen, sizes, strict=True))
+    chosen = dict(zip(launcher.kernel.per_launch, sizes, strict=True))
     rows, columns = chosen["REGISTER_ROWS"], chosen["REGISTER_COLUMNS"]
     assert 8 % rows == 32 % columns == 0
     for size, total, most in ((rows, n, 8), (columns, p, 32)):

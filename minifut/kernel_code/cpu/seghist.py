@@ -114,8 +114,8 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
         if (((ulong)bin_12) < ((ulong)5L)) {
             int old_8 = to_1[bin_12];
             int c_8 = (int)((uint)old_8 + (uint)1);
-            int new_8 = c_8;
-            to_1[bin_12] = new_8;
+            int new_9 = c_8;
+            to_1[bin_12] = new_9;
         }
         ..
         __kernel void main_hist_combine(

@@ -73,11 +73,11 @@ def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | D
           return returns at, returns 1i32
         }
     after:
-        to_1[bin_4] = new;
+        to_1[bin_4] = new_1;
         int old_1 = to_2[bin_5];
         int c_1 = (int)((uint)old_1 + (uint)1);
-        int new_1 = c_1;
-        to_2[bin_5] = new_1;
+        int new_2 = c_1;
+        to_2[bin_5] = new_2;
     declines: the body has loops, checks or arrays
         given (n: i64, to: [5]i32, is: [n]i64)
         let h: [5]i32 = seghist grid (i < n)

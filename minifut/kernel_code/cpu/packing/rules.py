@@ -351,9 +351,9 @@ def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
     after:
         for (long i_2 = 0L; i_2 < m; i_2++) {
         ..
-        as_1[24 * i_2 + i_4] = a[at * n + i_4 + row];
+        x_as[24 * i_2 + i_4] = a[at * n + i_4 + row];
         ..
-        float u = as_1[2 * i_10 + 24 * k + ${r_12}];
+        float u = x_as[2 * i_10 + 24 * k + ${r_12}];
     declines: something else than register nests reads the copy of xs
         given (n: i64, xs: [n]f32)
         let ys: [n]f32 = segmap group (g < ceil_div(n, 8)) -> (f32) {
