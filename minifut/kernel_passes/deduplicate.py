@@ -15,7 +15,7 @@ from typing import Any
 from minifut.ir.fields import all_fields, is_node
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.names import Name, NameSource
@@ -134,8 +134,14 @@ _COMPARE: dict[type, Callable[[_Pairing, Any, Any], bool]] = {
 
 
 def _outline(kernel: kc.Kernel) -> Hashable:
-    """What is quickly seen to differ."""
+    """What is quickly seen to differ, all literals included: many kernels of a large
+    program differ in nothing else, and are not to be compared in pairs."""
     return (
+        tuple(
+            (node.type, repr(node.value))
+            for node in walk(kernel.body)
+            if isinstance(node, kc.Literal)
+        ),
         tuple(map(type, kernel.parameters)),
         tuple(map(type, kernel.body.statements)),
         tuple(constant.parameter for constant in kernel.constants),
