@@ -92,8 +92,9 @@ def compiler_identity() -> str:
         folders.sort()
         for name in sorted(names):
             if name.endswith((".py", ".fut", ".lark")):
-                found = os.stat(os.path.join(folder, name))
-                known.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
+                path = os.path.join(folder, name)
+                found = os.stat(path)
+                known.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode())
     return known.hexdigest()
 
 

@@ -170,24 +170,28 @@ def put_together(type_: EntryType, leaves: Iterator[Any]) -> Any:
 
 
 def _is_python(value: Any) -> bool:
-    """Whether it is a number of Python, or a list or tuple."""
+    """Whether it is a number of Python, or a sequence of them."""
     import numpy as np
 
     if isinstance(value, np.generic):
         return False
-    return isinstance(value, (bool, int, float, list, tuple))
+    return isinstance(value, (bool, int, float, list, tuple, range))
 
 
 def _checked(type_: EntryType, value: Any) -> Any:
     import numpy as np
 
+    from minifut.values.foreign import NoView, numpy_view
     from minifut.values.types import DTYPES, element_name
 
     expected = value_type_of_text(type_.text)
     assert expected is not None
     dtype = DTYPES[expected.element]
     try:
-        array = np.asarray(value)
+        array = np.asarray(value) if _is_python(value) else numpy_view(value)
+    except NoView as reason:
+        message = f"parameter {type_.name}: {expected} is expected; {reason}"
+        raise ArgumentError(message) from None
     except ValueError:
         raise ArgumentError(
             f"parameter {type_.name}: a regular array ({expected}) is expected"
@@ -211,4 +215,4 @@ def _checked(type_: EntryType, value: Any) -> Any:
             f"parameter {type_.name}: {expected} is expected, got {'[]' * array.ndim}"
             f"{came}"
         )
-    return value
+    return array if expected.rank else value

@@ -75,10 +75,9 @@ class LoadedModule:
             for p in instance.parameters
             if p.kind != "limit"
         ]
-        schedule = getattr(generated, "schedule", "")
         tuning = Tuning(
             tunables,
-            schedule if schedule in ("cpu", "gpu") else device.kind,
+            instance.kind,
             instance.set_parameters,
             chosen,
             instance.watch,

@@ -146,9 +146,8 @@ class Exporter:
     ],
     ids=lambda value: type(value).__name__,
 )
-@pytest.mark.device
-def test_arrays_of_other_libraries(on_device: minifut.Program, given: Any) -> None:
-    np.testing.assert_array_equal(on_device.axpy(2, given, XS), WANTED)
+def test_arrays_of_other_libraries(program: minifut.Program, given: Any) -> None:
+    np.testing.assert_array_equal(program.axpy(2, given, XS), WANTED)
 
 
 @pytest.mark.device
@@ -172,6 +171,12 @@ def test_ranges_and_fortran_order(on_device: minifut.Program) -> None:
 def test_refused_arrays(on_device: minifut.Program, given: Any, message: str) -> None:
     with pytest.raises(minifut.ArgumentError, match=message):
         on_device.axpy(2, given, XS)
+
+
+def test_no_backend_loses_a_mask(program: minifut.Program) -> None:
+    masked = np.ma.masked_array(XS, XS > 1)
+    with pytest.raises(minifut.ArgumentError, match="mask of a masked array"):
+        program.axpy(2.0, masked, XS)
 
 
 # --- arrays on the device -------------------------------------------------------------

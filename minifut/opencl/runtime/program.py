@@ -186,17 +186,17 @@ class Instance:
 
     def _values(self, wanted: Mapping[str, int]) -> list[int]:
         limits = {LOCAL_MEMORY: self.session.device.local_memory}
-        return parameter_values(self.parameters, self._kind, wanted, limits)
+        return parameter_values(self.parameters, self.kind, wanted, limits)
 
     @property
-    def _kind(self) -> str:
+    def kind(self) -> str:
         """Defaults suit the shape of the kernels, on whatever device they run."""
         schedule = self.program.schedule
         return schedule if schedule in ("cpu", "gpu") else self.session.device.kind
 
     def _want(self, wanted: Mapping[str, int]) -> None:
         self._wanted = dict(wanted)
-        self.run.asked = changed_parameters(self.parameters, self._kind, wanted)
+        self.run.asked = changed_parameters(self.parameters, self.kind, wanted)
 
     def _launcher(self, number: int, kernel: Kernel, values: list[int]) -> Launcher:
         """The kernel for these values; one made for the same values before is kept."""
