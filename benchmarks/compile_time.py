@@ -97,7 +97,7 @@ def load_everything() -> None:
     import minifut
 
     for module in pkgutil.walk_packages(minifut.__path__, "minifut."):
-        if module.name.split(".")[1] in ("frontend", "ir", "passes", "kernel_code"):
+        if module.name.split(".")[1] in ("frontend", "ir", "passes", "lowering"):
             importlib.import_module(module.name)
 
 

@@ -32,7 +32,7 @@ from minifut.opencl.module import module_text
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = Path(__file__).resolve().parent / "hand_written" / "matmul_gpu.cl"
 PRINTED = {
-    "block": "tests/kernel_code/groups/block_tiled.ir",
+    "block": "tests/lowering/groups/block_tiled.ir",
     "registers": "tests/ir/printed/tiled_matmul.ir",
 }
 STEM = "main.map_map_redomap."

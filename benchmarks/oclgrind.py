@@ -14,7 +14,7 @@ set, each program runs in a process of its own with
 Every program's own test block is run as `minifut test` does, so wrong results count,
 too; printed programs (.ir) are run as they say and compared with the interpreter.
 Without paths the programs below, those of `tests/programs` and the groups of many
-threads of `tests/kernel_code/groups` run. A program is
+threads of `tests/lowering/groups` run. A program is
 
     clean       nothing was found and its test passed
     findings    races and the like, which are listed
@@ -238,7 +238,7 @@ def chosen(options: argparse.Namespace, folder: Path) -> Iterator[Path]:
                 lines.append("main.map_reduce.outer=0\n")
                 found[-1].with_suffix(".fut.tuning").write_text("".join(lines))
         found += sorted((TESTS / "programs").glob("*.fut"))
-        found += sorted((TESTS / "kernel_code" / "groups").glob("*.ir"))
+        found += sorted((TESTS / "lowering" / "groups").glob("*.ir"))
         found += sorted((TESTS / "ir" / "printed").glob("tiled_matmul.ir"))
     return (path for path in found if re.search(options.match, str(path)))
 
@@ -247,7 +247,7 @@ def examine(path: Path, schedule: str, limit: float) -> tuple[str, float, list[s
     """Run the tests of a program; the outcome, the time and what there is to say."""
     runner = ["minifut", "test"]
     if path.suffix == ".ir":
-        runner = ["tests.kernel_code.printed_programs"]
+        runner = ["tests.lowering.printed_programs"]
     command = [sys.executable, "-m", *runner, str(path.resolve())]
     command += ["--device", "Oclgrind", "--schedule", schedule]
     start = time.perf_counter()

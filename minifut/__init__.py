@@ -15,8 +15,10 @@ A tour of the house, in the order in which a program passes through it:
 `rewrite`      rules: small named rewrites, and the strategies that apply them.
 `passes`       the pipeline is a list: simplify, fuse, flatten, ... each pass a function
                from program to program, verified after it ran.
-`kernel_code`  what kernels do in detail: loops, loads, barriers, launches, in two
-               schedules, one for CPUs and one for GPUs.
+`kernel_ir`    what kernels do in detail: loops, loads, barriers, launches; its nodes,
+               printer, reader and verifier.
+`kernel_passes` passes over kernels: vectorisation, prefetch, deduplication.
+`lowering`     from the core to kernels, in two schedules, for CPUs and for GPUs.
 `opencl`       prints OpenCL C and the host program; its `runtime` is all that a
                generated module needs: device, queue, memory pool, located failures.
 `values`       Futhark's values on NumPy: text, binary, .npy, random ones, comparison.

@@ -142,7 +142,7 @@ def to_kernel_code(
     program: CoreProgram, schedule: str, options: PipelineOptions | None = None
 ) -> KernelProgram:
     """Lower a program under a schedule, and run the passes over kernel code."""
-    from minifut.kernel_code.pipelines import to_kernel_code
+    from minifut.lowering.pipelines import to_kernel_code
 
     with deep_recursion():
         return to_kernel_code(program, schedule, options)

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "passes": {"ir", "analysis", "rewrite"},
     "kernel_ir": {"ir", "rewrite"},
     "kernel_passes": {"ir", "rewrite", "passes", "kernel_ir"},
-    "kernel_code": {
+    "lowering": {
         "ir",
         "analysis",
         "rewrite",
@@ -38,7 +38,7 @@ MAY_IMPORT = {
         "analysis",
         "rewrite",
         "kernel_ir",
-        "kernel_code",
+        "lowering",
         "kernel_passes",
         "passes",
         "values",
@@ -83,7 +83,7 @@ def test_the_runtime_does_without_the_compiler() -> None:
         "import sys, minifut.opencl.runtime\n"
         "loaded = [m for m in sys.modules if m.startswith('minifut.')]\n"
         "print([m for m in loaded if m.split('.')[1] in "
-        "('frontend', 'passes', 'kernel_ir', 'kernel_code', 'ir', 'rewrite')])"
+        "('frontend', 'passes', 'kernel_ir', 'lowering', 'ir', 'rewrite')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

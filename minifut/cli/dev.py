@@ -98,7 +98,7 @@ def command(
     if core or only or is_kernel_code(program):
         show_program(program)
         return
-    from minifut.kernel_code.pipelines import find_pass
+    from minifut.lowering.pipelines import find_pass
     from minifut.passes.pipeline import PipelineOptions
     from minifut.rewrite.trace import Trace
 
@@ -137,7 +137,7 @@ def run_stages(
     those for the schedule unless a module does them itself, and those over kernel code
     if one of them is to be seen."""
     from minifut import compiler
-    from minifut.kernel_code import pipelines as lowering
+    from minifut.lowering import pipelines as lowering
     from minifut.passes.pipelines import FOR_SCHEDULE
 
     own = {step.name for step in FOR_SCHEDULE[schedule]}
@@ -180,7 +180,7 @@ class Clock:
 
 def show_passes() -> None:
     """Every pass with its line, then the pipeline and what follows it."""
-    from minifut.kernel_code import pipelines as lowering
+    from minifut.lowering import pipelines as lowering
     from minifut.passes.pipelines import DEFAULT, FOR_SCHEDULE
 
     width = max(len(p.name) for p in lowering.ALL_PASSES)
@@ -197,10 +197,10 @@ def show_rules() -> None:
     import importlib
     import pkgutil
 
-    from minifut import kernel_code, kernel_passes, passes
+    from minifut import kernel_passes, lowering, passes
     from minifut.rewrite.rule import REGISTRY
 
-    for room in (passes, kernel_passes, kernel_code):
+    for room in (passes, kernel_passes, lowering):
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             importlib.import_module(module.name)
     width = max((len(name) for name in REGISTRY), default=0)
@@ -257,8 +257,8 @@ def is_kernel_code(program: Any) -> bool:
 
 def run_alone(wanted: tuple[str, ...], program: Any) -> Any:
     """The program after these passes and no others."""
-    from minifut.kernel_code.pipelines import find_pass, names_after
     from minifut.kernel_ir.verify import KERNEL_CODE
+    from minifut.lowering.pipelines import find_pass, names_after
     from minifut.passes.pipeline import PipelineOptions, run_step
 
     names = names_after(program)

@@ -16,10 +16,10 @@ from minifut.ir.core import Entry, EntryType, Param, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, element_of, shape_of
-from minifut.kernel_code.host.launch_parameters import launch_parameters
-from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
+from minifut.lowering.host.launch_parameters import launch_parameters
+from minifut.lowering.pipelines import to_kernel_code
 from minifut.names import Name
 from minifut.opencl.kernel_texts import Texts, parameter_types
 from minifut.opencl.print_c import PRELUDE, macros_of

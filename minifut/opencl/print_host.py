@@ -19,8 +19,8 @@ from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
-from minifut.kernel_code.host.operators import host_text
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.host.operators import host_text
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
 

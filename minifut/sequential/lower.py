@@ -19,17 +19,17 @@ from minifut.ir.parser import names_after
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import I64, ArrayType
-from minifut.kernel_code.host.builder import HostBuilder
-from minifut.kernel_code.host.code import receive, transfer, value_of
-from minifut.kernel_code.host.free_memory import free_memory
-from minifut.kernel_code.index_functions import Array
-from minifut.kernel_code.lower_program import (
-    ProgramBuilder,
-)
-from minifut.kernel_code.threads.arena import Arena, arena_of
-from minifut.kernel_code.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.host.code import receive, transfer, value_of
+from minifut.lowering.host.free_memory import free_memory
+from minifut.lowering.index_functions import Array
+from minifut.lowering.program import (
+    ProgramBuilder,
+)
+from minifut.lowering.threads.arena import Arena, arena_of
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.names import Name
 from minifut.passes.sequentialise import sequentialise_all
 

@@ -128,7 +128,7 @@ def test_a_compiled_module_does_without_the_compiler(
         "xs = np.ones(3, np.float32)\n"
         "print(program.program.load().dot(xs, xs))\n"
         "print(*[m for m in sys.modules if m.startswith('minifut.')"
-        " and m.split('.')[1] in ('frontend', 'ir', 'passes', 'kernel_code')])"
+        " and m.split('.')[1] in ('frontend', 'ir', 'passes', 'lowering')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", use],

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from minifut import compiler, kernel_code
+from minifut import compiler, lowering
 from minifut.ir.core import Program
-from minifut.kernel_code.pipelines import to_kernel_code
 from minifut.kernel_ir.program import KernelProgram
+from minifut.lowering.pipelines import to_kernel_code
 from minifut.rewrite.rule import REGISTRY
 from tests.rewrite.examples import examples_of
 from tests.rewrite.lowering_examples import program_of_example, schedule_of
@@ -22,11 +22,11 @@ FILES = sorted(
     key=lambda path: path.stem,
 )
 
-for module in pkgutil.walk_packages(kernel_code.__path__, "minifut.kernel_code."):
+for module in pkgutil.walk_packages(lowering.__path__, "minifut.lowering."):
     importlib.import_module(module.name)
 
 LOWERING_RULES = sorted(
-    n for n, r in REGISTRY.items() if r.module.startswith("minifut.kernel_code.")
+    n for n, r in REGISTRY.items() if r.module.startswith("minifut.lowering.")
 )
 
 

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from minifut.kernel_code.pipelines import find_pass, names_after
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.reader import read_program
 from minifut.kernel_ir.verify import verify_program
+from minifut.lowering.pipelines import find_pass, names_after
 from minifut.passes.pipeline import PipelineOptions, run_step
 
 FILES = sorted((Path(__file__).parent / "texts").glob("*.kir"))

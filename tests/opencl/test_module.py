@@ -81,7 +81,7 @@ def test_a_module_on_disk_runs_without_the_compiler(tmp_path: Path) -> None:
         "    instance = program.load()\n"
         "    print(instance.main(np.float32(2), np.arange(4, dtype=np.float32)))\n"
         "print([m for m in sys.modules if m.startswith(('minifut.ir', "
-        "'minifut.kernel_code', 'minifut.frontend', 'lark'))])\n"
+        "'minifut.lowering', 'minifut.frontend', 'lark'))])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

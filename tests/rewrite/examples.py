@@ -87,7 +87,7 @@ def complaint(rule: Rule, example: Example) -> str | None:
     """What is wrong with an example; None if it holds."""
     from tests.rewrite import core_examples, kernel_examples, lowering_examples
 
-    if rule.module.startswith("minifut.kernel_code."):
+    if rule.module.startswith("minifut.lowering."):
         return lowering_examples.complaint(rule, example)
     if rule.module.startswith("minifut.kernel_passes."):
         return kernel_examples.complaint(rule, example)

@@ -25,7 +25,7 @@ from typing import Any
 from minifut.ir.core import Body, Program
 from minifut.ir.dialect import KERNELS
 from minifut.ir.verify import verify
-from minifut.kernel_code.pipelines import to_kernel_code
+from minifut.lowering.pipelines import to_kernel_code
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.passes.pipeline import PipelineOptions
 from minifut.rewrite.rule import Rule
@@ -38,7 +38,7 @@ _ELISION = re.compile(r"^\s*\.\.$", re.MULTILINE)
 
 def schedule_of(rule: Rule) -> str:
     """The schedule in whose package a rule is."""
-    return "gpu" if ".gpu." in rule.module else "cpu"
+    return "gpu" if ".gpu" in rule.module else "cpu"
 
 
 def program_of_example(example: Example) -> Program:

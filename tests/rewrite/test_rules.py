@@ -7,14 +7,14 @@ import pkgutil
 
 import pytest
 
-from minifut import kernel_code, kernel_passes, passes
+from minifut import kernel_passes, lowering, passes
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Body
 from minifut.rewrite.rule import REGISTRY
 from tests.rewrite.core_examples import Statements, outcome_of, read
 from tests.rewrite.examples import Example, complaint, examples_of
 
-for package in (passes, kernel_passes, kernel_code):
+for package in (passes, kernel_passes, lowering):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
 

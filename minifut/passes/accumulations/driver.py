@@ -3,7 +3,7 @@
 Inside out, each `WithAcc` is tried as a map over all elements, a reduction, or a
 histogram; one with several updates is taken apart first. What fires is simplified and
 fused with its neighbours and tried again, since a sum for every index is often a map of
-sums. What no rule takes stays: kernels update memory (`kernel_code.accumulators`).
+sums. What no rule takes stays: kernels update memory (`lowering.accumulators`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from minifut.ir.core import Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
-from minifut.kernel_code.lower_program import lower_program
+from minifut.lowering.program import lower_program
 from minifut.names import Name
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.passes.layout.accesses import Access

@@ -1,0 +1,126 @@
+"""Accumulators in memory: how an update is done where several points may do one.
+
+    with_acc((acc([k], (xs), (0), add)), \\a -> ..)     xs, or a copy of it, is updated
+
+    directly       read, combine, write: one work-item at a time
+    atomically     cells that many work-items update at once (`accumulators.gpu`)
+    overwriting    without operator: a plain write, of which one wins
+
+The input of a `WithAcc` is the bins of a histogram; `host.accumulators` says for each
+root how its updates are done at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
+from minifut.ir.core import Body, Lambda, Param, Stm
+from minifut.ir.kernels import SegHistOp
+from minifut.ir.sizes import ONE
+from minifut.ir.traverse import walk
+from minifut.lowering.seghist.histograms import Bins, BinUpdate, bin_update, update_bin
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """The arrays of an accumulator and what does an update of a bin that is there."""
+
+    bins: Bins
+    combines: bool
+    update: Callable[[KernelBuilder, BinUpdate], None]
+
+
+def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
+    """Lower the function with the arrays, or copies of them, as accumulators."""
+    from minifut.lowering.dispatch import PREPARE_ACCUMULATORS
+
+    arrays = iter(stm.pattern)
+    lent, roots = [], [p.name for p in exp.function.parameters]
+    for root, item in zip(roots, exp.inputs, strict=True):
+        own = [next(arrays) for _ in item.arrays]
+        bins = _bins(host, own, item)
+        update = overwrite if item.operator is None else update_directly
+        host.accumulators[root] = Accumulator(bins, item.operator is not None, update)
+        lent.append((own, bins))
+    with PREPARE_ACCUMULATORS[host.schedule](host, roots):
+        host.statements_of(exp.function.body.statements)
+    for bound, atom in zip(arrays, exp.function.body.result, strict=True):
+        from minifut.lowering.host.code import value_of
+
+        host.bind(bound, value_of(host, atom))
+    for own, bins in lent:
+        for bound, array in zip(own, bins.arrays, strict=True):
+            host.bind(bound, array)
+    for root in roots:
+        del host.accumulators[root]
+
+
+def _bins(host: HostBuilder, pattern: list[Param], item: AccInput) -> Bins:
+    """The memory of the results, with what is there to start with."""
+    found = []
+    for bound, name in zip(pattern, item.arrays, strict=True):
+        array = host.array(name)
+        in_place = bound.name in host.in_place.updates
+        found.append(array if in_place else host.copied(array))
+    operator = item.operator or Lambda((), Body((), ()), ())
+    bins = SegHistOp(item.shape, item.arrays, item.neutral, operator)
+    return Bins(bins, tuple(found), host.sizes(item.shape))
+
+
+def lower_update(k: KernelBuilder, _: Stm, exp: UpdateAcc) -> None:
+    """One update, in the way that is set for the accumulator."""
+    accumulator = k.host.accumulators[exp.accumulator]
+    indices = [k.atom(atom) for atom in exp.indices]
+    values = [k.atom(atom) for atom in exp.values]
+    accumulator.update(k, bin_update(k, accumulator.bins, indices, values))
+
+
+def lower_host_update(host: HostBuilder, stm: Stm, exp: UpdateAcc) -> None:
+    """One update from the host: a kernel of one work-item."""
+    host.each("update", (ONE,), lambda k, _: lower_update(k, stm, exp))
+
+
+def update_directly(k: KernelBuilder, at: BinUpdate) -> None:
+    """Combine, without regard to others."""
+    where = tuple(k.as_size(index, "bin") for index in at.at)
+    with k.branch(at.inside):
+        update_bin(k, at.bins.operator, at.bins.rows(where), at.values)
+
+
+def overwrite(k: KernelBuilder, at: BinUpdate) -> None:
+    """Write the values over what was there."""
+    where = tuple(k.as_size(index, "bin") for index in at.at)
+    with k.branch(at.inside):
+        for array, value in zip(at.bins.arrays, at.values, strict=True):
+            k.write(array, where, value)
+
+
+@contextmanager
+def instead(host: HostBuilder, others: Mapping[Name, Accumulator]) -> Iterator[None]:
+    """Do updates of some accumulators in another way."""
+    before = {root: host.accumulators[root] for root in others}
+    host.accumulators.update(others)
+    try:
+        yield
+    finally:
+        host.accumulators.update(before)
+
+
+def combined_directly(host: HostBuilder, node: object) -> list[Name]:
+    """The roots of the accumulators that something inside would combine with values
+    without regard to others."""
+    roots = [n.accumulator for n in walk(node) if isinstance(n, UpdateAcc)]
+    return [
+        root
+        for root in dict.fromkeys(roots)
+        if host.accumulators[root].update is update_directly
+    ]

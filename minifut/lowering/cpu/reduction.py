@@ -1,0 +1,245 @@
+"""What reductions and scans of the CPU schedule share.
+
+A `Reduction` is the operation with the facts that select its schedule; `visit` runs its
+body at a point. Lanes are accumulators in private arrays, `acc[0:64]`, one for each of
+the elements (or segments) that are reduced at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
+from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.traverse import walk
+from minifut.ir.types import Type, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.lowering.cpu.partition import SMALLEST_CHUNK
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import (
+    Accumulators,
+    commutes,
+    component_operators,
+    is_cheap,
+    is_cheap_operator,
+    returned,
+    value_types,
+)
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+
+EXPENSIVE = "the body or the operator has loops, checks or arrays"
+
+
+@dataclass(slots=True)
+class Reduction:
+    """What is reduced: operators and body, with the facts that select the schedule."""
+
+    operation: SegRed | SegScan
+    operators: tuple[SegBinOp, ...]
+    types: list[Type]
+    is_cheap: bool
+    """scalar code without checks"""
+    outs: list[Array]
+    """arrays of the mapped results; none: they are not written"""
+    operands_out: list[Array] | None = None
+    """where the operands themselves are stored (by scans with expensive bodies)"""
+
+    @staticmethod
+    def of(host: HostBuilder, operation: SegRed | SegScan) -> Reduction:
+        """The facts about an operation."""
+        del host
+        if any(not isinstance(r, Returns) for r in operation.body.result):
+            raise NotInKernel("a reduction that writes")
+        operators = operation.operators
+        cheap = is_cheap(operation.body) and all(map(is_cheap_operator, operators))
+        return Reduction(operation, operators, value_types(operators), cheap, [])
+
+    @property
+    def smallest(self) -> Size:
+        """The fewest elements of a chunk."""
+        return Size.constant(SMALLEST_CHUNK) if is_cheap(self.operation.body) else ONE
+
+    @property
+    def commutes(self) -> bool:
+        """Whether elements may be combined in any order."""
+        return all(map(commutes, self.operators))
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the operators are scalar operators on each component, and the body
+        calls no functions: such loops the device's compiler vectorises well itself."""
+        return not calls_functions(self.operation.body) and all(
+            component_operators(o.operator) for o in self.operators
+        )
+
+    def visit(
+        self, k: KernelBuilder, segment: Sequence[kc.Expression], index: kc.Expression
+    ) -> list[Value]:
+        """Run the body at a point: writes mapped results, gives the operands."""
+        operation = self.operation
+        names = operation.space.indices
+        for name, at in zip(names[:-1], segment, strict=True):
+            k.bind(name, at)
+        index = k.bind_index(names[-1], index)
+        position = (*segment, index)
+        count = len(self.types)
+        atoms = [r.value for r in operation.body.result if isinstance(r, Returns)]
+        k.pass_destinations(operation.body, self._targets(k, atoms[count:], position))
+        k.statements_of(operation.body.statements)
+        values = returned(k, operation.body)
+        for out, value in zip(self.outs, values[count:], strict=False):
+            k.write(out, position, value)
+        for out, value in zip(self.operands_out or [], values, strict=False):
+            k.write(out, position, value)
+        return values[:count]
+
+    def _targets(
+        self, k: KernelBuilder, atoms: list[Atom], position: tuple[kc.Expression, ...]
+    ) -> tuple[tuple[Atom, Array], ...]:
+        targets = []
+        for atom, out in zip(atoms, self.outs, strict=False):
+            if out.rank > len(position):
+                at = tuple(k.as_size(i, "at") for i in position)
+                targets.append((atom, out.row(at)))
+        return tuple(targets)
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionChunk:
+    """Points of a segment, from the first of `ends` to before the last, that are
+    reduced into a accumulators; the remainder loop begins at `start`."""
+
+    reduction: Reduction
+    accumulators: Accumulators
+    segment: list[kc.Variable]
+    ends: tuple[kc.Expression, kc.Expression]
+    start: kc.Variable
+
+
+# --- contiguous reads -----------------------------------------------------------------
+
+
+def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> tuple[int, int]:
+    """The reads of the body that have unit stride along a segment, and those that have
+    unit stride across segments.
+
+    A read that does not depend on the innermost segment index does not count: across
+    segments it is one scalar for the whole block (`a` in a matrix product). Indices
+    that differ by a constant from those of the point count like them (stencils).
+    """
+    names = operation.space.indices
+    along, across = 0, 0
+    origins: dict[Atom, Atom] = {name: name for name in names}
+    for statement in walk(operation.body):
+        if not isinstance(statement, Stm):
+            continue
+        exp = statement.exp
+        if isinstance(exp, ScalarOp):
+            origin = _shifted(exp, origins)
+            if origin is not None:
+                origins[statement.pattern[0].name] = origin
+        if not isinstance(exp, Index):
+            continue
+        array = host.values.get(exp.array)
+        if not isinstance(array, Array):
+            continue
+        strides = _strides_of(array, exp.slice, origins)
+        if names[-2] not in strides:
+            continue
+        if strides.get(names[-1], ZERO) == ONE:
+            along += 1
+        elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
+            across += 1
+    return along, across
+
+
+def _strides_of(
+    array: Array,
+    entries: tuple[Atom | DimSlice, ...],
+    origins: Mapping[Atom, Atom],
+) -> dict[Atom, Size]:
+    return {
+        origins.get(entry, entry): stride
+        for entry, stride in zip(entries, array.strides, strict=False)
+        if not isinstance(entry, DimSlice)
+    }
+
+
+def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
+    """The index from which the result differs by an offset that is the same for all
+    points."""
+    if exp.operator.name not in ("add", "sub"):
+        return None
+    moving = [origins[a] for a in exp.operands if a in origins]
+    return moving[0] if len(moving) == 1 else None
+
+
+def mapped_array(
+    host: HostBuilder,
+    sizes: tuple[Size, ...],
+    type_: Type,
+    bound: Param,
+    transposed: bool,
+) -> Array:
+    """Memory for a result over the whole space; with its last two dimensions exchanged
+    in memory if `transposed`."""
+    row = host.shape(type_)
+    if not transposed or bound.name in host.layouts.made:
+        return host.allocate_result(bound, element_of(type_), (*sizes, *row))
+    last = len(sizes) - 1
+    shape = (*sizes[: last - 1], sizes[last], sizes[last - 1], *row)
+    order = [*range(last - 1), last, last - 1, *range(last + 1, last + 1 + len(row))]
+    made = host.allocate(element_of(type_), shape, bound.name.base)
+    return made.rearrange(tuple(order))
+
+
+def element_or_row(
+    k: KernelBuilder, view: Array, base: str = "value"
+) -> kc.Variable | Array:
+    """The element of an array of rank 0, in a variable; else the array."""
+    return view if view.rank else k.declare(base, k.read(view, ()))
+
+
+# --- lanes ----------------------------------------------------------------------------
+
+
+def lane_accumulators(
+    k: KernelBuilder, types: list[Type], lanes: int
+) -> list[kc.Memory]:
+    """A private array with an accumulator per lane, for each operand."""
+    return [k.private_memory(element_of(t), lanes, "lane") for t in types]
+
+
+def store_neutral(
+    k: KernelBuilder,
+    operators: tuple[SegBinOp, ...],
+    memories: list[kc.Memory],
+    lane: kc.Expression,
+) -> None:
+    """Reset a lane to the neutral element."""
+    atoms = [atom for operator in operators for atom in operator.neutral]
+    for memory, atom in zip(memories, atoms, strict=True):
+        k.store(memory, lane, k.scalar(atom))
+
+
+def combine_lane(
+    k: KernelBuilder,
+    operators: tuple[SegBinOp, ...],
+    memories: list[kc.Memory],
+    lane: kc.Expression,
+    values: Sequence[Value],
+) -> list[kc.Expression]:
+    """`lane = lane op value`; gives the new values."""
+    left = [k.declare("left", k.load(memory, lane)) for memory in memories]
+    results: list[kc.Expression] = []
+    for operator in operators:
+        at, count = len(results), len(operator.neutral)
+        mine = (*left[at : at + count], *values[at : at + count])
+        results += k.apply(operator.operator, mine)
+    for memory, result in zip(memories, results, strict=True):
+        k.store(memory, lane, result)
+    return results

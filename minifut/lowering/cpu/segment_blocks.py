@@ -1,0 +1,227 @@
+"""Vectorisation across segments: lanes are neighbouring segments, as in column sums.
+
+    segred grid (j < m, i < n) {add, 0f32} { return xs[i, j] }
+
+    for i in chunk of rows:  for l < width:  acc[l] = acc[l] + xs[i, column + l]
+
+Each lane has its own accumulator, so the order of elements is kept and any operator
+will do; the accumulators of a block of segments fit the first-level cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from minifut.ir.kernels import SegRed
+from minifut.ir.sizes import Size, ceil_div, minimum, product
+from minifut.ir.types import Type, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import LOCALITY
+from minifut.lowering.cpu.partition import (
+    Partition,
+    chunk_bounds,
+    each_work_unit,
+    partition,
+    smaller,
+)
+from minifut.lowering.cpu.reduction import (
+    EXPENSIVE,
+    Reduction,
+    combine_lane,
+    contiguous_reads,
+    lane_accumulators,
+    store_neutral,
+)
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.rewrite.context import Context
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
+
+FEWEST_SEGMENTS = 8
+"""neighbouring segments; fewer are reduced one by one, with strided loads"""
+NARROWEST_BLOCK = 64
+"""segments of a block, whatever their types"""
+ACCUMULATOR_BYTES = 16384
+"""the accumulators of a block, which must fit the first-level cache"""
+
+
+def _remark(reduction: Reduction, context: Context) -> Remark:
+    remark = f"{block_width(reduction.types)} neighbouring segments at once"
+    if isinstance(reduction.operation, SegRed):
+        remark += f", if there are {FEWEST_SEGMENTS} or more"
+    return Remark((remark,))
+
+
+@decision(paper=LOCALITY, remark=_remark)
+def vectorise_across_segments(
+    reduction: Reduction, host: HostBuilder
+) -> bool | Declined:
+    """Let lanes be neighbouring segments, whose elements are contiguous in memory.
+
+    before:
+        given (n: i64, m: i64, xs: [n][m]i32)
+        let s: [m]i32 = segred grid (j < m, i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i, j]
+          return returns x
+        }
+    after:
+        for (long i = first; i < last; i++) {
+            for (long l_1 = 0L; l_1 < wide; l_1++) {
+                long own = column + l_1;
+                int x = xs[i * m + own];
+                int left = lane[l_1];
+                int c = (int)((uint)left + (uint)x);
+                lane[l_1] = c;
+            }
+        }
+    declines: elements of a segment are contiguous
+        given (n: i64, m: i64, xs: [n][m]i32)
+        let s: [n]i32 = segred grid (i < n, j < m)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i, j]
+          return returns x
+        }
+    declines: there is one segment
+        given (n: i64, xs: [n]i32)
+        let (s: i32) = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    """
+    if len(reduction.operation.space.indices) < 2:
+        return Declined("there is one segment")
+    if not reduction.is_cheap:
+        return Declined(EXPENSIVE)
+    along, across = contiguous_reads(host, reduction.operation)
+    if across > along:
+        return True
+    if along:
+        return Declined("elements of a segment are contiguous in memory")
+    return Declined("elements of neighbouring segments are not contiguous in memory")
+
+
+def block_width(types: list[Type]) -> int:
+    """The segments of a block."""
+    nbytes = sum(element_of(t).bytes for t in types)
+    width = NARROWEST_BLOCK
+    while width * 2 * nbytes <= ACCUMULATOR_BYTES and width < 1024:
+        width *= 2
+    return width
+
+
+def partition_blocks(
+    host: HostBuilder, reduction: Reduction, sizes: tuple[Size, ...], width: int
+) -> tuple[Partition, Size]:
+    """A partition of blocks of segments, and the number of blocks."""
+    segments = sizes[-2]
+    blocks = host.let_size(ceil_div(segments, width), "blocks")
+    # With few segments in a block, a chunk needs more elements of each.
+    narrow = minimum(segments, Size.constant(width))
+    smallest = host.let_size(ceil_div(reduction.smallest, narrow + 1), "smallest")
+    return partition(host, (*sizes[:-2], blocks), sizes[-1], smallest), blocks
+
+
+def reduce_across_segments(
+    host: HostBuilder,
+    reduction: Reduction,
+    split: Partition,
+    space: tuple[Size, ...],
+    results: list[Array] | None,
+) -> list[Array]:
+    """Reduce each work unit of a space of (outer segments and) blocks of segments.
+
+    Partial results are arrays over chunks and segments. The results of single chunks
+    are stored to `results`; if that is None, single chunks are skipped.
+    """
+    sizes = host.sizes(reduction.operation.space.sizes)
+    rows = product(sizes[:-1])
+    partials = [
+        host.allocate(element_of(t), (split.chunks * split.is_split, rows), "partial")
+        for t in reduction.types
+    ]
+    k = host.kernel("reduce_columns")
+    units = (*space[:-1], split.chunks, space[-1])
+    with each_work_unit(k, split, units) as (_, at, _):
+        block = SegmentBlock(k, reduction, split, at.indices)
+        with k.loop("l", block.width) as lane:
+            store_neutral(k, reduction.operators, block.accumulators, lane)
+        with block.points() as (segment, index, lane):
+            values = reduction.visit(k, segment, index)
+            combine_lane(k, reduction.operators, block.accumulators, lane, values)
+        if results is None:
+            block.save(partials, block.chunk)
+        else:
+            with k.branch(k.size_value(split.chunks).equals(1)):
+                block.save(results)
+            with k.otherwise():
+                block.save(partials, block.chunk)
+    grid = split.groups if results is not None else split.groups * split.is_split
+    host.launch(k, grid, 1)
+    return partials
+
+
+class SegmentBlock:
+    """A chunk of a block of segments, with an accumulator per segment."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        reduction: Reduction,
+        split: Partition,
+        indices: list[kc.Variable],
+    ) -> None:
+        self.k = k
+        sizes = [k.resolve(s) for s in reduction.operation.space.sizes]
+        widest = block_width(reduction.types)
+        self.outer, self.chunk = indices[:-2], indices[-2]
+        self.accumulators = lane_accumulators(k, reduction.types, widest)
+        self.first, self.last = chunk_bounds(k, split, self.chunk)
+        segments = k.size_value(sizes[-2])
+        self.start = k.named(indices[-1] * widest, "column")
+        full = kc.Literal(widest, kc.LONG)
+        self.width = k.named(smaller(full, segments - self.start), "wide")
+        row: kc.Expression = kc.Literal(0, kc.LONG)
+        for size, index in zip(sizes[:-2], self.outer, strict=True):
+            row = row * k.size_value(size) + index
+        self.base = k.named(row * segments + self.start, "base")
+
+    @contextmanager
+    def points(
+        self,
+    ) -> Iterator[tuple[list[kc.Expression], kc.Expression, kc.Expression]]:
+        """All points, row by row: indices of the segment, index along it, lane."""
+        k = self.k
+        rows, lanes = k.loop("i", self.last, self.first), k.loop("l", self.width)
+        with rows as index, lanes as lane:
+            segment = k.named(self.start + lane, "own")
+            yield [*self.outer, segment], index, lane
+
+    def save(self, targets: list[Array], *outer: kc.Expression) -> None:
+        """Store the accumulators to `targets[outer][segment]`."""
+        k = self.k
+        with k.loop("l", self.width) as lane:
+            at = k.named(self.base + lane, "at")
+            for target, memory in zip(targets, self.accumulators, strict=True):
+                k.write(target, (*outer, at), k.load(memory, lane))
+
+    def load(self, sources: list[Array], *outer: kc.Expression) -> None:
+        """Load the accumulators from `sources[outer][segment]`."""
+        k = self.k
+        with k.loop("l", self.width) as lane:
+            at = k.named(self.base + lane, "at")
+            for source, memory in zip(sources, self.accumulators, strict=True):
+                k.store(memory, lane, k.read(source, (*outer, at)))

@@ -1,0 +1,274 @@
+"""`SegMap` at the level of groups under the CPU schedule: a group is one work-item.
+
+    segmap group (g < n, h < m) {             for (group = worker; group < n * m;
+      let t = collective_copy ..                   group += workers) {
+      let u = segmap thread (i < w) {..}          for (i ..) t[i] = ..
+      return returns u }                           for (i ..) u[i] = ..
+                                                   out[g, h, ..] = u }
+
+The threads of a group become loops, without barriers. Groups with tiles, few and long,
+are fetched from an atomic counter one at a time; others are distributed in advance.
+Arrays of the group are in local memory. Where their size depends on tuning parameters
+only, values that exceed the local memory are an error; else the host decides when it
+runs between this kernel and a second one, whose arrays are in global memory with a part
+for each worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, Param
+from minifut.ir.kernels import LOCAL_MEMORY
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
+from minifut.ir.types import BOOL, I64, ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups.results import (
+    output_of,
+    tile_extents,
+    write_in_loops,
+    write_result,
+)
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.positions import unravel
+from minifut.lowering.threads.arena import release_after
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.register_tiles import RegisterTile
+from minifut.lowering.tiles.clamp_sizes import clamp_tile_sizes
+from minifut.lowering.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
+from minifut.lowering.tiles.planner import plan_group
+from minifut.lowering.tiles.register_nests import tile_for
+from minifut.lowering.tiles.transfers import (
+    AccumulatorTile,
+    accumulator_tile,
+    store_tile,
+)
+from minifut.names import Name
+from minifut.rewrite.trace import rollback_trace_on
+
+WORKERS_PER_CORE = 16
+"""work-items over which many groups are distributed"""
+
+
+def lower(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+) -> None:
+    """Allocate the results and launch a kernel, in local memory if that suffices."""
+    clamped = clamp_tile_sizes(operation, host)
+    blocks: frozenset[Name] = frozenset()
+    if isinstance(clamped, tuple):
+        operation, blocks = clamped
+    outputs = [
+        output_of(host, bound, result, operation.space)
+        for bound, result in zip(pattern, operation.body.result, strict=True)
+    ]
+    base = pattern[0].name.base if pattern else "check"
+    sizes = host.sizes(operation.space.sizes)
+    groups = host.let_size(product(sizes), "groups")
+    most = host.cores() * (1 if blocks else WORKERS_PER_CORE)
+    workers = host.let_size(minimum(groups, most), "workers")
+    launch_ = GroupLaunch(operation, outputs, groups, workers, dynamic=bool(blocks))
+    with host.nested() as within:
+        k = launch(host, launch_, base, "local")
+    if k.local_bytes == ZERO:
+        host.statements.extend(within)
+    elif k.local_bytes.names() <= host.build_constants.keys() | blocks:
+        used = tuple((c.parameter.name, c.name) for c in k.constants.values())
+        host.emit(kc.CheckGroup(ONE, k.local_bytes, used))
+        host.statements.extend(within)
+    else:
+        with host.nested() as beyond:
+            launch(host, launch_, f"{base}_scratch", "global")
+        then, otherwise = kc.HostBlock(tuple(within)), kc.HostBlock(tuple(beyond))
+        host.emit(kc.HostIf(fits(host, k.local_bytes), then, otherwise))
+    for bound, output in zip(pattern, outputs, strict=True):
+        host.bind(bound, output)
+
+
+def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
+    """Whether a group may have so many bytes of local memory."""
+    limit = host.parameter(LOCAL_MEMORY).as_name
+    needed = host.scalar(core.SizeExp(nbytes), I64, "local_bytes")
+    assert limit is not None
+    test = core.ScalarOp(operator("le", I64), (needed, limit))
+    return host.scalar(test, BOOL, "fits")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLaunch:
+    """The groups of an operation over workers; `dynamic`: workers fetch one group at a
+    time, for load balance of few and long groups."""
+
+    operation: kernels.SegMap
+    outputs: list[Array]
+    groups: Size
+    workers: Size
+    dynamic: bool
+
+
+def launch(host: HostBuilder, job: GroupLaunch, base: str, space: str) -> WorkerBuilder:
+    """Launch a kernel with the arrays of groups in local or global memory, and with
+    register tiles if there is code for them."""
+    mark = len(host.statements)
+    try:
+        with rollback_trace_on(host, NotInKernel):
+            return _launched(host, job, base, space, in_registers=True)
+    except NotInKernel:
+        del host.statements[mark:]
+        return _launched(host, job, base, space, in_registers=False)
+
+
+def _launched(
+    host: HostBuilder, job: GroupLaunch, base: str, space: str, in_registers: bool
+) -> WorkerBuilder:
+    plan = plan_group(job.operation, host, in_registers)
+    k = WorkerBuilder(host, base, space, plan)
+    run_groups(k, job)
+    host.launch(k, job.workers, 1)
+    return k
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where in a group code is emitted: in the threads of a plan, with vectors of
+    `lanes`, 0 outside of threads; at the indices `thread`, with tiles `preloaded`; in a
+    register nest with its index of vectors for each index in `registers`.
+    `in_reduction`: in a loop that carries tiles, where floats may be contracted;
+    `in_nest`: in the scalar body of a register nest, which is vectorised.
+    """
+
+    threads: ThreadPlan = NO_THREADS
+    lanes: int = 0
+    thread: tuple[Size, ...] = ()
+    preloaded: Mapping[Name, RegisterTile] = field(default_factory=dict)
+    registers: Mapping[Name, Name] = field(default_factory=dict)
+    in_reduction: bool = False
+    in_nest: bool = False
+
+
+class WorkerBuilder(KernelBuilder):
+    """Emits the code of a group as planned, with that of its threads as loops."""
+
+    def __init__(
+        self, host: HostBuilder, base: str, space: str, plan: TilePlan
+    ) -> None:
+        super().__init__(host, base)
+        self.space = space
+        self.plan = plan
+        self.at = Position()
+        self.local_bytes = ZERO
+        self.repeatable = True
+        self.accumulators: dict[Name, AccumulatorTile] = {}
+        self.edges: dict[tuple[ScalarType, tuple[Size, ...]], Array] = {}
+
+    def rules(self) -> Mapping[type, Any]:
+        from minifut.lowering.groups.cpu_threads import RULES
+
+        return RULES
+
+    @property
+    def lanes(self) -> int:
+        """The lanes of vectors of register tiles, 0 outside of threads with tiles."""
+        return self.at.lanes
+
+    @contextmanager
+    def inside(self, position: Position) -> Iterator[None]:
+        """Emit at another position."""
+        outer, self.at = self.at, position
+        try:
+            yield
+        finally:
+            self.at = outer
+
+    def full_size(self, size: Size) -> Size:
+        """A size of the IR in indices, without names for parts of it."""
+        return self.resolve(size.substitute(dict(self.plan.definitions)))
+
+    def full_index(self, atom: Atom) -> Size:
+        """An index of the IR as such a size."""
+        if isinstance(atom, Name) and atom in self.plan.definitions:
+            return self.full_size(self.plan.definitions[atom])
+        return self.index(atom)
+
+    # --- memory -----------------------------------------------------------------------
+
+    def new_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """Private if small, else memory of the group."""
+        count = product(shape)
+        here = self.space == "local" and self.is_of_host(count)
+        if not here or self.is_small(element, count):
+            return super().new_array(element, shape, base)
+        unit = 4 if element.name == "f16" else element.bytes
+        self.local_bytes = self.local_bytes + count * unit
+        return whole(self.local_memory(element, count, base), shape)
+
+    def edge_array(self, element: ScalarType, shape: tuple[Size, ...]) -> Array:
+        """Private memory for one tile that crosses the edge of a result."""
+        found = self.edges.get((element, shape))
+        if found is None:
+            memory = kc.Memory(self.names.fresh("edge"), element, "private")
+            count = product(shape)
+            self.size_value(count)  # makes its names constants of the kernel
+            self.prologue.append(kc.DeclareArray(memory, count))
+            found = self.edges[element, shape] = whole(memory, shape)
+        return found
+
+    def place_for(self, bound: Param) -> RegisterTile | None:
+        """Registers for the tiles that loops and branches of a thread carry."""
+        if self.lanes and bound.name in self.plan.registers:
+            return tile_for(self, bound)
+        return None
+
+    def write(
+        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+    ) -> None:
+        """Store an element, a row, or the tile of a thread."""
+        if isinstance(value, RegisterTile):
+            store_tile(self, array.row(self._sizes(indices)), value)
+        else:
+            super().write(array, indices, value)
+
+
+def run_groups(k: WorkerBuilder, job: GroupLaunch) -> None:
+    """The loop of a worker over its groups."""
+    worker = k.declare("worker", k.identity("get_global_id"))
+    k.thread = (worker, job.workers)
+    bound, step = k.size_value(job.groups), k.size_value(job.workers)
+    if not job.dynamic:
+        with k.loop("group", bound, worker, step) as group:
+            run_group(k, job, group)
+        return
+    # PoCL's compiler uses the widest vectors only in kernels that query their id.
+    group = k.declare("group", worker)
+    with k.while_loop(group < bound):
+        run_group(k, job, group)
+        k.emit(kc.FetchWork(group, bound, step))
+
+
+def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
+    """The group of that number."""
+    space, body = job.operation.space, job.operation.body
+    at = unravel(k, group, k.host.sizes(space.sizes))
+    for name, index in zip(space.indices, at, strict=True):
+        k.bind_index(name, index)
+    with k.nested() as statements:
+        indices = tuple(k.as_size(index) for index in at)
+        for each in k.plan.accumulators:
+            result, output = body.result[each.result], job.outputs[each.result]
+            assert isinstance(result, kernels.RegTileReturns)
+            tile = accumulator_tile(k, output, tile_extents(k, result, indices))
+            k.accumulators.update(dict.fromkeys(each.names, tile))
+        k.statements_of(body.statements)
+        stored = {each.result for each in k.plan.accumulators}
+        for position, result in enumerate(body.result):
+            if position not in stored:
+                write_result(k, result, job.outputs[position], indices, write_in_loops)
+    release_after(k, statements)

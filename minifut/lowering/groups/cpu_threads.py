@@ -1,0 +1,200 @@
+"""Operations of the threads of a group as loops of its single work-item.
+
+    let (s, ys) = segred thread (i < w) {add, 0} { .. return returns x, returns y }
+→
+    s = 0; for (i = 0; i < w; i++) { ..; s = s + x; ys[i] = y; }
+
+Together with the rules of `threads.code` these lower all that a group may do. Results
+are arrays of the group, or variables where only scalars are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Param, Stm
+from minifut.ir.kernels import REGISTER, Returns
+from minifut.ir.sizes import Size
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators, returned
+from minifut.lowering.packing.emit import copy_collectively
+from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
+from minifut.lowering.segmap import points as segmap
+from minifut.lowering.threads import code as thread_code
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.tiles.register_nests import emit_register_nest
+from minifut.lowering.tiles.threads import (
+    emit_threads,
+    lower_index,
+    lower_loop,
+    lower_size,
+)
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.lowering.groups.cpu import WorkerBuilder
+
+
+def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """The points one after the other, or copies of a register nest."""
+    if exp.level == REGISTER and k.lanes:
+        emit_register_nest(k, stm, exp)
+        return
+    threads = k.plan.threads.get(stm.pattern[0].name) if stm.pattern else None
+    if threads is not None:
+        if stm.pattern[0].name not in k.plan.deferred:
+            emit_threads(k, stm, threads)
+        return
+    outputs = []
+    for bound, result in zip(stm.pattern, exp.body.result, strict=True):
+        match result:
+            case Returns():
+                outputs.append(k.fresh(bound))
+            case kernels.WriteReturns(array, _, _):
+                outputs.append(owned(k, bound, array))
+            case _:
+                raise NotInKernel("a tile of a thread")
+
+    def visit(at: tuple[Size, ...]) -> None:
+        bind_indices(k, exp.space, at)
+        segmap.finish_point(k, exp.body, outputs, at)
+
+    each_point(k, exp, visit, parallel=segmap.is_simple(exp))
+    bind_results(k, stm.pattern, outputs)
+
+
+def lower_segred(k: KernelBuilder, stm: Stm, exp: kernels.SegRed) -> None:
+    """Segment after segment."""
+    accumulators = Accumulators(k, exp.operators)
+    count = len(accumulators.all_places)
+    segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    length = k.size(exp.space.sizes[-1])
+    reduced = [k.fresh(bound) for bound in stm.pattern[:count] if segments]
+    mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
+
+    def visit(segment: tuple[Size, ...]) -> None:
+        accumulators.reset()
+        with k.loop("i", length) as i:
+            at = (*segment, Size.of(i.name))
+            accumulators.combine(operands(k, exp, at, mapped), reassociate=True)
+        if segments:
+            accumulators.save(reduced, segment)
+
+    k.each(segments, visit)
+    results: list[Value] = [*(reduced or accumulators.all_places), *mapped]
+    bind_results(k, stm.pattern, results)
+
+
+def lower_segscan(k: KernelBuilder, stm: Stm, exp: kernels.SegScan) -> None:
+    """Segment after segment, with the accumulators stored after each point."""
+    accumulators = Accumulators(k, exp.operators)
+    count = len(accumulators.all_places)
+    segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    length = k.size(exp.space.sizes[-1])
+    outputs = [k.fresh(bound) for bound in stm.pattern]
+
+    def visit(segment: tuple[Size, ...]) -> None:
+        accumulators.reset()
+        with k.loop("i", length) as i:
+            at = (*segment, Size.of(i.name))
+            accumulators.combine(operands(k, exp, at, outputs[count:]))
+            accumulators.save(outputs[:count], at)
+
+    k.each(segments, visit)
+    bind_results(k, stm.pattern, outputs)
+
+
+def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
+    """BinUpdate after point into the bins."""
+    bins: list[Bins] = []
+    targets = iter(stm.pattern)
+    for operator in exp.operators:
+        arrays = tuple(owned(k, next(targets), name) for name in operator.destinations)
+        shape = tuple(k.resolve(size) for size in operator.shape)
+        bins.append(Bins(operator, arrays, shape))
+
+    def visit(at: tuple[Size, ...]) -> None:
+        bind_indices(k, exp.space, at)
+        for point in bin_updates(k, exp, bins):
+            with k.branch(point.inside):
+                where = (*at[:-1], *[k.as_size(index, "bin") for index in point.at])
+                places = [array.row(where) for array in point.bins.arrays]
+                update_bin(k, point.bins.operator, places, point.values)
+
+    each_point(k, exp, visit)
+    bind_results(k, stm.pattern, [array for each in bins for array in each.arrays])
+
+
+# --- what they share ------------------------------------------------------------------
+
+
+def each_point(
+    k: KernelBuilder,
+    exp: kernels.SegMap | kernels.SegHist,
+    visit: Callable[[tuple[Size, ...]], None],
+    parallel: bool = False,
+) -> None:
+    """Loops over the space of an operation; `parallel`: the innermost in any order."""
+    *outer, last = (k.resolve(size) for size in exp.space.sizes)
+
+    def row(at: tuple[Size, ...]) -> None:
+        with k.loop("i", k.size_value(last), parallel=parallel, points=parallel) as i:
+            visit((*at, Size.of(i.name)))
+
+    k.each(tuple(outer), row)
+
+
+def bind_indices(
+    k: KernelBuilder, space: kernels.SegSpace, at: tuple[Size, ...]
+) -> None:
+    """The indices of a point."""
+    for name, index in zip(space.indices, at, strict=True):
+        k.bind(name, k.size_value(index))
+
+
+def operands(
+    k: KernelBuilder,
+    exp: kernels.SegRed | kernels.SegScan,
+    at: tuple[Size, ...],
+    mapped: list[Array],
+) -> list[Value]:
+    """Run the body at a point: writes mapped results, gives the operands."""
+    bind_indices(k, exp.space, at)
+    k.statements_of(exp.body.statements)
+    values = returned(k, exp.body)
+    count = len(values) - len(mapped)
+    for array, value in zip(mapped, values[count:], strict=True):
+        k.write(array, at, value)
+    return values[:count]
+
+
+def owned(k: KernelBuilder, bound: Param, name: Name) -> Array:
+    """An array to write to: itself where that is allowed, else a copy."""
+    array = k.array(name)
+    if bound.name in k.host.in_place.updates:
+        return array
+    made = k.new_array(array.memory.element, array.shape, bound.name.base)
+    k.copy(made, array)
+    return made
+
+
+def bind_results(
+    k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]
+) -> None:
+    for bound, value in zip(pattern, values, strict=True):
+        k.bind(bound.name, value)
+
+
+RULES: dict[type, Callable[..., None]] = {
+    **thread_code.RULES,
+    kernels.SegMap: lower_segmap,
+    kernels.SegRed: lower_segred,
+    kernels.SegScan: lower_segscan,
+    kernels.SegHist: lower_seghist,
+    kernels.CollectiveCopy: copy_collectively,
+    core.Index: lower_index,
+    core.SizeExp: lower_size,
+    core.Loop: lower_loop,
+}

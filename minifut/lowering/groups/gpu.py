@@ -1,0 +1,158 @@
+"""`SegMap` at the level of groups under the GPU schedule: a work-group per point.
+
+    segmap group (gi < g, gj < h) {.. return regtile acc of (n by ty by ry, ..)}
+
+A group has as many work-items as the space whose arrays are in registers, else as many
+as its largest space of threads can use, up to a tuning parameter. Its code is lowered
+by `groups.gpu_code`, with `groups.gpu_builder`; here are its size and its results:
+
+    returns x       a scalar by one thread, an array by all threads
+    tile, regtile   each thread writes its elements, within the bounds of the total
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from minifut.analysis.residency.distributed import RegisterArrays, register_arrays
+from minifut.ir import kernels
+from minifut.ir.core import Param
+from minifut.ir.kernels import GROUP_SIZE, SegMap
+from minifut.ir.sizes import ONE, Size, maximum, product
+from minifut.ir.traverse import bound_names, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups.gpu_builder import GroupBuilder
+from minifut.lowering.groups.results import (
+    TileExtent,
+    element_places,
+    output_of,
+    write_result,
+)
+from minifut.lowering.index_functions import Array
+from minifut.lowering.positions import unravel
+from minifut.lowering.threads.builder import Value
+from minifut.lowering.threads.register_tiles import RegisterTile, each_register
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> None:
+    """Allocate the results, check that groups fit, and launch one kernel."""
+    body, space = operation.body, operation.space
+
+    def known_when_built(sizes: tuple[Size, ...]) -> bool:
+        names = {name for size in sizes for name in host.size(size).names()}
+        return host.build_constants.keys() >= names
+
+    registers = register_arrays(body, known_when_built)
+    group, most = _group_size(host, operation, registers)
+    outputs = [
+        output_of(host, bound, result, space)
+        for bound, result in zip(pattern, body.result, strict=True)
+    ]
+    sizes = host.sizes(space.sizes)
+    groups = host.let_size(product(sizes), "groups")
+    base = pattern[0].name.base if pattern else "check"
+    k = GroupBuilder(host, f"{base}_groups", group, registers)
+    k.keep_constants(most)
+    k.thread = (k.declare("thread", k.identity("get_global_id")), groups * group)
+    number = k.declare("group", k.identity("get_group_id"))
+    at = tuple(k.as_size(index) for index in unravel(k, number, sizes))
+    for name, index in zip(space.indices, at, strict=True):
+        k.bind(name, k.size_value(index))
+    rows = [
+        (result.value, output.row(at))
+        for result, output in zip(body.result, outputs, strict=True)
+        if isinstance(result, kernels.Returns) and output.rank > len(at)
+    ]
+    k.pass_destinations(body, tuple(rows))
+    k.statements_of(body.statements)
+    for result, output in zip(body.result, outputs, strict=True):
+        write_result(k, result, output, at, _write_tile)
+    host.launch(k, groups * group, group)
+    for bound, output in zip(pattern, outputs, strict=True):
+        host.bind(bound, output)
+
+
+def _group_size(
+    host: HostBuilder, operation: SegMap, registers: RegisterArrays
+) -> tuple[Size, Size]:
+    """The size, and what it is at most."""
+    if registers.group is not None:
+        size = host.size(registers.group)
+        return size, size
+    wanted: list[Size] = [ONE]
+    bound = {*operation.space.indices, *bound_names(operation.body)}
+    most = host.parameter(GROUP_SIZE)
+    for node in walk(operation.body):
+        if isinstance(node, _THREADED) and node.level == kernels.THREAD:
+            size = product(node.space.sizes)
+            known = size.names().isdisjoint(bound)
+            wanted.append(host.size(size) if known else most)
+        elif isinstance(node, kernels.CollectiveCopy):
+            wanted.append(most)
+    chosen = kc.GroupSize(maximum(*wanted), most)
+    return Size.of(host.scalar(chosen, kc.LONG.scalar, "group")), most
+
+
+_THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
+
+
+# --- results ------------------------------------------------------------------------
+
+
+def _write_tile(
+    k: GroupBuilder,
+    output: Array,
+    tile: Value,
+    extents: Sequence[TileExtent],
+) -> None:
+    if isinstance(tile, RegisterTile):
+        _write_registers(k, output, tile, extents)
+        return
+    assert isinstance(tile, Array)
+    rank = sum(not extent.is_single for extent in extents)
+
+    def visit(where: tuple[Size, ...]) -> None:
+        places = element_places(extents, where[:rank], where[rank:])
+        with k.branch(_inside(k, places, extents)):
+            k.write(output, places, k.read(tile, where))
+
+    k.each(tile.shape, visit)
+
+
+def _write_registers(
+    k: GroupBuilder, output: Array, tile: RegisterTile, extents: Sequence[TileExtent]
+) -> None:
+    """Each thread writes its registers. A full tile is tested once; a partial tile has
+    a guard at each element."""
+    with k.thread_region():
+        threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
+        if not extents:
+            with each_register(k, tile.counts) as at, k.scope():
+                places = (*threads, *map(Size.of, at))
+                k.write(output, places, tile.at(at))
+            return
+        ends = [s.start + s.block * s.register - 1 for s in extents]
+        full = k.declare("full", _inside(k, ends, extents))
+        with k.branch(full), each_register(k, tile.counts) as at, k.scope():
+            places = element_places(extents, threads, [*map(Size.of, at)])
+            k.write(output, places, tile.at(at))
+        with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
+            places = element_places(extents, threads, [*map(Size.of, at)])
+            with k.branch(_inside(k, places, extents)):
+                k.write(output, places, tile.at(at))
+
+
+def _inside(
+    k: GroupBuilder, places: Sequence[Size], extents: Sequence[TileExtent]
+) -> kc.Expression:
+    inside: kc.Expression | None = None
+    for index, extent in zip(places, extents, strict=True):
+        if extent.is_single:
+            continue
+        below = k.size_value(index) < k.size_value(extent.total)
+        inside = below if inside is None else kc.Binary("&&", inside, below, kc.TRUTH)
+    return kc.Literal(True, kc.TRUTH) if inside is None else inside

@@ -1,0 +1,303 @@
+"""`GroupBuilder`: code of a work-group of many threads (the GPU schedule).
+
+Code is at one of two levels. *Group code* is uniform: every thread computes the same
+scalars; its arrays are in local memory (or distributed over registers, see
+`analysis.residency`); all threads share what fills or copies them. *Thread code*,
+inside `thread_region`, is that of `threads.builder`, each thread on its own.
+
+    thread_region   no thread depends on another within it
+    barrier         between two regions if one writes what the other accesses, and only
+                    then; around loops and branches of the group, whose bodies do not
+                    know the accesses before and after, if there were any accesses
+
+A thread that fails jumps to the end of its region; there all threads test whether one
+has failed, and exit together (`UniformExit`). Group code fails in all threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from minifut.analysis.residency.distributed import RegisterArrays
+from minifut.ir import core, kernels
+from minifut.ir.kernels import Returns
+from minifut.ir.sizes import ONE, Size, product
+from minifut.ir.traverse import used_names
+from minifut.ir.types import ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.positions import unravel
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.register_tiles import RegisterTile, new_tile, resolved
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+
+class GroupBuilder(KernelBuilder):
+    """A kernel of groups of `group` threads, a size of the host."""
+
+    def __init__(
+        self, host: HostBuilder, base: str, group: Size, registers: RegisterArrays
+    ) -> None:
+        super().__init__(host, base)
+        self.level = "group"
+        self.registers = registers
+        self.group = group
+        self.local = self.declare("local", self.identity("get_local_id"))
+        self.reads: set[Name] = set()
+        self.writes: set[Name] = set()
+        self.pending_reads: set[Name] = set()
+        self.pending_writes: set[Name] = set()
+        self.global_names: set[Name] = set()
+        self.unrolled_names: set[Name] = set()
+
+    def may_call(self, function: core.Function) -> bool:
+        """Group code calls functions on scalars only: work on arrays is distributed
+        over the threads."""
+        values = (*function.parameters, *function.results)
+        scalars = all(isinstance(p.type, ScalarType) for p in values)
+        return self.level == "thread" or scalars
+
+    # --- barriers --------------------------------------------------------------------
+
+    def use(self, memory: kc.Memory, *, written: bool = False) -> None:
+        super().use(memory, written=written)
+        if memory.space == "private":
+            return
+        if memory.space == "global":
+            self.global_names.add(memory.name)
+        (self.writes if written else self.reads).add(memory.name)
+
+    @contextmanager
+    def access_region(self) -> Iterator[None]:
+        """Statements that access memory, after a barrier if one is needed."""
+        outer = self.reads, self.writes
+        self.reads, self.writes = set(), set()
+        self.level = "thread"
+        with self.nested() as inside:
+            yield
+        self.level = "group"
+        clash = self.reads & self.pending_writes
+        clash |= self.writes & (self.pending_reads | self.pending_writes)
+        if clash:
+            self._barrier_for(clash)
+        self.statements.extend(inside)
+        self.pending_reads |= self.reads
+        self.pending_writes |= self.writes
+        self.reads, self.writes = outer
+
+    def _barrier_for(self, touched: set[Name]) -> None:
+        """A barrier that orders the accesses to these memories."""
+        self.barrier("both" if touched & self.global_names else "local")
+        self.clear_pending()
+
+    def clear_pending(self) -> None:
+        """No access is pending any more."""
+        self.pending_reads.clear()
+        self.pending_writes.clear()
+
+    def flush(self) -> None:
+        """A barrier if there were accesses since the last one."""
+        written = self.pending_writes
+        local = (self.pending_reads | written) - self.global_names
+        if written or local:
+            self._barrier_for(written | local)
+        self.clear_pending()
+
+    @contextmanager
+    def thread_region(self) -> Iterator[None]:
+        """Thread code; threads that fail join the others at its end."""
+        assert self.level == "group"
+        with self.uniform_failure(), self.access_region():
+            yield
+
+    @contextmanager
+    def cooperative_region(self) -> Iterator[None]:
+        """Thread code with barriers of its own."""
+        self.flush()
+        self.reads, self.writes = set(), set()
+        with self.uniform_failure():
+            self.level = "thread"
+            yield
+            self.level = "group"
+        self.pending_reads |= self.reads
+        self.pending_writes |= self.writes
+
+    @contextmanager
+    def uniform_failure(self) -> Iterator[None]:
+        """If the statements inside may fail, all threads exit after them if one did."""
+        before = self.fail_label, self.can_fail
+        label = str(self.names.fresh("meet"))
+        self.fail_label, self.can_fail = label, False
+        yield
+        may_fail = self.can_fail
+        self.fail_label, self.can_fail = before[0], before[1] or may_fail
+        if may_fail:
+            self.emit(kc.Label(label))
+            self.emit(kc.UniformExit())
+            self.clear_pending()
+
+    # --- control of the group --------------------------------------------------------
+
+    @contextmanager
+    def loop(self, *args: Any, **options: Any) -> Iterator[kc.Variable]:
+        with self._apart(), super().loop(*args, **options) as variable:
+            yield variable
+            self._end()
+
+    @contextmanager
+    def while_loop(self, condition: kc.Expression) -> Iterator[None]:
+        with self._apart(), super().while_loop(condition):
+            yield
+            self._end()
+
+    @contextmanager
+    def branch(self, condition: kc.Expression) -> Iterator[None]:
+        with self._apart(), super().branch(condition):
+            yield
+            self._end()
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        with super().otherwise():
+            yield
+            self._end()
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        if self.level == "group":
+            self.flush()
+        yield
+
+    def _end(self) -> None:
+        if self.level == "group":
+            self.flush()
+
+    @contextmanager
+    def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:
+        with super().unrolled(base, count) as index:
+            self.unrolled_names.add(index.name)
+            yield index
+
+    # --- work shared by all threads --------------------------------------------------
+
+    @contextmanager
+    def points(self, shape: tuple[Size, ...]) -> Iterator[tuple[kc.Expression, ...]]:
+        """Thread code: the points of a space, distributed over the threads cyclically,
+        so that neighbouring threads have neighbouring points."""
+        total = product(shape)
+        if total == self.group:
+            yield unravel(self, self.local, shape)
+        elif total == ONE:
+            with self.branch(self.local.equals(0)):
+                yield tuple(kc.Literal(0, kc.LONG) for _ in shape)
+        else:
+            bound = self.named(self.size_value(total), "points")
+            with self.loop("point", bound, self.local, self.width) as point:
+                yield unravel(self, point, shape)
+
+    def each(
+        self,
+        shape: tuple[Size, ...],
+        visit: Callable[[tuple[Size, ...]], None],
+        at: tuple[Size, ...] = (),
+    ) -> None:
+        if self.level == "thread":
+            super().each(shape, visit, at)
+            return
+        with self.thread_region(), self.points(shape) as found:
+            visit(tuple(self.as_size(index) for index in found))
+
+    def write(
+        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+    ) -> None:
+        if self.level == "thread" or isinstance(value, Array):
+            super().write(array, indices, value)
+            return
+        given = super().write
+        self.each((), lambda _: given(array, indices, value))
+
+    # --- memory ----------------------------------------------------------------------
+
+    def new_array(
+        self, element: ScalarType, shape: tuple[Size, ...], base: str
+    ) -> Array:
+        """Of the group: local memory."""
+        if self.level == "thread":
+            return super().new_array(element, shape, base)
+        count = product(shape)
+        if not self.is_of_host(count):
+            raise NotInKernel(f"only the group knows the size of {base}")
+        known = count.as_constant
+        count = Size.constant(max(1, known)) if known is not None else count
+        return whole(self.local_memory(element, count, base), shape)
+
+    def own_array(self, result: Name, array: Name) -> Array:
+        """An array of the group that `result` may write: itself, or a copy."""
+        target = self.array(array)
+        if result in self.host.in_place.updates:
+            return target
+        made = self.new_array(target.memory.element, target.shape, array.base)
+        self.copy(made, target)
+        return made
+
+    def place_for(self, bound: core.Param) -> RegisterTile | None:
+        """A tile for a name that is in registers."""
+        sizes = self.registers.distributed.get(bound.name)
+        if sizes is not None:
+            type_ = resolved(self, bound.type, len(sizes))
+            outer = tuple(self.resolve(size) for size in sizes)
+            return new_tile(self, type_, bound.name.base, outer)
+        if bound.name in self.registers.tiles:
+            return new_tile(self, resolved(self, bound.type), bound.name.base)
+        return None
+
+    def pass_destinations(
+        self,
+        body: kernels.KernelBody | core.Body,
+        targets: tuple[tuple[core.Atom, Array], ...],
+    ) -> None:
+        """Arrays that are only returned by the group are made in the result."""
+        if self.level == "thread":
+            super().pass_destinations(body, targets)
+            return
+        used = set()
+        for statement in body.statements:
+            used |= used_names(statement)
+        for result in body.result:
+            if not isinstance(result, Returns):
+                used |= used_names(result)
+        makers = {
+            p.name
+            for s in body.statements
+            for p in s.pattern
+            if isinstance(s.exp, DIRECT)
+        }
+        for atom, target in targets:
+            if atom in makers and atom not in used and atom not in self.destinations:
+                assert isinstance(atom, Name)
+                self.destinations[atom] = target
+
+    # --- statements ------------------------------------------------------------------
+
+    def rules(self) -> Mapping[type, Any]:
+        from minifut.lowering.groups import gpu_code as group_code
+
+        if self.level == "group":
+            return group_code.GROUP_RULES
+        return group_code.THREAD_RULES
+
+
+DIRECT = (
+    kernels.SegMap,
+    kernels.SegScan,
+    core.Iota,
+    core.Replicate,
+    core.Concat,
+    kernels.CollectiveCopy,
+)
+"""operations that can write their array directly into the result"""

@@ -1,0 +1,294 @@
+"""Group code of the GPU schedule, one rule per expression; see `groups.gpu_builder`.
+
+    let ys = segmap thread (i < n) {..}    each thread takes points i, i + threads, ..;
+                                           ys in local memory, or spread over registers
+    let t = collective_copy xs[f :+ w]     neighbouring threads copy neighbours
+    let z = segmap register (i < r) {..}   (thread code) a tile: copies of the body
+
+All else is as in `threads.code`: its rules make arrays by `each`, `copy` and `write` of
+the builder, which threads do cooperative_region in group code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Stm
+from minifut.ir.sizes import ONE, ZERO, Size, product
+from minifut.ir.types import ScalarType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups.gpu_builder import GroupBuilder
+from minifut.lowering.groups.gpu_hist import lower_seghist
+from minifut.lowering.groups.gpu_reductions import lower_segred, lower_segscan
+from minifut.lowering.index_functions import Array
+from minifut.lowering.segmap.points import write_if_inside
+from minifut.lowering.threads import code as thread_code
+from minifut.lowering.threads.builder import NotInKernel, Value
+from minifut.lowering.threads.register_tiles import RegisterTile, move
+
+# --- segmaps --------------------------------------------------------------------------
+
+
+def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """The points of a space, shared by the threads of the group."""
+    if exp.level != kernels.THREAD:
+        raise NotInKernel(f"a segmap of level {exp.level} in a group")
+    space, body = exp.space, exp.body
+    places: list[RegisterTile | Array] = []
+    for bound, result in zip(stm.pattern, body.result, strict=True):
+        match result:
+            case kernels.Returns():
+                places.append(k.place_for(bound) or k.fresh(bound))
+            case kernels.WriteReturns(array, _, _):
+                places.append(k.own_array(bound.name, array))
+            case _:
+                raise NotInKernel("threads that return tiles")
+    with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
+        for name, index in zip(space.indices, at, strict=True):
+            k.bind_index(name, index)
+        _point(k, body, places, tuple(k.as_size(index) for index in at))
+    for bound, place in zip(stm.pattern, places, strict=True):
+        k.bind(bound.name, place)
+
+
+def _point(
+    k: GroupBuilder,
+    body: kernels.KernelBody,
+    places: list[RegisterTile | Array],
+    at: tuple[Size, ...],
+) -> None:
+    rows = [
+        (result.value, place.row(at))
+        for result, place in zip(body.result, places, strict=True)
+        if isinstance(result, kernels.Returns)
+        and isinstance(place, Array)
+        and place.rank > len(at)
+    ]
+    k.pass_destinations(body, tuple(rows))
+    k.statements_of(body.statements)
+    for result, place in zip(body.result, places, strict=True):
+        match result:
+            case kernels.Returns(value) if isinstance(place, RegisterTile):
+                move(k, place.own, k.atom(value))
+            case kernels.Returns(value):
+                assert isinstance(place, Array)
+                k.write(place, at, k.atom(value))
+            case kernels.WriteReturns(_, _, writes):
+                assert isinstance(place, Array)
+                for where, atom in writes:
+                    write_if_inside(k, place, where, atom)
+
+
+def _register_nest(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """In thread code: registers, if there is a known number of them."""
+    sizes = tuple(k.resolve(size) for size in exp.space.sizes)
+    places = [k.place_for(bound) for bound in stm.pattern]
+    known = all(k.is_build_constant(size) for size in sizes)
+    if exp.level != kernels.REGISTER or not known or None in places:
+        thread_code.RULES[kernels.SegMap](k, stm, exp)
+        return
+    with ExitStack() as nest:
+        at = [nest.enter_context(k.unrolled("r", k.size_value(s))) for s in sizes]
+        nest.enter_context(k.scope())
+        for name, index in zip(exp.space.indices, at, strict=True):
+            k.bind(name, index)
+        k.statements_of(exp.body.statements)
+        names = tuple(index.name for index in at)
+        for place, result in zip(places, exp.body.result, strict=True):
+            assert place is not None and isinstance(result, kernels.Returns)
+            k.assign(place.at(names), k.scalar(result.value))
+    for bound, place in zip(stm.pattern, places, strict=True):
+        assert place is not None
+        k.bind(bound.name, place)
+
+
+# --- indexing -------------------------------------------------------------------------
+
+
+def _index(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
+    """In group code: all threads read the same element."""
+    with k.access_region():
+        thread_code.RULES[core.Index](k, stm, exp)
+
+
+def _index_in_thread(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
+    """In thread code an array may lie in registers."""
+    value = k.atom(exp.array)
+    if not isinstance(value, RegisterTile):
+        thread_code.RULES[core.Index](k, stm, exp)
+        return
+    bound = stm.pattern[0]
+    if value.outer:
+        own = value.own
+        k.bind(bound.name, own) if own.counts else k.define(bound, own.at(()))
+        return
+    if len(exp.slice) != len(value.counts):
+        raise NotInKernel("a part of a register tile")
+    at = []
+    for part in exp.slice:
+        index = k.scalar(part) if not isinstance(part, core.DimSlice) else None
+        if not isinstance(index, kc.Variable) or index.name not in k.unrolled_names:
+            raise NotInKernel("a register chosen when the kernel runs")
+        at.append(index.name)
+    k.define(bound, value.at(tuple(at)))
+
+
+# --- arrays ---------------------------------------------------------------------------
+
+
+def _replicate(k: GroupBuilder, stm: Stm, exp: core.Replicate) -> None:
+    """Element by element, so that all threads have something to do."""
+    value = k.atom(exp.value)
+    if not isinstance(value, Array):
+        thread_code.RULES[core.Replicate](k, stm, exp)
+        return
+    made, outer = k.fresh(stm.pattern[0]), len(exp.shape)
+    k.each(made.shape, lambda at: k.write(made, at, k.read(value, at[outer:])))
+    k.bind(stm.pattern[0].name, made)
+
+
+def _literal(k: GroupBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
+    """One thread writes all scalars."""
+    rows: list[Value] = [k.atom(row) for row in exp.rows]
+    made = k.fresh(stm.pattern[0])
+    if isinstance(exp.row, ScalarType):
+        with k.thread_region(), k.points(()):
+            for number, row in enumerate(rows):
+                k.write(made, (Size.constant(number),), row)
+    else:
+        for number, row in enumerate(rows):
+            k.write(made, (Size.constant(number),), row)
+    k.bind(stm.pattern[0].name, made)
+
+
+Clamped = tuple[Size, Size, Size, Size]
+"""start, length, stride and the size of the array there"""
+
+
+def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> None:
+    """Positions beyond the edges are clamped; a tile that lies inside needs none."""
+    source = k.array(exp.array)
+    parts: list[Clamped] = []
+    kept: list[int] = []
+    for dimension, size in enumerate(source.shape):
+        part = exp.slice[dimension] if dimension < len(exp.slice) else None
+        if part is None:
+            parts.append((ZERO, size, ONE, size))
+            kept.append(dimension)
+        elif isinstance(part, core.DimSlice):
+            start, stride = k.index(part.start), k.index(part.stride)
+            parts.append((start, k.resolve(part.length), stride, size))
+            kept.append(dimension)
+        else:
+            parts.append((k.index(part), ONE, ONE, size))
+    bound = stm.pattern[0]
+    if not kept:
+        with k.access_region():
+            zero = kc.Literal(0, kc.VectorType(element_of(bound.type)))
+            found = k.declare(bound.name.base, zero)
+            _load_clamped(k, source, parts, (), kept, found)
+        k.bind(bound.name, found)
+        return
+    made = k.fresh(bound)
+    order = _coalesced(source, parts, kept)
+    shape = tuple(made.shape[d] for d in order)
+    inside = _inside(k, parts)
+    with k.thread_region():
+        with k.branch(inside), k.points(shape) as at:
+            where = _unordered(k, at, order)
+            k.write(made, where, k.read(source, _positions(parts, where, kept)))
+        with k.otherwise(), k.points(shape) as at:
+            where = _unordered(k, at, order)
+            zero = kc.Literal(0, kc.VectorType(made.memory.element))
+            found = k.declare("found", zero)
+            _load_clamped(k, source, parts, where, kept, found)
+            k.write(made, where, found)
+    k.bind(bound.name, made)
+
+
+def _coalesced(source: Array, parts: list[Clamped], kept: list[int]) -> list[int]:
+    """The dimensions of the copy, last the one whose elements are neighbours in the
+    array, so that neighbouring threads take them."""
+    order = list(range(len(kept)))
+    steps = [source.strides[d] * parts[d][2] for d in kept]
+    if steps[-1] != ONE and ONE in steps:
+        nearest = len(steps) - 1 - steps[::-1].index(ONE)
+        order.remove(nearest)
+        order.append(nearest)
+    return order
+
+
+def _unordered(
+    k: GroupBuilder, at: tuple[kc.Expression, ...], order: list[int]
+) -> tuple[Size, ...]:
+    places = {d: k.as_size(index) for d, index in zip(order, at, strict=True)}
+    return tuple(places[d] for d in range(len(order)))
+
+
+def _positions(
+    parts: list[Clamped], where: tuple[Size, ...], kept: list[int]
+) -> tuple[Size, ...]:
+    """The indices of the array for those of the copy."""
+    found = [start for start, _, _, _ in parts]
+    for dimension, index in zip(kept, where, strict=True):
+        found[dimension] = found[dimension] + index * parts[dimension][2]
+    return tuple(found)
+
+
+def _inside(k: GroupBuilder, parts: list[Clamped]) -> kc.Expression:
+    """Whether nothing lies beyond an edge."""
+    inside: kc.Expression = kc.Literal(True, kc.TRUTH)
+    for start, length, stride, size in parts:
+        if (start, length, stride) == (ZERO, size, ONE):
+            continue
+        first, last = start, start + (length - 1) * stride
+        for end in dict.fromkeys((first, last)):
+            at = k.declare("end", k.size_value(end))
+            fits = kc.Binary("&&", at >= 0, at < k.size_value(size), kc.TRUTH)
+            inside = kc.Binary("&&", inside, fits, kc.TRUTH)
+    return k.declare("inside", inside)
+
+
+def _load_clamped(
+    k: GroupBuilder,
+    source: Array,
+    parts: list[Clamped],
+    where: tuple[Size, ...],
+    kept: list[int],
+    found: kc.Variable,
+) -> None:
+    """`found` becomes the element nearest to a position; it stays if there is none."""
+    total = k.declare("elements", k.size_value(product(source.shape)))
+    with k.branch(total > 0):
+        nearest = []
+        for position, size in zip(
+            _positions(parts, where, kept), source.shape, strict=True
+        ):
+            at = k.declare("at", k.size_value(position))
+            last = k.declare("last", k.size_value(size - 1))
+            low = kc.Call("max", (at, kc.Literal(0, kc.LONG)), kc.LONG)
+            nearest.append(k.declare("nearest", kc.Call("min", (low, last), kc.LONG)))
+        k.assign(found, k.read(source, tuple(nearest)))
+
+
+Rule = Callable[[Any, Stm, Any], None]
+
+GROUP_RULES: dict[type, Rule] = {
+    **thread_code.RULES,
+    core.Index: _index,
+    core.Replicate: _replicate,
+    core.ArrayLiteral: _literal,
+    kernels.SegMap: _segmap,
+    kernels.SegRed: lower_segred,
+    kernels.SegScan: lower_segscan,
+    kernels.SegHist: lower_seghist,
+    kernels.CollectiveCopy: _collective_copy,
+}
+THREAD_RULES: dict[type, Rule] = {
+    **thread_code.RULES,
+    core.Index: _index_in_thread,
+    kernels.SegMap: _register_nest,
+}

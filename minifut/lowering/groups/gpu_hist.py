@@ -1,0 +1,91 @@
+"""Histograms by the threads of a group (the GPU schedule): local atomics.
+
+    seghist thread (i < n) {dest [k], op} {bin, value}    dest[bin] = dest[bin] op value
+
+The destinations lie in local memory (or wherever they may be written in place). Cells
+are those of `atomic_cells`; what is no plain value gets words beside its arrays, filled
+before and read back after. Operators on arrays: a segment is the work of one thread.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegHist
+from minifut.ir.types import ArrayType
+from minifut.lowering.atomic_cells import cells_of
+from minifut.lowering.groups.gpu_builder import GroupBuilder
+from minifut.lowering.seghist.gpu import Target, each_cell
+from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
+
+
+def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
+    """Update the destinations, or copies of them; bind the results."""
+    found, at = [], 0
+    for operator in exp.operators:
+        arrays = []
+        for name in operator.destinations:
+            arrays.append(k.own_array(stm.pattern[at].name, name))
+            at += 1
+        shape = tuple(k.resolve(size) for size in operator.shape)
+        found.append(Bins(operator, tuple(arrays), shape))
+    if any(
+        isinstance(t, ArrayType) for op in exp.operators for t in op.operator.results
+    ):
+        _one_segment_per_thread(k, exp, found)
+    else:
+        _together(k, exp, found)
+    arrays = [array for each in found for array in each.arrays]
+    for bound, array in zip(stm.pattern, arrays, strict=True):
+        k.bind(bound.name, array)
+
+
+def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
+    """All threads at once, by atomics."""
+    targets = [_target(k, each) for each in bins]
+    for target in targets:
+        _convert(k, target, back=False)
+    space = exp.space
+    with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
+        for name, index in zip(space.indices, at, strict=True):
+            k.bind_index(name, index)
+        outer = tuple(k.as_size(index) for index in at[:-1])
+        for target, point in zip(targets, bin_updates(k, exp, bins), strict=True):
+            with each_cell(k, point) as (where, values):
+                target.cells.update(k, target.places(k, outer, where), values)
+    for target in targets:
+        _convert(k, target, back=True)
+
+
+def _target(k: GroupBuilder, bins: Bins) -> Target:
+    cells = cells_of(bins.operator.operator)
+    if cells.is_plain:
+        return Target(bins, cells, ())
+    shape = bins.arrays[0].shape
+    return Target(
+        bins, cells, tuple(k.new_array(w, shape, "words") for w in cells.words)
+    )
+
+
+def _convert(k: GroupBuilder, target: Target, back: bool) -> None:
+    """Fill the words of cells from the destination, or write them back."""
+    if target.cells.is_plain:
+        return
+    with k.thread_region(), k.points(target.bins.arrays[0].shape) as at:
+        target.convert(k, at, back)
+
+
+def _one_segment_per_thread(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
+    """Each segment is processed by one thread, without atomics."""
+    space = exp.space
+    sizes = tuple(k.resolve(size) for size in space.sizes)
+    with k.thread_region(), k.points(sizes[:-1]) as at:
+        for name, index in zip(space.indices, at, strict=False):
+            k.bind_index(name, index)
+        outer = tuple(k.as_size(index) for index in at)
+        with k.loop("at", k.size_value(sizes[-1])) as last:
+            k.bind(space.indices[-1], last)
+            for each, point in zip(bins, bin_updates(k, exp, bins), strict=True):
+                where = tuple(k.as_size(index) for index in point.at)
+                with k.branch(point.inside):
+                    places = [row.row(where) for row in each.rows(outer)]
+                    update_bin(k, each.operator, places, point.values)

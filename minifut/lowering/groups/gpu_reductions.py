@@ -1,0 +1,223 @@
+"""Reductions and scans by the threads of a group (the GPU schedule).
+
+    segred thread (i < n, j < m) {add, 0} {..}     n segments of m elements
+
+A segment is assigned to t neighbouring lanes, t the power of two that covers it, at
+most the group; so a group works on several short segments at once. Lanes fold elements
+into registers (distributed cyclically if the operator commutes, else in blocks), then
+combine in a tree or a prefix scan in local memory; see `gpu.lane_groups`. A reduction
+without segments gives scalars: all threads read them from local memory.
+
+Operators on arrays: a segment is the work of one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from minifut.ir.core import Stm
+from minifut.ir.kernels import SegBinOp, SegRed, SegScan
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import ArrayType, ScalarType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.gpu.lane_groups import Element, LaneGroup
+from minifut.lowering.gpu.work_distribution import (
+    SegmentTask,
+    SharedOperands,
+    barrier_region,
+    bind_segment,
+)
+from minifut.lowering.groups.gpu_builder import GroupBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators, returned, works_on_scalars
+from minifut.lowering.segred.gpu import (
+    body_at,
+    distribute_cyclically,
+    distribute_in_blocks,
+    reduce_strided,
+)
+
+
+def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
+    """Reduce every segment; bind the results."""
+    if distribute_cyclically.fires(exp, k):
+        fold = reduce_strided
+    elif distribute_in_blocks.fires(exp, k):
+        fold = _reduce_consecutive
+    else:
+        _one_segment_per_thread(k, stm, exp)
+        return
+    count = _operands(exp)
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    types = [element_of(type_) for type_ in exp.types[:count]]
+    results = [k.fresh(bound) for bound in stm.pattern[:count] if outer]
+    mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
+    with (
+        k.cooperative_region(),
+        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
+    ):
+        at = bind_segment(k, exp.space, task.segment)
+        lanes = _lane_group(k, exp.operators, types, task)
+        point = body_at(k, exp, at, mapped)
+        total: Sequence[kc.Expression] = fold(lanes, point)
+        if outer:
+            with k.branch(task.active & task.lane.equals(0)):
+                for result, value in zip(results, total, strict=True):
+                    k.write(result, at, value)
+        else:
+            total = lanes.shared.get(0)
+    for bound, scalar in zip(stm.pattern[:count], total, strict=True):
+        if not outer:
+            k.bind(bound.name, scalar)
+    _bind_arrays(k, stm, [*results, *mapped])
+
+
+def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
+    """Scan every segment; bind the results."""
+    if not all(map(works_on_scalars, exp.operators)):
+        _one_segment_per_thread(k, stm, exp)
+        return
+    count = _operands(exp)
+    types = [element_of(type_) for type_ in exp.types[:count]]
+    made = [k.fresh(bound) for bound in stm.pattern]
+    results, mapped = made[:count], made[count:]
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    with (
+        k.cooperative_region(),
+        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
+    ):
+        at = bind_segment(k, exp.space, task.segment)
+        lanes = _lane_group(k, exp.operators, types, task)
+        point = body_at(k, exp, at, mapped)
+        own = lanes.neutral("own")
+        with barrier_region(k), consecutive(k, task) as index:
+            lanes.combine_right(own, point(index))
+            for result, value in zip(results, own, strict=True):
+                k.write(result, (*at, index), value)
+        lanes.prefixes(own)
+        with barrier_region(k), k.branch(task.lane > 0):
+            before = lanes.shared.get(task.local - 1)
+            with consecutive(k, task) as index:
+                after = [k.declare("own", k.read(r, (*at, index))) for r in results]
+                lanes.combine_left(before, after)
+                for result, value in zip(results, after, strict=True):
+                    k.write(result, (*at, index), value)
+    _bind_arrays(k, stm, made)
+
+
+def _operands(exp: SegRed | SegScan) -> int:
+    return sum(len(operator.neutral) for operator in exp.operators)
+
+
+def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
+    """Bind the last elements of the pattern."""
+    bound = stm.pattern[len(stm.pattern) - len(arrays) :]
+    for param, array in zip(bound, arrays, strict=True):
+        k.bind(param.name, array)
+
+
+# --- segments and lanes -------------------------------------------------------------
+
+
+@contextmanager
+def tasks(
+    k: GroupBuilder, outer: tuple[Size, ...], length: Size
+) -> Iterator[SegmentTask]:
+    """A loop over the segments, uniform in the group."""
+    local, width = k.local, k.width
+    zero = kc.Literal(0, kc.LONG)
+    chunk = k.named(k.size_value(length), "length")
+    lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
+    with k.while_loop((lanes * 2 <= width) & (lanes < chunk)):
+        k.assign(lanes, lanes * 2)
+    lane = k.declare("lane", local % lanes)
+    own = k.declare("own", local // lanes)
+    if not outer:
+        active = k.declare("active", own.equals(0))
+        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
+        yield SegmentTask(lane, lanes, local, zero, active, zero, zero, end, chunk)
+        return
+    segments = k.named(k.size_value(product(outer)), "segments")
+    per_round = k.declare("per_round", width // lanes)
+    rounds = k.declare("rounds", (segments + per_round - 1) // per_round)
+    with k.loop("round", rounds) as number:
+        task = k.declare("segment", number * per_round + own)
+        active = k.declare("active", (own < per_round) & (task < segments))
+        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
+        yield SegmentTask(lane, lanes, local, task, active, task, zero, end, chunk)
+        k.barrier()
+
+
+def _lane_group(
+    k: GroupBuilder,
+    operators: tuple[SegBinOp, ...],
+    types: list[ScalarType],
+    task: SegmentTask,
+) -> LaneGroup:
+    """The lanes of a segment, with a place in local memory for each thread."""
+    return LaneGroup(
+        k, operators, types, task, SharedOperands(k, types, k.group, "lanes"), k.group
+    )
+
+
+@contextmanager
+def consecutive(k: GroupBuilder, task: SegmentTask) -> Iterator[kc.Variable]:
+    """The elements of this lane: a block of consecutive ones."""
+    share = k.declare("share", (task.chunk + task.lanes - 1) // task.lanes)
+    first = k.declare("first", task.lane * share)
+    least = kc.Call("min", (first + share, task.end), kc.LONG)
+    with k.loop("at", k.declare("stop", least), first) as index:
+        yield index
+
+
+def _reduce_consecutive(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Block distribution: each lane folds consecutive elements, so order is kept."""
+    k = lanes.k
+    assert isinstance(k, GroupBuilder)
+    own = lanes.neutral("sum")
+    with barrier_region(k), consecutive(k, lanes.task) as index:
+        lanes.combine_right(own, point(index))
+    lanes.tree(own)
+    return own
+
+
+# --- operators on arrays ------------------------------------------------------------
+
+
+def _one_segment_per_thread(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
+    """A thread reduces or scans a segment from its first element to its last."""
+    count = _operands(exp)
+    scans = isinstance(exp, SegScan)
+    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
+    whole = tuple(k.resolve(size) for size in exp.space.sizes)
+    made = []
+    for position, (bound, type_) in enumerate(zip(stm.pattern, exp.types, strict=True)):
+        if isinstance(bound.type, ArrayType):
+            made.append(k.fresh(bound))
+            continue
+        spaces = whole if scans or position >= count else outer
+        made.append(k.new_array(element_of(type_), spaces, bound.name.base))
+    results, mapped = made[:count], made[count:]
+    with k.thread_region(), k.points(outer) as at:
+        for name, index in zip(exp.space.indices, at, strict=False):
+            k.bind_index(name, index)
+        accumulators = Accumulators(k, exp.operators)
+        accumulators.reset()
+        with k.loop("at", k.size_value(whole[-1])) as last:
+            k.bind(exp.space.indices[-1], last)
+            k.statements_of(exp.body.statements)
+            values = returned(k, exp.body)
+            accumulators.combine(values[:count])
+            if scans:
+                accumulators.save(results, (*at, last))
+            for array, value in zip(mapped, values[count:], strict=True):
+                k.write(array, tuple(map(k.as_size, (*at, last))), value)
+        if not scans:
+            accumulators.save(results, at)
+    for bound, array in zip(stm.pattern, made, strict=True):
+        if isinstance(bound.type, ArrayType):
+            k.bind(bound.name, array)
+        else:
+            with k.access_region():
+                k.define(bound, k.read(array, ()))

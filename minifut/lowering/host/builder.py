@@ -1,0 +1,365 @@
+"""Functions of the program on the host: allocations, launches and scalar code.
+
+    let ys: [n]f32 = segmap grid (i < n) {..}       ys = run.allocate(4 * n)
+                                                    kernels[0](..., xs, ys)
+
+A name of the core is, on the host, a scalar variable, a constant, or an `Array` in some
+memory, itself a variable. Arrays that cross an if, a loop or a call are row-major from
+offset 0; then the variable of the memory is all there is to hand over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from minifut.analysis.destinations import destinations
+from minifut.analysis.layouts import Order, innermost
+from minifut.errors import CompileError
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, Constant, Param
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import I64, ArrayType, ScalarType, Type
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups.gpu_limits import check_group
+from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.threads.arena import launch_with_arenas
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
+from minifut.lowering.transposition.planes import copy_transposed, plane_of
+from minifut.names import Name
+from minifut.rewrite.trace import Derivation, rollback_trace_on
+
+if TYPE_CHECKING:
+    from minifut.lowering.accumulators.common import Accumulator
+    from minifut.lowering.program import ProgramBuilder
+
+HostValue: TypeAlias = Atom | Array
+
+BUILD_CONSTANTS = frozenset({"tile_size", "reg_tile_size", "group_size"})
+"""the kinds of parameters that kernels are built for"""
+
+
+class HostBuilder:
+    """Collects the statements of one host function."""
+
+    def __init__(self, program: ProgramBuilder, base: str) -> None:
+        self.program = program
+        self.base = base
+        self.names = program.names
+        self.schedule = program.schedule
+        self.in_place = program.in_place
+        self.buffer_reuse = program.buffer_reuse
+        self.layouts = program.layouts
+        self.failure = program.failure
+        self.statements: list[kc.HostStatement] = []
+        self.values: dict[Name, HostValue] = dict(program.constants)
+        self.scalars: dict[Name, ScalarType] = dict(program.constant_scalars)
+        self.build_constants: dict[Name, kernels.Parameter] = {}
+        self.build_sizes: dict[Name, Size] = {}
+        self.limits: set[Atom] = set()
+        self.destinations: dict[Name, core.Stm] = {}
+        self.derivation: Derivation | None = None
+        self.per_launch: set[Name] = set()
+        self.accumulators: dict[Name, Accumulator] = {}
+
+    # --- names ------------------------------------------------------------------------
+
+    def emit(self, statement: kc.HostStatement) -> None:
+        """Append a statement."""
+        self.statements.append(statement)
+
+    @contextmanager
+    def nested(self) -> Iterator[list[kc.HostStatement]]:
+        """Collect the statements emitted inside into a list of their own."""
+        saved, self.statements = self.statements, []
+        try:
+            yield self.statements
+        finally:
+            self.statements = saved
+
+    def lookup(self, name: Name) -> Any:
+        """What a name stands for: a host variable, a constant or an Array."""
+        return self.values[name]
+
+    def atom(self, atom: Atom) -> Atom:
+        """A scalar atom as a host variable or a constant."""
+        if isinstance(atom, Constant):
+            return atom
+        value = self.values[atom]
+        assert not isinstance(value, Array), f"{atom} is an array"
+        return value
+
+    def array(self, name: Name) -> Array:
+        """An array by its name."""
+        value = self.values[name]
+        assert isinstance(value, Array), f"{name} is a scalar"
+        return value
+
+    def size(self, size: Size) -> Size:
+        """A size of the IR in variables of the host."""
+        mapping: dict[Name, Size] = {}
+        for name in size.names():
+            value = self.values.get(name, name)
+            if value in self.build_sizes:
+                mapping[name] = self.build_sizes[value]
+            elif value is not name:
+                mapping[name] = as_index(value)
+        return size.substitute(mapping)
+
+    def sizes(self, sizes: tuple[Size, ...]) -> tuple[Size, ...]:
+        """Several sizes."""
+        return tuple(self.size(size) for size in sizes)
+
+    def shape(self, type_: Type) -> tuple[Size, ...]:
+        """The shape of a type in variables of the host; () for scalars."""
+        return self.sizes(type_.shape) if isinstance(type_, ArrayType) else ()
+
+    def index(self, atom: Atom) -> Size:
+        """An integer atom as a size."""
+        return as_index(self.atom(atom))
+
+    # --- scalars ----------------------------------------------------------------------
+
+    def own_scalar(self, name: Name, type_: ScalarType) -> Name:
+        """A scalar variable of the host, under the name of the program."""
+        self.scalars[name] = type_
+        self.values[name] = name
+        return name
+
+    def scalar(self, exp: kc.HostExp, type_: ScalarType, base: str) -> Name:
+        """A fresh scalar variable."""
+        name = self.names.fresh(base)
+        self.own_scalar(name, type_)
+        self.emit(kc.HostAssign(name, exp, type_))
+        return name
+
+    def let_size(self, size: Size, base: str) -> Size:
+        """A size in a variable of its own, unless it is simple."""
+        if size.as_constant is not None or size.as_name is not None:
+            return size
+        return Size.of(self.scalar(core.SizeExp(size), I64, base))
+
+    def cores(self) -> Size:
+        """The number of compute units, known when the program runs."""
+        return Size.of(self.scalar(kc.ComputeUnits(), I64, "cores"))
+
+    def keep_build_constant(self, name: Name, parameter: kernels.Parameter) -> None:
+        """Let kernels that mention a tile size have it as a macro; a scalar variable of
+        the host is it too."""
+        if parameter.kind in BUILD_CONSTANTS:
+            self.build_constants[name] = parameter
+
+    def choose_build_constant(
+        self, exp: kc.HostExp, parameter: kernels.Parameter, base: str
+    ) -> Name:
+        """A value within the parameter's, for which kernels are built when a launch
+        first has it: of few values, for each is a build."""
+        name = self.scalar(exp, I64, base)
+        self.build_constants[name] = parameter
+        self.per_launch.add(name)
+        return name
+
+    def keep_build_size(self, name: Name, size: Size) -> None:
+        """Let a size made of nothing but build constants be one in kernels too."""
+        if size.names() and self.build_constants.keys() >= size.names():
+            self.build_sizes[name] = size
+
+    def parameter(self, parameter: kernels.Parameter) -> Size:
+        """The current value of a tunable parameter."""
+        self.program.parameter(parameter)
+        exp = kernels.GetParameter(parameter)
+        name = self.scalar(exp, I64, parameter.kind)
+        self.keep_build_constant(name, parameter)
+        return Size.of(name)
+
+    # --- memory -----------------------------------------------------------------------
+
+    def allocate(
+        self,
+        element: ScalarType,
+        shape: tuple[Size, ...],
+        base: str,
+        order: Order | None = None,
+    ) -> Array:
+        """A new array, row-major or in that order; sizes in variables of the host."""
+        memory = kc.Memory(self.names.fresh(base), element)
+        self.emit(kc.Allocate(memory, product(shape)))
+        return whole(memory, shape, order)
+
+    def allocate_result(
+        self, bound: Param, element: ScalarType, shape: tuple[Size, ...]
+    ) -> Array:
+        """Memory for an array of a pattern, in the order that is wanted of it."""
+        order = self.layouts.made.get(bound.name)
+        return self.allocate(element, shape, bound.name.base, order)
+
+    def whole(self, array: Array, order: Order | None = None) -> Array:
+        """The array, or a copy of it, dense from offset 0: row-major or in an order."""
+        lies_so = array.is_whole if order is None else array.lies_in(order)
+        return array if lies_so else self.copied(array, order)
+
+    def copied(self, array: Array, order: Order | None = None) -> Array:
+        """A fresh copy, row-major or in that order."""
+        base = array.memory.name.base
+        made = self.allocate(array.memory.element, array.shape, base, order)
+        self.copy(made, array)
+        return made
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Copy elements; the arrays do not overlap."""
+        if order := _order_of(target):
+            target, source = target.rearrange(order), source.rearrange(order)
+        if target.rank == 0 or (target.is_row_major and source.is_row_major):
+            self.emit(
+                kc.CopyMemory(
+                    target.memory,
+                    target.offset,
+                    source.memory,
+                    source.offset,
+                    target.count,
+                )
+            )
+            return
+        plane = plane_of(target, source)
+        if plane is not None:
+            copy_transposed(self, plane)
+            return
+        self.each(
+            "copy", target.shape, lambda k, at: k.write(target, at, k.read(source, at))
+        )
+
+    def each(self, base: str, shape: tuple[Size, ...], visit: Any) -> None:
+        """A kernel that runs `visit(k, indices)` for each point of the shape."""
+        from minifut.lowering.dispatch import LAUNCH_NEST
+
+        kept, self.derivation = self.derivation, None
+        LAUNCH_NEST[self.schedule](
+            self, base, shape, visit, expensive=False, parallel=True
+        )
+        self.derivation = kept
+
+    # --- kernels ----------------------------------------------------------------------
+
+    def kernel(self, base: str) -> KernelBuilder:
+        """A builder for a new kernel."""
+        return KernelBuilder(self, base)
+
+    def launch(
+        self,
+        k: KernelBuilder,
+        grid: tuple[Size, ...] | Size,
+        group: tuple[int, ...] | int | Size,
+        *,
+        fresh: bool = False,
+    ) -> None:
+        """Finish a kernel and launch it over `grid` work-items in groups of `group`; a
+        size is one that the host knows when it runs, for which kernels are built."""
+        grid = grid if isinstance(grid, tuple) else (grid,)
+        fixed: tuple[int, ...] | None = None
+        if isinstance(group, Size):
+            k.keep_constants(group)
+            check_group(self, k, group)
+        else:
+            fixed = group if isinstance(group, tuple) else (group,)
+        kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
+                          fresh=fresh)  # fmt: skip
+        self.program.kernels.append(kernel)
+        derivation = self.derivation
+        if derivation is not None and derivation.statement is not None:
+            derivation.trace.origins[kernel.name] = derivation.statement
+        arguments: list[kc.Memory | Name | Size] = []
+        for parameter in kernel.parameters:
+            match parameter:
+                case kc.MemoryParameter(memory, _):
+                    arguments.append(memory)
+                case kc.ScalarParameter(name, _):
+                    arguments.append(k.given.get(name, name))
+                case kc.LocalParameter(_, count):
+                    arguments.append(count)
+        sizes = tuple(Size.constant(g) for g in fixed or ())
+        if isinstance(group, Size):
+            sizes = (group,)
+        per_launch = tuple(c.name for c in kernel.constants if c.per_launch)
+        launch = kc.Launch(kernel.name, grid, sizes, tuple(arguments), per_launch)
+        if k.arenas:
+            launch_with_arenas(self, k, launch)
+        else:
+            self.emit(launch)
+
+    # --- binding ----------------------------------------------------------------------
+
+    def bind(self, bound: Param, value: HostValue) -> None:
+        """Bind a pattern element. An Array of rank 0 for a scalar is read now."""
+        if isinstance(bound.type, ScalarType) and isinstance(value, Array):
+            name = self.own_scalar(bound.name, bound.type)
+            read = kc.ReadElement(value.memory, value.offset)
+            self.emit(kc.HostAssign(name, read, bound.type))
+            return
+        self.values[bound.name] = value
+
+    # --- statements -------------------------------------------------------------------
+
+    def statements_of(
+        self,
+        statements: tuple[core.Stm, ...],
+        results: tuple[Atom, ...] | None = None,
+    ) -> None:
+        """Lower statements in order; with `results`, they are those of a whole body."""
+        if results is not None:
+            self.destinations |= destinations(statements, results)
+        from minifut.lowering.host.code import RULES
+
+        for statement in statements:
+            if isinstance(statement.exp, kernels.SegMap | kernels.SegRed
+                          | kernels.SegScan | kernels.SegHist):  # fmt: skip
+                self.segmented(statement)
+                continue
+            rule = RULES.get(type(statement.exp))
+            if rule is None:
+                what = type(statement.exp).__name__
+                raise CompileError(
+                    statement.location, f"{what} on the host is not supported"
+                )
+            rule(self, statement, statement.exp)
+
+    def segmented(self, statement: core.Stm) -> None:
+        """A segmented operation as kernels, or else point by point on the host."""
+        exp: Any = statement.exp
+        mark = len(self.statements), len(self.program.kernels)
+        trace = self.program.trace
+        self.derivation = None if trace is None else Derivation(trace, statement)
+        from minifut.lowering.dispatch import LOWER, LOWER_GROUPS
+
+        lower: Any = LOWER[type(exp), self.schedule]
+        if exp.level == kernels.GROUP:
+            lower = LOWER_GROUPS[self.schedule]
+        try:
+            with rollback_trace_on(self, NotInKernel):
+                lower(self, statement.pattern, exp)
+        except NotInKernel as reason:
+            del self.statements[mark[0] :]
+            del self.program.kernels[mark[1] :]
+            from minifut.lowering.host.on_host import run_on_host
+
+            run_on_host(self, statement, str(reason))
+        finally:
+            self.derivation = None
+
+
+def _order_of(array: Array) -> Order | None:
+    """The order, not row-major, in which an array lies densely with one dimension
+    moved innermost, as layouts have it; None otherwise."""
+    for dimension in range(array.rank - 1):
+        order = innermost(dimension, array.rank)
+        if array.rearrange(order).is_row_major and not array.is_row_major:
+            return order
+    return None
+
+
+def as_index(value: HostValue) -> Size:
+    """An integer host value as a size."""
+    if isinstance(value, Constant):
+        return Size.constant(int(value.value))
+    assert isinstance(value, Name), f"{value} is not a size"
+    return Size.of(value)

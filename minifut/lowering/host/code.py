@@ -1,0 +1,363 @@
+"""One rule per expression of the core on the host; see `host.builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minifut.analysis.layouts import Order
+from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc, WithAcc
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.accumulators.common import lower_host_update, lower_with_acc
+from minifut.lowering.groups.gpu_limits import check_requested_tiles
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.host.operators import host_text
+from minifut.lowering.host.slices import sliced
+from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.names import Name
+
+# --- scalars --------------------------------------------------------------------------
+
+
+def _same(host: HostBuilder, stm: Stm, exp: Any) -> None:
+    atom = exp.atom
+    host.bind(stm.pattern[0], host.lookup(atom) if isinstance(atom, Name) else atom)
+
+
+def _trace(host: HostBuilder, stm: Stm, exp: core.Trace) -> None:
+    _same(host, stm, exp)
+    if isinstance(stm.pattern[0].type, ScalarType):
+        host.emit(kc.HostTrace(exp.label, host.atom(exp.atom)))
+
+
+def _assign(host: HostBuilder, stm: Stm, exp: kc.HostExp) -> None:
+    bound = stm.pattern[0]
+    assert isinstance(bound.type, ScalarType)
+    host.own_scalar(bound.name, bound.type)
+    host.emit(kc.HostAssign(bound.name, exp, bound.type))
+
+
+def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
+    operands = tuple(host.atom(a) for a in exp.operands)
+    if host_text(exp.operator) is not None:
+        _assign(host, stm, core.ScalarOp(exp.operator, operands))
+        needed, limit = operands[0], operands[-1]
+        if limit in host.limits and needed in host.build_sizes:
+            assert isinstance(needed, Name)
+            check_requested_tiles(host, host.build_sizes[needed])
+        return
+    made = host.allocate(exp.operator.result, (), stm.pattern[0].name.base)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        values = tuple(k.scalar(a) for a in exp.operands)
+        type_ = kc.VectorType(exp.operator.result)
+        k.write(made, at, kc.Operation(exp.operator, values, type_))
+
+    host.each(exp.operator.name, (), visit)
+    host.bind(stm.pattern[0], made)
+
+
+def _size(host: HostBuilder, stm: Stm, exp: core.SizeExp) -> None:
+    size = host.size(exp.size)
+    _assign(host, stm, core.SizeExp(size))
+    host.keep_build_size(stm.pattern[0].name, size)
+
+
+def _get_parameter(host: HostBuilder, stm: Stm, exp: kernels.GetParameter) -> None:
+    host.program.parameter(exp.parameter)
+    _assign(host, stm, exp)
+    host.keep_build_constant(stm.pattern[0].name, exp.parameter)
+    if exp.parameter.kind == "limit":
+        host.limits.add(stm.pattern[0].name)
+
+
+def _at_least(host: HostBuilder, stm: Stm, exp: kernels.AtLeast) -> None:
+    host.program.parameter(exp.threshold)
+    _assign(host, stm, kernels.AtLeast(host.size(exp.parallelism), exp.threshold))
+
+
+def _assert(host: HostBuilder, stm: Stm, exp: core.Assert) -> None:
+    condition = host.atom(exp.condition)
+    if isinstance(condition, Constant) and condition.value:
+        return
+    values = tuple(host.atom(p) for p in exp.message if not isinstance(p, str))
+    types = tuple(
+        v.type if isinstance(v, Constant) else host.scalars[v] for v in values
+    )
+    number = host.failure(exp.message, types, exp.backtrace)
+    host.emit(kc.HostAssert(condition, number, values))
+
+
+# --- arrays ---------------------------------------------------------------------------
+
+
+def _index(host: HostBuilder, stm: Stm, exp: core.Index) -> None:
+    host.bind(stm.pattern[0], sliced(host, host.array(exp.array), exp.slice))
+
+
+def write(host: HostBuilder, view: Array, value: Any) -> None:
+    """A scalar or an array becomes the contents of the view."""
+    if value == view:
+        return  # it was made there
+    if isinstance(value, Array):
+        host.copy(view, value)
+    else:
+        host.emit(kc.WriteElement(view.memory, view.offset, value))
+
+
+def _update(host: HostBuilder, stm: Stm, exp: core.Update) -> None:
+    array = host.array(exp.array)
+    if stm.pattern[0].name not in host.in_place.updates:
+        array = host.copied(array)
+    value = host.lookup(exp.value) if isinstance(exp.value, Name) else exp.value
+    write(host, sliced(host, array, exp.slice), value)
+    host.bind(stm.pattern[0], array)
+
+
+def fresh(host: HostBuilder, bound: Param) -> Array:
+    """New memory for an array of the pattern."""
+    assert isinstance(bound.type, ArrayType)
+    return host.allocate_result(bound, bound.type.element, host.shape(bound.type))
+
+
+def _iota(host: HostBuilder, stm: Stm, exp: core.Iota) -> None:
+    made = fresh(host, stm.pattern[0])
+    type_ = kc.VectorType(exp.element)
+    multiply, add = operator("mul", exp.element), operator("add", exp.element)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        step = kc.Operation(
+            multiply, (kc.Cast(at[0], type_), k.scalar(exp.stride)), type_
+        )
+        value = kc.Operation(add, (k.scalar(exp.start), step), type_)
+        k.write(made, at, value)
+
+    host.each("iota", made.shape, visit)
+    host.bind(stm.pattern[0], made)
+
+
+def _replicate(host: HostBuilder, stm: Stm, exp: core.Replicate) -> None:
+    made = fresh(host, stm.pattern[0])
+    outer = len(exp.shape)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        value = k.atom(exp.value)
+        k.write(
+            made, at, k.read(value, at[outer:]) if isinstance(value, Array) else value
+        )
+
+    host.each("replicate", made.shape, visit)
+    host.bind(stm.pattern[0], made)
+
+
+def _scratch(host: HostBuilder, stm: Stm, exp: core.Scratch) -> None:
+    host.bind(stm.pattern[0], fresh(host, stm.pattern[0]))
+
+
+MOST_STORED = 64
+"""constants of a literal that a kernel stores; the host writes more of them as bytes"""
+
+
+def _literal(host: HostBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
+    made = fresh(host, stm.pattern[0])
+    if isinstance(exp.row, ScalarType):
+        computed = list(enumerate(exp.rows))
+        if sum(isinstance(row, Constant) for row in exp.rows) > MOST_STORED:
+            zero = Constant(0, exp.row)
+            known = [row if isinstance(row, Constant) else zero for row in exp.rows]
+            host.emit(kc.WriteConstants(made.memory, tuple(known)))
+            computed = [(n, row) for n, row in computed if isinstance(row, Name)]
+
+        def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+            for number, row in computed:
+                k.write(made, (Size.constant(number),), k.scalar(row))
+
+        if computed:
+            host.each("literal", (ONE,), visit)
+    else:
+        for number, row in enumerate(exp.rows):
+            assert isinstance(row, Name)
+            host.copy(made.row((Size.constant(number),)), host.array(row))
+    host.bind(stm.pattern[0], made)
+
+
+def _rearrange(host: HostBuilder, stm: Stm, exp: core.Rearrange) -> None:
+    host.bind(stm.pattern[0], host.array(exp.array).rearrange(exp.permutation))
+
+
+def _reshape(host: HostBuilder, stm: Stm, exp: core.Reshape) -> None:
+    array = host.array(exp.array)
+    shape = host.sizes(exp.shape)
+    view = array.reshape(shape)
+    if view is None:
+        view = host.copied(array).reshape(shape)
+        assert view is not None
+    host.bind(stm.pattern[0], view)
+
+
+def _concat(host: HostBuilder, stm: Stm, exp: core.Concat) -> None:
+    made, start = fresh(host, stm.pattern[0]), ZERO
+    for name in exp.arrays:
+        array = host.array(name)
+        part = array.shape[exp.dimension]
+        entries = [(ZERO, size, ONE) for size in array.shape]
+        entries[exp.dimension] = (start, part, ONE)
+        host.copy(made.slice(tuple(entries)), array)
+        start = start + part
+    host.bind(stm.pattern[0], made)
+
+
+def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
+    array, order = host.array(exp.array), exp.permutation
+    if not (exp.array in host.layouts.made and array.lies_in(order)):
+        array = host.copied(array, order)
+    host.bind(stm.pattern[0], array)
+
+
+# --- control --------------------------------------------------------------------------
+
+
+def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
+    """The variable (of a scalar or a memory) that hands a value over, to the target of
+    a branch or a loop in the order that it has there."""
+    if isinstance(value, Array):
+        return host.whole(value, order_of(host, target)).memory.name
+    assert isinstance(value, Name | Constant)
+    if isinstance(value, Name) and value in host.values:
+        return host.atom(value)
+    return value
+
+
+def order_of(host: HostBuilder, name: Name | None) -> Order | None:
+    """How what crosses a branch or a loop lies; None: row-major."""
+    return None if name is None else host.layouts.handed_over.get(name)
+
+
+def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
+    """The variables that get handed-over values, bound to the pattern."""
+    for bound in pattern:
+        if isinstance(bound.type, ArrayType):
+            memory = kc.Memory(bound.name, bound.type.element)
+            shape, order = host.shape(bound.type), order_of(host, bound.name)
+            host.values[bound.name] = whole(memory, shape, order)
+        else:
+            host.own_scalar(bound.name, element_of(bound.type))
+    return tuple(bound.name for bound in pattern)
+
+
+def value_of(host: HostBuilder, atom: Atom) -> Any:
+    """What an atom stands for."""
+    return host.lookup(atom) if isinstance(atom, Name) else atom
+
+
+def _branch(host: HostBuilder, body: Body, targets: tuple[Name, ...]) -> kc.HostBlock:
+    with host.nested() as block:
+        host.statements_of(body.statements, body.result)
+        if targets:
+            sources = tuple(
+                transfer(host, value_of(host, atom), target)
+                for atom, target in zip(body.result, targets, strict=True)
+            )
+            host.emit(kc.HostMove(targets, sources))
+    return kc.HostBlock(tuple(block))
+
+
+def _if(host: HostBuilder, stm: Stm, exp: core.If) -> None:
+    targets = tuple(bound.name for bound in stm.pattern)
+    condition = host.atom(exp.condition)
+    then = _branch(host, exp.then, targets)
+    otherwise = _branch(host, exp.otherwise, targets)
+    host.emit(kc.HostIf(condition, then, otherwise))
+    receive(host, stm.pattern)
+
+
+def _match(host: HostBuilder, stm: Stm, exp: core.Match) -> None:
+    targets = tuple(bound.name for bound in stm.pattern)
+    scrutinees = [host.atom(atom) for atom in exp.scrutinees]
+
+    def cases(number: int) -> None:
+        if number == len(exp.cases):
+            for statement in _branch(host, exp.default, targets).statements:
+                host.emit(statement)
+            return
+        case = exp.cases[number]
+        condition: Atom = Constant(True, BOOL)
+        for scrutinee, wanted in zip(scrutinees, case.values, strict=True):
+            if wanted is not None:
+                equal = core.ScalarOp(operator("eq", wanted.type), (scrutinee, wanted))
+                test = host.scalar(equal, BOOL, "fits")
+                both = core.ScalarOp(operator("and", BOOL), (condition, test))
+                condition = host.scalar(both, BOOL, "fits")
+        then = _branch(host, case.body, targets)
+        with host.nested() as rest:
+            cases(number + 1)
+        host.emit(kc.HostIf(condition, then, kc.HostBlock(tuple(rest))))
+
+    cases(0)
+    receive(host, stm.pattern)
+
+
+def _loop(host: HostBuilder, stm: Stm, exp: core.Loop) -> None:
+    sources = []
+    for bound, atom in zip(exp.parameters, exp.initial, strict=True):
+        value = value_of(host, atom)
+        if isinstance(value, Array) and bound.name in host.in_place.copied:
+            value = host.copied(value, order_of(host, bound.name))
+        sources.append(transfer(host, value, bound.name))
+    targets = tuple(bound.name for bound in exp.parameters)
+    if targets:
+        host.emit(kc.HostMove(targets, tuple(sources)))
+    receive(host, exp.parameters)
+    if isinstance(exp.form, core.ForLoop):
+        index = exp.form
+        bound_atom = host.atom(index.bound)
+        host.own_scalar(index.index, index.type)
+        body = _branch(host, exp.body, targets)
+        host.emit(kc.HostFor(index.index, bound_atom, body))
+    else:
+        body = _branch(host, exp.body, targets)
+        host.emit(kc.HostWhile(exp.form.condition, body))
+    for bound, parameter in zip(stm.pattern, exp.parameters, strict=True):
+        host.values[bound.name] = host.lookup(parameter.name)
+
+
+def _apply(host: HostBuilder, stm: Stm, exp: core.Apply) -> None:
+    arguments = tuple(transfer(host, value_of(host, a)) for a in exp.arguments)
+    targets = receive(host, stm.pattern)
+    host.emit(kc.HostCall(targets, exp.function, arguments))
+
+
+Rule = Callable[[HostBuilder, Stm, Any], None]
+
+RULES: dict[type, Rule] = {
+    WithAcc: lower_with_acc,
+    UpdateAcc: lower_host_update,
+    core.Copy: _same,
+    core.Trace: _trace,
+    core.Opaque: _same,
+    core.ScalarOp: _scalar_op,
+    core.SizeExp: _size,
+    core.Assert: _assert,
+    core.Index: _index,
+    core.Update: _update,
+    core.Iota: _iota,
+    core.Replicate: _replicate,
+    core.Scratch: _scratch,
+    core.ArrayLiteral: _literal,
+    core.Rearrange: _rearrange,
+    core.Reshape: _reshape,
+    core.Concat: _concat,
+    core.Manifest: _manifest,
+    core.If: _if,
+    core.Match: _match,
+    core.Loop: _loop,
+    core.Apply: _apply,
+    kernels.GetParameter: _get_parameter,
+    kernels.AtLeast: _at_least,
+}

@@ -1,0 +1,41 @@
+"""Slices of arrays of the host, and results of kernels that are made in one.
+
+xs[1:n]                         a view of the memory of xs
+all with [1:n] = segmap ..      the kernel writes into that view of `all`
+"""
+
+from __future__ import annotations
+
+from minifut.ir import core
+from minifut.ir.core import Atom, Param, Update
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import free_names
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+
+
+def sliced(
+    host: HostBuilder, array: Array, slice_: tuple[Atom | core.DimSlice, ...]
+) -> Array:
+    """The view that a slice gives."""
+    entries: list[Size | tuple[Size, Size, Size]] = []
+    for part in slice_:
+        if isinstance(part, core.DimSlice):
+            start, stride = host.index(part.start), host.index(part.stride)
+            entries.append((start, host.size(part.length), stride))
+        else:
+            entries.append(host.index(part))
+    return array.slice(tuple(entries))
+
+
+def destination(host: HostBuilder, bound: Param) -> Array | None:
+    """The slice that a result is to become, if an update in place says so and all that
+    it mentions is there already."""
+    statement = host.destinations.get(bound.name)
+    if statement is None or statement.pattern[0].name not in host.in_place.updates:
+        return None
+    update = statement.exp
+    assert isinstance(update, Update)
+    if not free_names(update) - {bound.name} <= host.values.keys():
+        return None
+    return sliced(host, host.array(update.array), update.slice)

@@ -1,0 +1,199 @@
+"""The whole program: Kernels dialect to KernelCode, under one schedule.
+
+Functions become host functions, segmented operations kernels; what kernels and asserts
+may fail with is numbered from 1.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
+from minifut.analysis.layouts import Layouts, find_layouts
+from minifut.errors import Location
+from minifut.ir import core
+from minifut.ir.calls import call_graph, called_in_threads, recursive
+from minifut.ir.core import Atom, Constant, Program
+from minifut.ir.kernels import Parameter
+from minifut.ir.opencl_words import is_opencl_word
+from minifut.ir.parser import names_after
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType, ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.program import EntryCode, KernelProgram
+from minifut.lowering.accumulators.erase import erase_accumulators
+from minifut.lowering.host.buffer_reuse import BufferReuse
+from minifut.lowering.host.builder import HostBuilder, HostValue
+from minifut.lowering.host.code import receive, transfer, value_of
+from minifut.lowering.host.free_memory import free_memory
+from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.threads.device_functions import LoweredFunction
+from minifut.names import Name, NameSource
+
+if TYPE_CHECKING:
+    from minifut.rewrite.trace import Trace
+
+
+class ProgramBuilder:
+    """What the host functions of a program share while they are lowered."""
+
+    def __init__(
+        self,
+        program: Program,
+        schedule: str,
+        trace: Trace | None = None,
+        names: NameSource | None = None,
+    ) -> None:
+        self.trace = trace
+        self.names = names or names_after(program)
+        self.schedule = schedule
+        self.functions = {f.name: f for f in program.functions}
+        self.kernels: list[kc.Kernel] = []
+        self.parameters: dict[str, Parameter] = {}
+        self.constants: dict[Name, HostValue] = {}
+        self.constant_scalars: dict[Name, ScalarType] = {}
+        self.in_place = InPlace()
+        called = called_functions(program)
+        for function in program.functions:
+            found = in_place_updates(function, called)
+            self.in_place.updates |= found.updates
+            self.in_place.copied |= found.copied
+        self.buffer_reuse = BufferReuse(self.in_place)
+        self.layouts = Layouts()
+        for function in program.functions:
+            lie = find_layouts(function, self.in_place)
+            self.layouts.made |= lie.made
+            self.layouts.handed_over |= lie.handed_over
+        self._failures: dict[kc.Failure, int] = {}
+        self._places: dict[str, int] = {}
+        self.on_host: list[str] = []
+        self.device_functions: dict[object, LoweredFunction | None] = {}
+        self._kernel_names: dict[str, int] = {}
+
+    @property
+    def failures(self) -> tuple[kc.Failure, ...]:
+        return tuple(self._failures)
+
+    def failure(
+        self,
+        message: tuple[str | Atom, ...],
+        types: tuple[ScalarType, ...],
+        backtrace: tuple[str, ...],
+    ) -> int:
+        """The number of a failure; equal ones share one."""
+        holes = iter(types)
+        parts = tuple(p if isinstance(p, str) else next(holes) for p in message)
+        failure = kc.Failure(parts, backtrace)
+        return self._failures.setdefault(failure, len(self._failures) + 1)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return tuple(self._places)
+
+    def place(self, location: Location | None) -> int:
+        """The number of a place that calls a function of the device."""
+        text = "" if location is None else str(location)
+        return self._places.setdefault(text, len(self._places) + 1)
+
+    def parameter(self, parameter: Parameter) -> None:
+        """Remember a tunable parameter of the program."""
+        self.parameters.setdefault(parameter.name, parameter)
+
+    def kernel_name(self, base: str) -> str:
+        """A name for a kernel that no other has."""
+        text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
+        text += "_" * is_opencl_word(text)
+        number = self._kernel_names.get(text, 0)
+        self._kernel_names[text] = number + 1
+        return f"{text}_{number + 1}" if number else text
+
+
+def lower_program(
+    program: Program,
+    schedule: str,
+    trace: Trace | None = None,
+    names: NameSource | None = None,
+) -> KernelProgram:
+    """Lower all functions; the rules that are tried are noted in the trace."""
+    program = erase_accumulators(program)
+    build = ProgramBuilder(program, schedule, trace, names)
+    constants, constant_names = _constants(build, program)
+    deep = recursive(call_graph(program))
+    inner = called_in_threads(program)
+    functions = [
+        _function(build, f, deep) for f in program.functions if f.name not in inner
+    ]
+    return KernelProgram(
+        schedule,
+        tuple(build.kernels),
+        tuple(functions),
+        tuple(EntryCode(e, build.functions[e.function]) for e in program.entries),
+        build.failures,
+        tuple(build.parameters.values()),
+        constants,
+        constant_names,
+        build.places,
+        tuple(build.on_host),
+    )
+
+
+def _function(
+    build: ProgramBuilder, function: core.Function, deep: set[Name]
+) -> kc.HostFunction:
+    host = HostBuilder(build, function.name.base)
+    parameters = receive(host, function.parameters)
+    host.statements_of(function.body.statements, function.body.result)
+    results = tuple(transfer(host, value_of(host, a)) for a in function.body.result)
+    body = free_memory(kc.HostBlock(tuple(host.statements)), results)
+    recursion = _too_deep(build, function, deep) if function.name in deep else None
+    return kc.HostFunction(function.name, parameters, body, results, recursion)
+
+
+def _too_deep(build: ProgramBuilder, function: core.Function, deep: set[Name]) -> int:
+    """The failure of a recursive function, located where it recurses."""
+    places = (
+        str(node.location)
+        for node in walk(function.body)
+        if isinstance(node, core.Stm)
+        and isinstance(node.exp, core.Apply)
+        and node.exp.function in deep
+    )
+    message = f"The recursion of {function.name.base} is too deep."
+    return build.failure((message,), (), tuple(islice(places, 1)))
+
+
+def _constants(
+    build: ProgramBuilder, program: Program
+) -> tuple[kc.HostFunction | None, tuple[Name, ...]]:
+    """The constants, evaluated by a host function of their own."""
+    if not program.constants:
+        return None, ()
+    host = HostBuilder(build, "constants")
+    host.statements_of(program.constants, ())
+    names: list[Name] = []
+    results: list[Atom] = []
+    for statement in program.constants:
+        for bound in statement.pattern:
+            value = value_of(host, bound.name)
+            source = transfer(host, value)
+            if isinstance(source, Constant):
+                build.constants[bound.name] = source
+                continue
+            names.append(bound.name)
+            results.append(source)
+            build.constants[bound.name] = _seen(host, bound, value)
+            if isinstance(bound.type, ScalarType):
+                build.constant_scalars[bound.name] = bound.type
+    body = free_memory(kc.HostBlock(tuple(host.statements)), tuple(results))
+    function = kc.HostFunction(build.names.fresh("constants"), (), body, tuple(results))
+    return function, tuple(names)
+
+
+def _seen(host: HostBuilder, bound: core.Param, value: HostValue) -> HostValue:
+    """A constant as functions see it: under its own name."""
+    if isinstance(value, Array):
+        assert isinstance(bound.type, ArrayType)
+        memory = kc.Memory(bound.name, value.memory.element)
+        return whole(memory, host.shape(bound.type))
+    return bound.name

@@ -1,0 +1,325 @@
+"""Histograms under the CPU schedule: work-groups of one work-item, no atomics.
+
+    few bins, many elements    each chunk of a segment has private copies of the bins,
+                               which are combined afterwards
+    else                       one work-item for each segment updates the results
+
+The host decides by the sizes when it runs (`privatise_bins`). Where the bins are so few
+that neighbouring elements often hit the same one, the copies of a chunk are replicated
+(`replicate_subhistograms`): else each update would wait for the store before.
+
+Bins that do not fit the caches may be updated in several passes over the elements, each
+for a range of bins that fits (`partition_bins_into_passes`); how many is a parameter.
+
+Source: slides "Locality of reference", histograms; Henriksen et al., "Compiling
+generalized histograms for GPU" (SC 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Parameter, SegBinOp, SegHist
+from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import LOCALITY
+from minifut.lowering.cpu.partition import MultiIndex, smaller
+from minifut.lowering.cpu.reduction import element_or_row
+from minifut.lowering.operators import Place, combine_into, fill
+from minifut.lowering.seghist.histograms import (
+    Bins,
+    Histogram,
+    Range,
+    all_bins,
+    bind_all,
+)
+from minifut.lowering.seghist.subhistograms import (
+    SUBHISTOGRAMS,
+    HistogramChunk,
+    replicate_subhistograms,
+    subhistogram_at,
+    update,
+    update_replicas,
+)
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+CHUNKS_PER_CORE = 4
+SMALLEST_CHUNK = 4096
+"""elements that amortise a work-item"""
+ELEMENTS_PER_CELL = 4
+"""elements for each cell of a private copy that amortise it"""
+FIRST_LEVEL_CACHE = 32768
+"""bytes"""
+GROUPS_PER_CORE = 16
+PASSES = Parameter(
+    "histogram_passes",
+    "num_passes",
+    (("cpu", 1), ("gpu", 1)),
+    (1, 1024),
+    "the passes of a histogram over its elements, each for a range of bins",
+)
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
+    """Update the destinations (or copies of them); bind the results."""
+    bins = all_bins(host, pattern, operation)
+    sizes = host.sizes(operation.space.sizes)
+    outer, length = sizes[:-1], host.let_size(sizes[-1], "length")
+    segments = host.let_size(product(outer), "segments")
+    cells = host.let_size(sum_of(each.cells for each in bins), "cells")
+    histogram = Histogram(operation, bins, segments, length, cells)
+    if not privatise_bins.fires(histogram, host):
+        _update_results(host, histogram, ONE)
+    bind_all(host, pattern, bins)
+
+
+@decision(
+    paper=LOCALITY,
+    remark=lambda *_: Remark(
+        (
+            f"copies for chunks of {SMALLEST_CHUNK} elements or more, "
+            f"{ELEMENTS_PER_CELL} for each cell or more",
+        )
+    ),
+)
+def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
+    """Give each chunk of a segment private copies of the bins, which are combined
+    afterwards, where the host finds elements enough.
+
+    before:
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long i = 0L; i < 5L; i++) {
+            to[5 * copy_1 + i] = 0;
+        }
+        ..
+        if (((ulong)bin_12) < ((ulong)5L)) {
+            int old_8 = to_1[bin_12];
+            int c_8 = (int)((uint)old_8 + (uint)1);
+            int new_9 = c_8;
+            to_1[bin_12] = new_9;
+        }
+        ..
+        __kernel void main_hist_combine(
+    declines: 100 elements do not amortise private copies
+        given (to: [5]i32, is: [100]i64)
+        let h: [5]i32 = seghist grid (i < 100)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    """
+    operation, bins, segments = histogram.operation, histogram.bins, histogram.segments
+    length, cells = histogram.length, histogram.cells
+    known = length.as_constant
+    if known is not None and known < 2 * SMALLEST_CHUNK:
+        return Declined(f"{known} elements do not amortise private copies")
+    share = ceil_div(host.cores() * CHUNKS_PER_CORE, maximum(ONE, segments))
+    smallest = maximum(Size.constant(SMALLEST_CHUNK), cells * ELEMENTS_PER_CELL)
+    chunks = host.let_size(maximum(ONE, minimum(share, length // smallest)), "chunks")
+    is_split = host.let_size(minimum(ONE, chunks - 1), "is_split")
+    _update_results(host, histogram, ONE - is_split)
+    replicas = replicate_subhistograms(histogram, host)
+    replicas = replicas if isinstance(replicas, Size) else ONE
+    copies = [
+        private_copies(
+            host, each, host.let_size(is_split * chunks * replicas, "copies")
+        )
+        for each in bins
+    ]
+    sizes = (segments * is_split, length, chunks, replicas)
+    _update_copies(host, operation, copies, sizes)
+    for each, copied in zip(bins, copies, strict=True):
+        combine_copies(host, each, copied, is_split)
+    return True
+
+
+@decision(paper=LOCALITY, remark=lambda *_: Remark((), (PASSES,)))
+def partition_bins_into_passes(
+    bins: list[Bins], k: KernelBuilder
+) -> kc.Expression | Declined:
+    """Make several passes over the elements of a chunk, each for a range of bins that
+    fits the caches.
+
+    before:
+        given (n: i64, k: i64, to: [k]i32, is: [n]i64)
+        let h: [k]i32 = seghist grid (i < n)
+            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long pass = 0L; pass < num_passes; pass++) {
+            long width = (k + (num_passes - 1L)) / num_passes;
+            long low = ((pass * width) < k) ? (pass * width) : k;
+            long high = ((low + width) < k) ? (low + width) : k;
+        ..
+        if (((ulong)(bin_12 - low)) < ((ulong)(high - low))) {
+    declines: all of the 20 bytes of bins fit the first-level cache
+        given (n: i64, to: [5]i32, is: [n]i64)
+        let h: [5]i32 = seghist grid (i < n)
+            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    """
+    needed = sum_of(each.bytes for each in bins).as_constant
+    if needed is not None and needed <= FIRST_LEVEL_CACHE:
+        return Declined(f"all of the {needed} bytes of bins fit the first-level cache")
+    return k.size_value(k.host.parameter(PASSES))
+
+
+def sum_of(sizes: Iterable[Size]) -> Size:
+    """The sum of sizes."""
+    return reduce(lambda a, b: a + b, sizes, ZERO)
+
+
+def private_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
+    """Arrays of the same shape with an outermost dimension for the copies."""
+    arrays = tuple(
+        host.allocate(a.memory.element, (count, *a.shape), a.memory.name.base)
+        for a in bins.arrays
+    )
+    return replace(bins, arrays=arrays)
+
+
+def _update_results(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
+    """Segment after segment into the results; an empty launch if `wanted` is 0."""
+    operation, segments = histogram.operation, histogram.segments
+    k = host.kernel("hist")
+    most = host.cores() * GROUPS_PER_CORE
+    each = host.let_size(ceil_div(segments, most), "each")
+    groups = host.let_size(ceil_div(segments, maximum(ONE, each)) * wanted, "groups")
+    group = k.declare("group", k.identity("get_global_id"))
+    k.thread = (group, groups)
+    first = k.declare("begin", group * k.size_value(each))
+    last = smaller(first + k.size_value(each), k.size_value(segments))
+    outer = host.sizes(operation.space.sizes[:-1])
+    segment = MultiIndex(k, outer, first)
+    with k.loop("segment", k.declare("end", last), first):
+        for name, index in zip(
+            operation.space.indices[:-1], segment.indices, strict=True
+        ):
+            k.bind(name, index)
+        at = tuple(Size.of(index.name) for index in segment.indices)
+        with k.loop("i", k.size_value(histogram.length)) as i:
+            k.bind(operation.space.indices[-1], i)
+            update(k, operation, histogram.bins, at)
+        segment.increment()
+    host.launch(k, groups, 1)
+
+
+def _update_copies(
+    host: HostBuilder,
+    operation: SegHist,
+    copies: list[Bins],
+    sizes: tuple[Size, Size, Size, Size],
+) -> None:
+    """Chunk after chunk of the segments, each into its private copies."""
+    segments, length, chunks, replicas = sizes
+    k = host.kernel("hist_copies")
+    unit = k.declare("unit", k.identity("get_global_id"))
+    k.thread = (unit, segments * chunks)
+    number, count = (
+        k.declare("chunk", unit % k.size_value(chunks)),
+        k.size_value(replicas),
+    )
+    outer = host.sizes(operation.space.sizes[:-1])
+    segment = MultiIndex(k, outer, k.declare("segment", unit // k.size_value(chunks)))
+    for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
+        k.bind(name, index)
+    at = tuple(Size.of(index.name) for index in segment.indices)
+    with k.loop("copy", count) as copy:
+        row = k.as_size(number * count + copy, "copy")
+        for each in copies:
+            for place, atom in zip(
+                each.rows((row, *at)), each.operator.neutral, strict=True
+            ):
+                ranks = len(each.operator.shape) + len(each.operator.vector)
+                fill(k, place, atom, ranks)
+    share = k.declare("share", k.size_value(ceil_div(length, chunks)))
+    first = k.declare("first", smaller(number * share, k.size_value(length)))
+    last = k.declare("last", smaller(first + share, k.size_value(length)))
+    innermost = operation.space.indices[-1]
+    counted = range(SUBHISTOGRAMS if replicas != ONE else 1)
+    rows = [k.as_size(number * count + replica, "copy") for replica in counted]
+    own = [[subhistogram_at(k, each, (row, *at)) for each in copies] for row in rows]
+    with _passes(k, copies) as ranges:
+        rest = k.declare("rest", first)
+        if replicas != ONE:
+            elements = kc.Select(count > 1, last - first, kc.as_expression(0), kc.LONG)
+            many = k.declare("many", elements)
+            chunk = HistogramChunk(operation, own, ranges, first, many)
+            k.assign(rest, update_replicas(chunk, k))
+        with k.loop("i", last, rest) as i:
+            k.bind(innermost, i)
+            update(k, operation, own[0], ranges=ranges)
+    host.launch(k, segments * chunks, 1, fresh=True)
+
+
+@contextmanager
+def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
+    """A loop over ranges of bins; gives the range of each operator's bins, or None if
+    there is one pass for all."""
+    passes = partition_bins_into_passes(bins, k)
+    if isinstance(passes, Declined):
+        yield None
+        return
+    with k.loop("pass", passes) as number:
+        ranges: list[Range] = []
+        for each in bins:
+            size = k.size_value(each.shape[0])
+            width = k.declare("width", (size + (passes - 1)) // passes)
+            low = k.declare("low", smaller(number * width, size))
+            ranges.append((low, k.declare("high", smaller(low + width, size))))
+        yield ranges
+
+
+def combine_copies(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) -> None:
+    """Combine all copies of each bin, in order, into the result."""
+    count = copies.arrays[0].shape[0]
+    ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
+    shape = bins.arrays[0].shape[:ranks]
+    whole = SegBinOp(bins.operator.operator, bins.operator.neutral, ())
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        where = tuple(k.as_size(index, "at") for index in at[1:])
+        places: list[Place] = [
+            element_or_row(k, array.row(where), "sum") for array in bins.arrays
+        ]
+        with k.loop("copy", k.size_value(count)) as copy:
+            at_copy = (Size.of(copy.name), *where)
+            values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]
+            combine_into(k, whole, places, values)
+        for array, combined in zip(bins.arrays, places, strict=True):
+            if isinstance(combined, kc.Variable):
+                k.write(array.row(where), (), combined)
+
+    host.each("hist_combine", (is_split, *shape), visit)

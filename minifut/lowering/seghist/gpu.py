@@ -1,0 +1,399 @@
+"""Histograms under the GPU schedule.
+
+    bins that fit into local memory    a group accumulates a chunk of a segment in
+                                       private bins in local memory, then adds those to
+                                       the bins in global memory (privatisation)
+    more bins than that                every point updates its bin in global memory
+
+The host decides by the sizes when the program runs. All updates are those of
+`atomic_cells`. Cells that are not plain values are in words of their own, filled from
+the destination before and written back after. A group with few bins has several copies
+of them, so that fewer work-items contend for a cell. Operators on arrays are left to
+`seghist.cpu`: work-groups of one work-item, which any device runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Parameter, SegHist, group_size
+from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
+from minifut.ir.types import ArrayType
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import LOCALITY
+from minifut.lowering.atomic_cells import Cells, Place, cells_of
+from minifut.lowering.gpu.work_distribution import barrier_region, bind_segment
+from minifut.lowering.groups.gpu_limits import local_room
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import OF_ARRAYS
+from minifut.lowering.positions import unravel
+from minifut.lowering.seghist import cpu as seghist_cpu
+from minifut.lowering.seghist.histograms import (
+    Bins,
+    BinUpdate,
+    all_bins,
+    bin_updates,
+    bind_all,
+)
+from minifut.lowering.segmap.gpu import launch_nest
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+GROUP_SIZE = group_size("hist")
+RESIDENT = Parameter(
+    "gpu.hist.resident_groups", "num_groups", (("cpu", 2), ("gpu", 2)), (1, 32)
+)
+"""groups that share a compute unit's local memory: the bins of each fit into its
+part"""
+COPIES = Parameter("gpu.hist.copies", "num_copies", (("cpu", 8), ("gpu", 8)), (1, 256))
+"""copies of the bins in a group, at most; fewer where they do not fit"""
+ELEMENTS, ELEMENTS_PER_CELL = 16, 4
+"""elements of a chunk for each work-item, and for each cell, at least"""
+GROUPS_PER_CORE = Parameter(
+    "gpu.hist.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
+)
+STRIDES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An operator's bins in global memory, as cells: the arrays of results themselves,
+    or `words` (flat, segment after segment)."""
+
+    bins: Bins
+    cells: Cells
+    words: tuple[Array, ...]
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        """The dimensions of the cells of a segment."""
+        return self.bins.row_shape
+
+    def convert(
+        self, k: KernelBuilder, at: tuple[kc.Expression, ...], back: bool
+    ) -> None:
+        """Fill the words of a cell from the destination, or write them back."""
+        where = tuple(k.as_size(index, "at") for index in at)
+        cells, arrays = self.cells, self.bins.arrays
+        if back:
+            words = [k.declare("word", k.read(word, where)) for word in self.words]
+            for array, value in zip(arrays, cells.decode(k, words), strict=True):
+                k.write(array, where, value)
+        else:
+            values = [k.declare("value", k.read(array, where)) for array in arrays]
+            for word, bits in zip(self.words, cells.encode(k, values), strict=True):
+                k.write(word, where, bits)
+
+    def places(
+        self, k: KernelBuilder, outer: Sequence[Size], at: Sequence[Size]
+    ) -> list[Place]:
+        """The places of a cell: indices of the segment and in it."""
+        if self.cells.is_plain:
+            array = self.bins.arrays[0]
+            return [(array.memory, k.size_value(array.position((*outer, *at))))]
+        flat = k.size_value(self.words[0].position((*outer, *at)))
+        index = k.named(flat, "flat")
+        return [(word.memory, index) for word in self.words]
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
+    """Update the destinations (or copies of them); bind the results."""
+    if not privatise_in_local_memory.fires(operation, host):
+        seghist_cpu.lower(host, pattern, operation)
+        return
+    bins = all_bins(host, pattern, operation)
+    targets = [target_of(host, each) for each in bins]
+    for target in targets:
+        convert_words(host, target, back=False)
+    fits = _in_local_memory(host, operation, targets)
+    _in_global_memory(host, operation, targets, ONE - fits)
+    for target in targets:
+        convert_words(host, target, back=True)
+    bind_all(host, pattern, bins)
+
+
+@decision(
+    paper=LOCALITY,
+    remark=lambda *_: Remark(
+        ("copies of the bins in a group, if they fit",),
+        (RESIDENT, COPIES, GROUPS_PER_CORE, GROUP_SIZE),
+    ),
+)
+def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | Declined:
+    """Privatise bins: a group accumulates chunks in local memory, then adds its bins to
+    those in global memory; where they do not fit, all updates go to global memory.
+
+    before:
+        given (n: i64, k: i64, to: [k]i32, is: [n]i64)
+        let h: [k]i32 = seghist grid (i < n)
+            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, []) -> (i64, i32) {
+          let at: i64 = is[i]
+          return returns at, returns 1i32
+        }
+    after:
+        for (long at = start + lane; at < end; at += GROUP) {
+            long at_1 = is[at];
+            long bin = ((long)at_1);
+            if (((ulong)bin) < ((ulong)k)) {
+                long cell_1 = ((lane % copies) * k) + bin;
+                int old;
+                old = atomic_add((volatile __local int *)(bins + cell_1), 1);
+        ..
+        old_1 = atomic_add((volatile __global int *)(to + i), total_1);
+    declines: the operator combines arrays
+        given (n: i64, k: i64, to: [k][2]i32, is: [n]i64, xs: [n][2]i32)
+        let one: [2]i32 = replicate([2], 1i32)
+        let h: [k][2]i32 = seghist grid (i < n)
+            bins([k], (to), (one), \\(a: [2]i32, b: [2]i32) -> ([2]i32) {
+              let a0: i32 = a[0i64]
+              let b0: i32 = b[0i64]
+              let a1: i32 = a[1i64]
+              let b1: i32 = b[1i64]
+              let c0: i32 = mul_i32(a0, b0)
+              let c1: i32 = mul_i32(a1, b1)
+              let c: [2]i32 = [c0, c1] : i32
+              return c
+            }, []) -> (i64, [2]i32) {
+          let at: i64 = is[i]
+          let x: [2]i32 = xs[i]
+          return returns at, returns x
+        }
+    """
+    types = [t for op in operation.operators for t in op.operator.results]
+    if any(isinstance(t, ArrayType) for t in types):
+        return Declined(OF_ARRAYS)
+    return True
+
+
+def target_of(host: HostBuilder, bins: Bins) -> Target:
+    cells = cells_of(bins.operator.operator)
+    if cells.is_plain:
+        return Target(bins, cells, ())
+    shape = bins.arrays[0].shape
+    words = tuple(host.allocate(word, shape, "words") for word in cells.words)
+    return Target(bins, cells, words)
+
+
+def convert_words(host: HostBuilder, target: Target, back: bool) -> None:
+    """Fill the words of cells from the destination, or write them back."""
+    if target.cells.is_plain:
+        return
+    shape = target.bins.arrays[0].shape
+    host.each("hist_words", shape, lambda k, at: target.convert(k, at, back))
+
+
+# --- in global memory ---------------------------------------------------------------
+
+
+def _in_global_memory(
+    host: HostBuilder, operation: SegHist, targets: list[Target], wanted: Size
+) -> None:
+    """Each point updates its bins, if `wanted` is not 0."""
+    space = operation.space
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        for name, index in zip(space.indices, at[1:], strict=True):
+            k.bind_index(name, index)
+        outer = tuple(k.as_size(index) for index in at[1:-1])
+        found = bin_updates(k, operation, [target.bins for target in targets])
+        for target, point in zip(targets, found, strict=True):
+            with each_cell(k, point) as (where, values):
+                target.cells.update(k, target.places(k, outer, where), values)
+
+    shape = (wanted, *host.sizes(space.sizes))
+    launch_nest(host, "hist_global", shape, visit, expensive=False, parallel=False)
+
+
+@contextmanager
+def each_cell(
+    k: KernelBuilder, point: BinUpdate
+) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
+    """The cells of the bin of a point that is in bounds, with the values for each."""
+    where = [k.as_size(index, "bin") for index in point.at]
+    rest = point.bins.row_shape[len(where) :]
+    with k.branch(point.inside), _loops(k, rest) as at:
+        values = []
+        for value in point.values:
+            if isinstance(value, Array):
+                value = k.declare("value", k.read(value, at))
+            assert isinstance(value, kc.Expression)
+            values.append(value)
+        yield (*where, *at), values
+
+
+@contextmanager
+def _loops(k: KernelBuilder, shape: Sequence[Size]) -> Iterator[tuple[Size, ...]]:
+    """A nest of loops over a shape."""
+    if not shape:
+        yield ()
+        return
+    with k.loop("v", k.size_value(shape[0])) as index, _loops(k, shape[1:]) as rest:
+        yield (Size.of(index.name), *rest)
+
+
+# --- in local memory ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHistograms:
+    """Sizes over variables of the host: `copies` of the bins, the tasks (chunks of
+    segments), the groups that process them and the work-items of a group."""
+
+    segments: Size
+    length: Size
+    chunks: Size
+    chunk: Size
+    copies: Size
+    groups: Size
+    group: Size
+
+
+def _in_local_memory(
+    host: HostBuilder, operation: SegHist, targets: list[Target]
+) -> Size:
+    """Accumulate in local memory if the bins fit; returns 1 if so, else 0."""
+    sizes = host.sizes(operation.space.sizes)
+    segments = host.let_size(product(sizes[:-1]), "segments")
+    length = host.let_size(sizes[-1], "length")
+    cells, nbytes = ZERO, ZERO
+    for target in targets:
+        cells = cells + product(target.shape)
+        nbytes = nbytes + product(target.shape) * target.cells.bytes
+    cells = host.let_size(cells, "cells")
+    nbytes = host.let_size(maximum(ONE, nbytes), "bytes")
+    room = host.let_size(local_room(host) // host.parameter(RESIDENT), "room")
+    fits = minimum(ONE, room // nbytes)
+    worth = minimum(ONE, length * ELEMENTS_PER_CELL // maximum(ONE, cells))
+    fits = host.let_size(fits * worth, "fits")
+    per_core = host.parameter(GROUPS_PER_CORE)
+    fill = host.cores() * per_core // maximum(ONE, segments)
+    group = host.parameter(GROUP_SIZE)
+    least = maximum(group * ELEMENTS, cells * ELEMENTS_PER_CELL)
+    chunks = maximum(ONE, minimum(fill, ceil_div(length, least)))
+    chunks = host.let_size(chunks, "chunks")
+    copies = minimum(host.parameter(COPIES), room // nbytes)
+    most = host.cores() * per_core * STRIDES
+    sizes_of = LocalHistograms(
+        segments,
+        length,
+        chunks,
+        host.let_size(ceil_div(length, chunks), "chunk"),
+        host.let_size(maximum(ONE, copies * fits), "copies"),
+        host.let_size(minimum(segments * chunks, most) * fits, "groups"),
+        group,
+    )
+    _accumulate_locally(host, operation, targets, sizes_of, fits)
+    return fits
+
+
+def _accumulate_locally(
+    host: HostBuilder,
+    operation: SegHist,
+    targets: list[Target],
+    of: LocalHistograms,
+    fits: Size,
+) -> None:
+    k = host.kernel("hist_local")
+    lane = k.declare("lane", k.identity("get_local_id"))
+    group = k.declare("group", k.identity("get_group_id"))
+    count = k.declare("groups", k.identity("get_num_groups"))
+    k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * of.group)
+    own = [_Local(host, k, target, of.copies, fits) for target in targets]
+    chunks, chunk = k.size_value(of.chunks), k.size_value(of.chunk)
+    tasks = k.declare("tasks", k.size_value(of.segments * of.chunks))
+    with k.loop("task", tasks, group, count) as task:
+        segment = k.declare("segment", task // chunks)
+        outer = bind_segment(k, operation.space, segment)
+        for local in own:
+            local.clear(lane)
+        k.barrier()
+        start = k.declare("start", (task - segment * chunks) * chunk)
+        stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
+        end = k.declare("end", stop)
+        with barrier_region(k), k.loop("at", end, start + lane, k.width) as at:
+            k.bind(operation.space.indices[-1], at)
+            found = bin_updates(k, operation, [target.bins for target in targets])
+            for local, point in zip(own, found, strict=True):
+                with each_cell(k, point) as (where, values):
+                    local.update(lane, where, values)
+        with barrier_region(k):
+            for local in own:
+                local.flush(lane, tuple(k.as_size(index) for index in outer))
+    host.launch(k, of.groups * of.group, of.group)
+
+
+class _Local:
+    """The bins of one target in the local memory of a group, in several copies."""
+
+    def __init__(
+        self,
+        host: HostBuilder,
+        k: KernelBuilder,
+        target: Target,
+        copies: Size,
+        fits: Size,
+    ) -> None:
+        self.k = k
+        self.target = target
+        self.cells = target.cells
+        self.copies = k.size_value(copies)
+        count = host.let_size(product(target.shape), "cells")
+        self.count = k.size_value(count)
+        total = host.let_size(maximum(ONE, count * copies * fits), "local_cells")
+        self.words = [
+            k.local_memory(word, total, "bins") for word in target.cells.words
+        ]
+
+    def clear(self, lane: kc.Expression) -> None:
+        """Neutral values in all cells."""
+        k = self.k
+        total = k.declare("total", self.count * self.copies)
+        with k.loop("cell", total, lane, k.width) as cell:
+            for memory, word in zip(self.words, self.neutral(), strict=True):
+                k.store(memory, cell, word)
+
+    def neutral(self) -> list[kc.Expression]:
+        """The words of a cell that holds neutral values."""
+        atoms = self.target.bins.operator.neutral
+        return self.cells.encode(self.k, [self.k.scalar(atom) for atom in atoms])
+
+    def update(
+        self, lane: kc.Expression, at: Sequence[Size], values: list[kc.Expression]
+    ) -> None:
+        """One element, into this work-item's copy."""
+        k = self.k
+        flat = Size.constant(0)
+        for index, size in zip(at, self.target.shape, strict=True):
+            flat = flat * size + index
+        copy = (lane % self.copies) * self.count
+        cell = k.declare("cell", copy + k.size_value(flat))
+        self.cells.update(k, [(memory, cell) for memory in self.words], values)
+
+    def flush(self, lane: kc.Expression, outer: tuple[Size, ...]) -> None:
+        """Add what the copies hold to the bins in global memory."""
+        k = self.k
+        with k.loop("cell", self.count, lane, k.width) as cell:
+            total = [k.declare("total", value) for value in self._load(cell)]
+            with k.loop("copy", self.copies, 1) as copy:
+                more = self._load(cell + copy * self.count)
+                new = k.apply(self.cells.operator, (*total, *more))
+                held = [k.declare("new", value) for value in new]
+                for variable, value in zip(total, held, strict=True):
+                    k.assign(variable, value)
+            at = tuple(k.as_size(i) for i in unravel(k, cell, self.target.shape))
+            self.cells.update(k, self.target.places(k, outer, at), total)
+
+    def _load(self, cell: kc.Expression) -> list[kc.Expression]:
+        words = [self.k.declare("word", self.k.load(m, cell)) for m in self.words]
+        return self.cells.decode(self.k, words)

@@ -1,0 +1,198 @@
+"""What the lowerings of histograms for both targets share.
+
+    seghist grid (i < n, j < m) {dest [n][k], op} { bin, value }
+        dest[i, bin] = dest[i, bin] op value      if 0 <= bin < k
+
+The body returns the bins of all operators, then their values. The result is in the
+memory of the destination where that may be updated in place, else in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import U64, ScalarType, shape_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import combine_into
+from minifut.lowering.threads.builder import KernelBuilder, Value
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """One operator of a histogram and its `arrays` in global memory: the outer
+    dimensions number segments, `shape` (sizes of the host) the bins of each."""
+
+    operator: SegHistOp
+    arrays: tuple[Array, ...]
+    shape: tuple[Size, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether single scalars are combined, perhaps elementwise along `vector`."""
+        return all(isinstance(t, ScalarType) for t in self.operator.operator.results)
+
+    @property
+    def cells(self) -> Size:
+        """The number of scalars that each array has in a segment."""
+        first = self.arrays[0]
+        return product(first.shape[first.rank - len(self.row_shape) :])
+
+    @property
+    def bytes(self) -> Size:
+        """The bytes of the cells of a segment in all arrays."""
+        return self.cells * sum(a.memory.element.bytes for a in self.arrays)
+
+    @property
+    def row_shape(self) -> tuple[Size, ...]:
+        """The dimensions of an array without those of the segments."""
+        ranks = len(self.operator.shape) + len(self.operator.vector)
+        if not self.is_scalar:
+            ranks = self.arrays[0].rank - self.outer
+        return self.arrays[0].shape[self.arrays[0].rank - ranks :]
+
+    @property
+    def outer(self) -> int:
+        """How many dimensions number segments."""
+        first = self.operator.operator.results[0]
+        own = len(shape_of(first))
+        inner = len(self.operator.shape) + len(self.operator.vector) + own
+        return self.arrays[0].rank - inner
+
+    def rows(self, at: tuple[Size, ...]) -> list[Array]:
+        """The arrays of one segment."""
+        return [array.row(at) for array in self.arrays]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A histogram with the memory of its results, `bins`: `segments` of `length`
+    elements, all bins of a segment have `cells`; sizes in host variables."""
+
+    operation: SegHist
+    bins: list[Bins]
+    segments: Size
+    length: Size
+    cells: Size
+
+
+def all_bins(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist
+) -> list[Bins]:
+    """The operators with the memory of their results, which are bound."""
+    found, at = [], 0
+    for operator in operation.operators:
+        arrays = []
+        for name in operator.destinations:
+            bound, target = pattern[at], host.array(name)
+            if bound.name not in host.in_place.updates:
+                target = host.copied(target)
+            arrays.append(target)
+            at += 1
+        found.append(Bins(operator, tuple(arrays), host.sizes(operator.shape)))
+    return found
+
+
+def bind_all(
+    host: HostBuilder, pattern: tuple[Param, ...], bins: Sequence[Bins]
+) -> None:
+    """Bind the results."""
+    arrays = [array for each in bins for array in each.arrays]
+    for bound, array in zip(pattern, arrays, strict=True):
+        host.bind(bound, array)
+
+
+@dataclass(frozen=True, slots=True)
+class BinUpdate:
+    """What the body returns for an operator at one point: the indices of the bin,
+    whether they are in bounds, and the values."""
+
+    bins: Bins
+    at: tuple[kc.Expression, ...]
+    inside: kc.Expression
+    values: tuple[Value, ...]
+
+
+UNSIGNED = kc.VectorType(U64)
+
+Range: TypeAlias = tuple[kc.Expression, kc.Expression]
+"""the first bin, in the outermost dimension, and the one after the last, not less"""
+
+
+def bin_updates(
+    k: KernelBuilder,
+    operation: SegHist,
+    bins: Sequence[Bins],
+    ranges: Sequence[Range] | None = None,
+) -> list[BinUpdate]:
+    """Lower the body; what it returns, operator by operator. Bins outside of their
+    `ranges` (by default all bins) count as out of bounds."""
+    k.statements_of(operation.body.statements)
+    returned = []
+    for result in operation.body.result:
+        assert isinstance(result, Returns)
+        returned.append(k.atom(result.value))
+    value_at = sum(len(each.shape) for each in bins)
+    bin_at, found = 0, []
+    for number, each in enumerate(bins):
+        at = returned[bin_at : bin_at + len(each.shape)]
+        bin_at += len(each.shape)
+        values = returned[value_at : value_at + len(each.arrays)]
+        value_at += len(each.arrays)
+        found.append(
+            bin_update(k, each, at, values, ranges[number] if ranges else None)
+        )
+    return found
+
+
+def bin_update(
+    k: KernelBuilder,
+    bins: Bins,
+    indices: Sequence[Value],
+    values: Sequence[Value],
+    first: Range | None = None,
+) -> BinUpdate:
+    """One value for one bin, in bounds or not; `first` bounds the first index."""
+    zero = kc.Literal(0, kc.LONG)
+    limits: list[Range] = [(zero, k.size_value(size)) for size in bins.shape]
+    if first is not None:
+        limits[0] = first
+    at: list[kc.Expression] = []
+    tests: list[kc.Expression] = []
+    for (low, high), index in zip(limits, indices, strict=True):
+        assert isinstance(index, kc.Expression)
+        place = k.named(kc.Cast(index, kc.LONG), "bin")
+        at.append(place)
+        # One comparison: unsigned, a negative difference is huge.
+        above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
+        tests.append(above < size)
+    inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
+    return BinUpdate(bins, tuple(at), inside, tuple(values))
+
+
+def update_bin(
+    k: KernelBuilder,
+    operator: SegHistOp,
+    places: Sequence[Array],
+    values: Sequence[Value],
+) -> None:
+    """`places = places op values`, not atomically: the places are the scalars or rows
+    of one bin."""
+    if all(isinstance(value, kc.Expression) for value in values):
+        old = [k.declare("old", k.read(place, ())) for place in places]
+        new = k.apply(operator.operator, (*old, *values))
+        stored = [k.declare("new", value) for value in new]
+        for place, value in zip(places, stored, strict=True):
+            k.write(place, (), value)
+        return
+    combining = SegBinOp(operator.operator, operator.neutral, operator.vector)
+    combine_into(k, combining, list(places), list(values))

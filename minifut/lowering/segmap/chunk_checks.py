@@ -1,0 +1,177 @@
+"""Checks of a chunk of points, tested before any of its work.
+
+    for all points i: if (!(k[i] < n)) fail; ys[i] = xs[k[i]]
+
+    fine = true
+    for (i in chunk) fine = fine & (k[i] < n)        vectors: nothing leaves the loop
+    if (fine) for (i in chunk) ys[i] = xs[k[i]]      vectors
+    else      for (i in chunk) as above              finds the failing point again
+
+A `return` in a loop stops the device's vectoriser. The conditions must follow from what
+may be computed without any check: from operators, which are total, and from reads that
+no check and no branch stands before. Computing them once more costs less than a point
+at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minifut.ir import core
+from minifut.ir.builder import FALSE, TRUE, Builder
+from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
+from minifut.ir.kernels import KernelBody, SegMap
+from minifut.ir.node import replace
+from minifut.ir.scalars import operator
+from minifut.ir.traverse import bound_names, free_names, map_children, walk
+from minifut.ir.types import BOOL
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.segmap.points import is_simple
+from minifut.names import Name
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined
+
+LARGEST = 24
+"""statements that conditions may need"""
+TOTAL = (ScalarOp, core.SizeExp, core.Copy)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkChecks:
+    """`statements` compute whether all checks of a point hold, `condition`; `unchecked`
+    is the operation without them."""
+
+    statements: tuple[Stm, ...]
+    condition: Atom
+    unchecked: SegMap
+
+
+@decision(paper="Hoisting checks: Gupta, Optimizing array bound checks (1993)")
+def test_chunks_first(
+    operation: SegMap, host: HostBuilder
+) -> ChunkChecks | Declined | None:
+    """Test the checks of all points of a chunk in a loop of their own.
+
+    before:
+        given (n: i64, ks: [n]i64, xs: [n]i64)
+        let ys: [n]i64 = segmap grid (i < n) -> (i64) {
+          let k: i64 = ks[i]
+          let rest: i64 = and_i64(k, 0i64)
+          let below: bool = le_i64(rest, i)
+          let () = assert(below, ["outside"], [])
+          let x: i64 = xs[rest]
+          return returns x
+        }
+    after:
+        int fine = 1;
+        PARALLEL
+        for (long i = at; i < stop; i++) {
+        ..
+            fine = fine & ((int)below);
+        }
+        if (fine != 0) {
+        PARALLEL
+        ..
+        } else {
+        ..
+                if ((!below_2)) {
+    declines: a condition needs what a check stands before
+        given (n: i64, ks: [n]i64, xs: [n]i64)
+        let ys: [n]i64 = segmap grid (i < n) -> (i64) {
+          let zero: i64 = and_i64(i, 0i64)
+          let first: bool = le_i64(zero, i)
+          let () = assert(first, ["outside"], [])
+          let k: i64 = ks[zero]
+          let none: i64 = xor_i64(k, k)
+          let below: bool = le_i64(none, i)
+          let () = assert(below, ["outside"], [])
+          let x: i64 = xs[none]
+          return returns x
+        }
+    """
+    body = operation.body
+    if not has_checks(body):
+        return None
+    unchecked = replace(operation, body=_without_checks(body))
+    if not is_simple(unchecked):
+        return Declined("points are not independent scalar code without their checks")
+    found = _Conditions(Builder(host.names, {}))
+    condition = found.of(body.statements)
+    wanted = {condition} if isinstance(condition, Name) else set()
+    needed: list[Stm] = []
+    for statement in reversed((*found.early, *found.build.statements)):
+        if wanted & {p.name for p in statement.pattern}:
+            needed.insert(0, statement)
+            wanted |= free_names(statement.exp)
+    late = set(bound_names(body)) - {p.name for s in needed for p in s.pattern}
+    if wanted & late:
+        return Declined("a condition needs what a check stands before")
+    if len(needed) > LARGEST:
+        return Declined("the conditions take much code")
+    return ChunkChecks(tuple(needed), condition, unchecked)
+
+
+class _Conditions:
+    """Collects what the checks of a body test, and what may be computed before any of
+    them (`early`)."""
+
+    def __init__(self, build: Builder) -> None:
+        self.build = build
+        self.early: list[Stm] = []
+        self.checked = False
+
+    def of(self, statements: tuple[Stm, ...], branches: bool = False) -> Atom:
+        """Whether all checks among the statements hold."""
+        condition: Atom = TRUE
+        for statement in statements:
+            exp = statement.exp
+            here: Atom = TRUE
+            if isinstance(exp, Assert):
+                here, self.checked = exp.condition, True
+            elif isinstance(exp, If) and has_checks(exp):
+                then = self.of(exp.then.statements, branches=True)
+                otherwise = self.of(exp.otherwise.statements, branches=True)
+                here = self.chosen(exp.condition, then, otherwise)
+            elif (
+                isinstance(exp, TOTAL)
+                or (isinstance(exp, If) and _is_total(exp))
+                or (isinstance(exp, Index) and not branches and not self.checked)
+            ):
+                self.early.append(statement)
+            condition = self.both("and", condition, here)
+        return condition
+
+    def both(self, name: str, one: Atom, other: Atom) -> Atom:
+        neutral = TRUE if name == "and" else FALSE
+        if neutral in (one, other):
+            return other if one == neutral else one
+        exp = ScalarOp(operator(name, BOOL), (one, other))
+        return self.build.let(exp, "fine", BOOL)
+
+    def chosen(self, condition: Atom, then: Atom, otherwise: Atom) -> Atom:
+        """The conditions of the branch that is taken."""
+        opposite = ScalarOp(operator("not", BOOL), (condition,))
+        beside = self.both("or", self.build.let(opposite, "other", BOOL), then)
+        if then == TRUE:
+            beside = TRUE
+        if otherwise == TRUE:
+            return beside
+        return self.both("and", beside, self.both("or", condition, otherwise))
+
+
+def has_checks(node: object) -> bool:
+    """Whether something inside may fail."""
+    return any(isinstance(inner, Assert) for inner in walk(node))
+
+
+def _is_total(exp: If) -> bool:
+    return all(isinstance(n.exp, (*TOTAL, If)) for n in walk(exp) if isinstance(n, Stm))
+
+
+def _without_checks(node: Any) -> Any:
+    """The same without its checks."""
+    if isinstance(node, Body | KernelBody):
+        kept = (s for s in node.statements if not isinstance(s.exp, Assert))
+        return replace(node, statements=tuple(map(_without_checks, kept)))
+    return map_children(node, _without_checks)

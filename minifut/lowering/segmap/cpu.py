@@ -1,0 +1,171 @@
+"""Nests of parallel loops under the CPU schedule.
+
+    for all i < n, j < m: body        work-groups of one work-item, each a contiguous
+                                      chunk of the n * m points, in row-major order:
+
+    at = chunk * get_global_id(0); stop = min(at + chunk, n * m)
+    row = at / m; j0 = at % m
+    while (at < stop) {
+        end = min(m, j0 + stop - at)
+        for (j = j0; j < end; j++) body       <- contiguous: the device vectorises it
+        at += end - j0; j0 = 0; row++
+    }
+
+So the load is balanced and the inner loop long for any shape. The host chooses the
+chunk size when it runs: several chunks per core for load balance, each large enough to
+amortise the start of a work-group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.widths import WIDTHS
+from minifut.lowering.positions import unravel
+from minifut.lowering.segmap.streaming import stream_blocks
+from minifut.lowering.threads.builder import KernelBuilder
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+CHUNKS_PER_CORE = 8
+EXPENSIVE_CHUNKS_PER_CORE = 32
+"""where the costs of points may differ much"""
+LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
+"""points, where a point is cheap"""
+
+Indices: TypeAlias = tuple[kc.Expression, ...]
+Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """`test` computes whether all checks of a point hold, `work` does without them."""
+
+    test: Callable[[KernelBuilder, Indices], kc.Expression]
+    work: Visit
+
+
+def launch_nest(
+    host: HostBuilder,
+    base: str,
+    shape: tuple[Size, ...],
+    visit: Visit,
+    *,
+    expensive: bool,
+    parallel: bool,
+    fresh: bool = False,
+    phases: Phases | None = None,
+) -> None:
+    """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
+    only where a check fails. `expensive`: points are
+    expensive; `parallel`: they are independent (no memory of the thread, no failures,
+    no write conflicts); `fresh`: what is written is not read.
+    """
+    total = product(shape)
+    if total.as_constant == 0:
+        return
+    known = total.as_constant
+    if known is not None and known <= SMALLEST_CHUNK and not expensive:
+        total_size, chunk = total, total
+    else:
+        total_size = host.let_size(total, "points")
+        cores = host.cores()
+        if expensive:
+            # Fill the lanes, but not at the cost of an idle core.
+            filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
+            least = maximum(ONE, filled)
+            share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
+        else:
+            least = Size.constant(SMALLEST_CHUNK)
+            share = ceil_div(total_size, cores * CHUNKS_PER_CORE)
+        share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
+        chunk = host.let_size(share, "chunk")
+    k = host.kernel(base)
+    threads = ceil_div(total_size, chunk)
+    thread = k.declare("thread", k.identity("get_global_id"))
+    k.thread = (thread, threads)
+    k.repeatable = True
+    start = k.declare("at", thread * k.size_value(chunk))
+    limit = k.size_value(total_size)
+    stop = k.declare(
+        "stop",
+        kc.Call("min", (start + k.size_value(chunk), limit), kc.LONG),
+    )
+    if len(shape) == 0:
+        visit(k, ())
+    elif len(shape) == 1:
+        rest: kc.Expression = start
+        if parallel and fresh and not expensive and total.as_constant is None:
+            rest = stream_blocks(k, total_size, start, stop, visit)
+        index = k.variable("i", kc.LONG)
+        at = (index,)
+        points(k, index, rest, stop, at, visit, parallel, expensive, phases)
+    else:
+        rows(k, shape, start, stop, visit, parallel, expensive, phases)
+    host.launch(k, threads, 1, fresh=fresh)
+
+
+def rows(
+    k: KernelBuilder,
+    shape: tuple[Size, ...],
+    at: kc.Variable,
+    stop: kc.Variable,
+    visit: Visit,
+    parallel: bool,
+    expensive: bool,
+    phases: Phases | None,
+) -> None:
+    """The points from `at` up to `stop`, row by row."""
+    width = k.named(k.size_value(shape[-1]), "width")
+    row = k.declare("row", kc.Literal(0, kc.LONG))
+    first = k.declare("first", kc.Literal(0, kc.LONG))
+    with k.branch(at < stop):
+        k.assign(row, at // width)
+        k.assign(first, at - row * width)
+    with k.while_loop(at < stop):
+        end = k.declare("end", kc.Call("min", (width, first + stop - at), kc.LONG))
+        outer = unravel(k, row, shape[:-1])
+        index = k.variable("j", kc.LONG)
+        at_point = (*outer, index)
+        points(k, index, first, end, at_point, visit, parallel, expensive, phases)
+        k.assign(at, at + (end - first))
+        k.assign(first, 0)
+        k.assign(row, row + 1)
+
+
+def points(
+    k: KernelBuilder,
+    index: kc.Variable,
+    start: kc.Expression,
+    stop: kc.Expression,
+    at: Indices,
+    visit: Visit,
+    parallel: bool,
+    expensive: bool,
+    phases: Phases | None = None,
+) -> None:
+    """The points of a chunk; in phases, if their checks can be tested first."""
+    if phases is None:
+        with k.nested() as body:
+            visit(k, at)
+        block = kc.Block(tuple(body))
+        one = kc.Literal(1, kc.LONG)
+        k.emit(kc.For(index, start, stop, one, block, parallel, True, expensive))
+        return
+    fine = k.declare("fine", kc.Literal(1, kc.INT))
+    with k.nested() as tests:
+        holds = kc.Cast(phases.test(k, at), kc.INT)
+        k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
+    block = kc.Block(tuple(tests))
+    k.emit(kc.For(index, start, stop, kc.Literal(1, kc.LONG), block, True))
+    again, slow = (k.variable(index.name.base, kc.LONG) for _ in range(2))
+    with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
+        there = (*at[:-1], again)
+        points(k, again, start, stop, there, phases.work, True, expensive)
+    with k.otherwise():
+        points(k, slow, start, stop, (*at[:-1], slow), visit, parallel, expensive)

@@ -1,0 +1,211 @@
+"""`SegMap` at the level of the grid: a nest of parallel loops that writes results.
+
+    segmap grid (i < n, j < m) {.. return {returns x}}     out[i, j] = x
+                        {writes a [n] with [k] = x}        if (0 <= k < n) a[k] = x
+
+Arrays that a point makes are built in the memory of the result where possible
+(destination passing).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc
+from minifut.ir.core import Param
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType, shape_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.accumulators.common import combined_directly
+from minifut.lowering.index_functions import Array
+from minifut.lowering.threads.arena import release_after
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+SERIALISING = (
+    core.Assert,
+    core.Apply,
+    core.Loop,
+    core.Replicate,
+    core.Iota,
+    core.Concat,
+    core.Manifest,
+    core.Update,
+    kernels.SegMap,
+    UpdateAcc,
+)
+
+
+def lower(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+) -> None:
+    """Allocate the results and launch one kernel."""
+    from minifut.lowering.dispatch import LAUNCH_NEST, LOWER_PRIVATE_COPIES
+
+    roots = combined_directly(host, operation)
+    if roots:
+        LOWER_PRIVATE_COPIES(host, pattern, operation, roots)
+        return
+    body, space = operation.body, operation.space
+    outputs = outputs_of(host, pattern, operation)
+    simple = is_simple(operation)
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        for name, index in zip(space.indices, at, strict=True):
+            k.bind_index(name, index)
+        run_points(k, body, outputs, at)
+
+    options: dict[str, Any] = {}
+    if host.schedule == "cpu":
+        options["phases"] = phases_of(host, operation, outputs)
+    LAUNCH_NEST[host.schedule](
+        host,
+        pattern[0].name.base if pattern else "check",
+        host.sizes(space.sizes),
+        visit,
+        expensive=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
+        parallel=simple,
+        fresh=all(isinstance(result, kernels.Returns) for result in body.result),
+        **options,
+    )
+    for bound, output in zip(pattern, outputs, strict=True):
+        host.bind(bound, output)
+
+
+def phases_of(
+    host: HostBuilder, operation: kernels.SegMap, outputs: list[Array]
+) -> Any:
+    """What tests the checks of a point, and what does its work without them; None if
+    that is done point by point."""
+    from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
+    from minifut.lowering.segmap.cpu import Phases
+
+    chosen = test_chunks_first(operation, host)
+    if not isinstance(chosen, ChunkChecks):
+        return None
+    indices = operation.space.indices
+
+    def test(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> kc.Expression:
+        for name, index in zip(indices, at, strict=True):
+            k.bind_index(name, index)
+        k.statements_of(chosen.statements)
+        return k.scalar(chosen.condition)
+
+    def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        for name, index in zip(indices, at, strict=True):
+            k.bind_index(name, index)
+        run_points(k, chosen.unchecked.body, outputs, at)
+
+    return Phases(test, work)
+
+
+def outputs_of(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+) -> list[Array]:
+    """The memory of all results."""
+    return [
+        output_of(host, bound, result, operation.space)
+        for bound, result in zip(pattern, operation.body.result, strict=True)
+    ]
+
+
+def is_simple(operation: kernels.SegMap) -> bool:
+    """Whether points may be vectorised: they only compute scalars, each writes elements
+    of its own, and none can fail."""
+    return all(
+        isinstance(r, kernels.Returns) for r in operation.body.result
+    ) and not any(
+        isinstance(node, SERIALISING)
+        or (
+            isinstance(node, core.Stm)
+            and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
+            and any(isinstance(p.type, ArrayType) for p in node.pattern)
+        )
+        for node in walk(operation.body)
+    )
+
+
+def output_of(
+    host: HostBuilder,
+    bound: Param,
+    result: kernels.KernelResult,
+    space: kernels.SegSpace,
+) -> Array:
+    """The memory of a result."""
+    match result:
+        case kernels.Returns():
+            sizes = set(space.indices)
+            shape = shape_of(bound.type)
+            if any(size.names() & sizes for size in shape):
+                raise NotInKernel("rows of different sizes")
+            from minifut.lowering.host.slices import destination
+
+            if (made_there := destination(host, bound)) is not None:
+                return made_there
+            element = bound.type
+            assert isinstance(element, ArrayType)
+            return host.allocate_result(bound, element.element, host.shape(element))
+        case kernels.WriteReturns(array, _, _):
+            target = host.array(array)
+            if bound.name in host.in_place.updates:
+                return target
+            return host.copied(target)
+    raise NotInKernel(f"{type(result).__name__} at the level of the grid")
+
+
+def run_points(
+    k: KernelBuilder,
+    body: kernels.KernelBody,
+    outputs: list[Array],
+    at: tuple[kc.Expression, ...],
+) -> None:
+    """The body at one point, and the stores of its results."""
+    indices = tuple(k.as_size(index) for index in at)
+    rows: list[tuple[core.Atom, Array]] = []
+    for result, output in zip(body.result, outputs, strict=True):
+        if isinstance(result, kernels.Returns) and output.rank > len(at):
+            rows.append((result.value, output.row(indices)))
+    k.pass_destinations(body, tuple(rows))
+    with k.nested() as point:
+        finish_point(k, body, outputs, indices)
+    release_after(k, point)
+
+
+def finish_point(
+    k: KernelBuilder,
+    body: kernels.KernelBody,
+    outputs: list[Array],
+    indices: tuple[Size, ...],
+) -> None:
+    """The statements of a point, then the stores of its results."""
+    k.statements_of(body.statements)
+    for result, output in zip(body.result, outputs, strict=True):
+        match result:
+            case kernels.Returns(value):
+                k.write(output, indices, k.atom(value))
+            case kernels.WriteReturns(_, _, writes):
+                for where, value in writes:
+                    write_if_inside(k, output, where, value)
+
+
+def write_if_inside(
+    k: KernelBuilder,
+    output: Array,
+    where: tuple[core.Atom, ...],
+    value: core.Atom,
+) -> None:
+    """`output[where] = value`, unless an index is out of bounds."""
+    inside: kc.Expression | None = None
+    places: list[kc.Expression] = []
+    for atom, size in zip(where, output.shape, strict=False):
+        index = k.named(kc.Cast(k.scalar(atom), kc.LONG), "place")
+        places.append(index)
+        test = kc.Binary("&&", index >= 0, index < k.size_value(size), kc.TRUTH)
+        inside = test if inside is None else kc.Binary("&&", inside, test, kc.TRUTH)
+    assert inside is not None
+    with k.branch(inside):
+        k.write(output, tuple(places), k.atom(value))

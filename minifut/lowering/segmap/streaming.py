@@ -1,0 +1,94 @@
+"""Non-temporal stores for results too large for the caches.
+
+    for (i = at; i < stop; i++) out[i] = f(i)
+  →
+    for (block = at; block < stop - 15; block += 16) {
+        for (l = 0; l < 16; l++) { i = block + l; lanes[l] = f(i) }
+        STREAM(vload16(0, lanes), out + block)
+    }
+    for (i = rest; i < stop; i++) out[i] = f(i)
+
+A plain store first reads the cache line that it overwrites (write allocate); for a map
+over large arrays that is a third or a quarter of the memory traffic. Whether the arrays
+are large is tested when the kernel runs. Conditions: each point writes its own element,
+at the index of the loop, of fresh memory; memory and chunks are aligned to blocks.
+Bodies that call functions are vectorised instead: they are not bound by memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.types import STREAMABLE
+from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.lowering.threads.builder import KernelBuilder
+
+BLOCK = 16
+LARGE = 1 << 22
+"""points of a map whose results no longer fit the last-level cache"""
+LONGEST_BODY = 40
+"""statements of a body that may be duplicated"""
+
+
+def stream_blocks(
+    k: KernelBuilder,
+    total: Size,
+    start: kc.Expression,
+    stop: kc.Expression,
+    visit: Callable[[KernelBuilder, tuple[kc.Expression, ...]], None],
+) -> kc.Expression:
+    """Emit the loop over whole blocks, if the body allows it; gives the start of the
+    remainder loop."""
+    block, lane = k.variable("block", kc.LONG), k.variable("l", kc.LONG)
+    with k.nested() as body:
+        point = k.declare("i", block + lane)
+        visit(k, (point,))
+    stores = own_stores(body, point)
+    if stores is None or any(map(calls_functions, body)):
+        return start
+    lanes = {
+        store.memory: k.private_memory(store.memory.element, BLOCK, "lanes")
+        for store in stores
+    }
+    staged = [
+        kc.Store(lanes[s.memory], lane, s.exp) if isinstance(s, kc.Store) else s
+        for s in body
+    ]
+    zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+    many = kc.Literal(BLOCK, kc.LONG)
+    fill = kc.For(lane, zero, many, one, kc.Block(tuple(staged)), True)
+    flush = [
+        kc.Store(memory, block, kc.Load(staging, zero, vector(memory)), True)
+        for memory, staging in lanes.items()
+    ]
+    large = k.size_value(total) >= LARGE
+    end = kc.Select(large, stop - (BLOCK - 1), start, kc.LONG)
+    k.emit(kc.For(block, start, end, many, kc.Block((fill, *flush))))
+    whole = start + (stop - start) // BLOCK * BLOCK
+    return k.declare("rest", kc.Select(large, whole, start, kc.LONG))
+
+
+def vector(memory: kc.Memory) -> kc.VectorType:
+    """The type of a block of elements of a memory."""
+    return kc.VectorType(memory.element, BLOCK)
+
+
+def own_stores(body: list[kc.Statement], point: kc.Variable) -> list[kc.Store] | None:
+    """The stores of a body if each writes the element of the point, each to a different
+    memory, and there are no others; None if not."""
+    stores = [s for s in body if isinstance(s, kc.Store)]
+    inside = [n for s in body for n in walk(s) if isinstance(n, kc.Store)]
+    if not stores or len(inside) != len(stores) or len(body) > LONGEST_BODY:
+        return None
+    if len({store.memory for store in stores}) != len(stores):
+        return None
+    for store in stores:
+        memory, index = store.memory, store.index
+        here = isinstance(index, kc.Variable) and index.name == point.name
+        plain = memory.space == "global" and memory.element in STREAMABLE
+        if not (here and plain and store.exp.type.lanes == 1):
+            return None
+    return stores

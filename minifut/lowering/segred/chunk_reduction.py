@@ -1,0 +1,264 @@
+"""The loop over a chunk of a reduction, with several accumulators: the first of these
+rules that fires emits it.
+
+    distribute_fold_cyclically    explicit vectors, points distributed cyclically
+    accumulate_in_array           acc[0:64] = neutral
+                                  for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
+                                  tree reduction of acc[0:64]
+    distribute_fold_in_blocks     explicit vectors, points distributed in blocks
+    split_into_parts              four parts of the chunk interleaved, combined in order
+
+Explicit vectors (`lanes.loops`) are for bodies with loops, and for operators that
+branch or mix components. A loop over 64 independent accumulators the device's compiler
+vectorises itself, map part included, for any tuple of scalars; but it keeps them in
+memory. A single accumulator is bound by the latency of its operator, hence the four
+parts.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from minifut.ir.kernels import SegBinOp
+from minifut.ir.sizes import Size
+from minifut.ir.types import ArrayType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.context import Outcome
+from minifut.kernel_passes.vectorise.loops import (
+    COMMUTES,
+    distribute_fold_cyclically,
+    distribute_fold_in_blocks,
+)
+from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.widths import loop_context
+from minifut.lowering.cpu.reduction import (
+    EXPENSIVE,
+    ReductionChunk,
+    combine_lane,
+    lane_accumulators,
+    store_neutral,
+)
+from minifut.lowering.cpu.vector_operators import point_code, scalar_places
+from minifut.lowering.operators import Accumulators, Place
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.register_tiles import (
+    RegisterTile,
+    each_register,
+    new_tile,
+)
+from minifut.names import Name
+from minifut.rewrite.context import Context
+from minifut.rewrite.rule import Declined, Remark, Rule, rule
+
+ACCUMULATORS = 64
+"""independent accumulators where the operator commutes"""
+PARTS = 4
+"""interleaved parts of a chunk where the order must be kept"""
+PART_COUNTS = (Size.constant(PARTS),)
+
+
+def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
+    """Reduce most of a chunk into a neutral accumulators; its `start` becomes the first
+    point of the remainder loop, the chunk's first if no rule fires."""
+    if not chunk.reduction.is_cheap:
+        _reduce_most(k, chunk)
+        return
+    first, last = chunk.ends
+    with k.branch(last - first >= ACCUMULATORS):
+        _reduce_most(k, chunk)
+
+
+def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
+    fold = fold_of(k, chunk)
+    tried: tuple[tuple[Rule, Fold | ReductionChunk, Context], ...] = (
+        (distribute_fold_cyclically, fold, loop_context(k)),
+        (accumulate_in_array, chunk, k),
+        (distribute_fold_in_blocks, fold, loop_context(k)),
+        (split_into_parts, chunk, k),
+    )
+    refusals = []
+    for candidate, node, context in tried:
+        outcome: Outcome = candidate(node, context)
+        if isinstance(outcome, tuple):
+            k.statements.extend(outcome)
+            return
+        if isinstance(outcome, Declined):
+            refusals.append(kc.Comment(f"no {candidate.name}: {outcome.reason}"))
+    k.statements.extend(refusals)
+
+
+def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
+    """The loop over a chunk as the vectorising rules take it."""
+    reduction = chunk.reduction
+    return Fold(
+        cache(lambda: point_code(k, reduction, chunk.segment)),
+        tuple(scalar_places(chunk.accumulators)),
+        *chunk.ends,
+        chunk.start,
+        commutes=reduction.commutes,
+        cheap=reduction.is_cheap,
+        plain=reduction.is_cheap and reduction.is_simple,
+    )
+
+
+@rule(remark=lambda _, k: Remark((f"{ACCUMULATORS} accumulators in {k.base}",)))
+def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+    """Distribute points cyclically over an array of accumulators, which the device's
+    compiler vectorises.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          let y: i32 = mul_i32(x, x)
+          return returns y
+        }
+    after:
+        for (long l = 0L; l < 64L; l++) {
+            lane[l] = 0;
+        }
+        for (long i = 0L; i < start; i += 64L) {
+            for (long l_1 = 0L; l_1 < 64L; l_1++) {
+                long i_1 = i + l_1;
+                int x = xs[i_1];
+                int y = (int)((uint)x * (uint)x);
+                int left = lane[l_1];
+                int c = (int)((uint)left + (uint)y);
+                lane[l_1] = c;
+            }
+        }
+        for (long l_2 = 0L; l_2 < 32L; l_2++) {
+        ..
+        for (long l_7 = 0L; l_7 < 1L; l_7++) {
+            int right_5 = lane[l_7 + 1L];
+        ..
+        acc = lane[0L];
+    declines: the operator does not commute
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    """
+    reduction, accumulators = chunk.reduction, chunk.accumulators
+    if not reduction.commutes:
+        return Declined("the operator does not commute")
+    if not reduction.is_cheap:
+        return Declined(EXPENSIVE)
+    first, last = chunk.ends
+    with k.nested() as made:
+        memories = lane_accumulators(k, reduction.types, ACCUMULATORS)
+        k.assign(chunk.start, last - (last - first) % ACCUMULATORS)
+        with k.loop("l", ACCUMULATORS) as lane:
+            store_neutral(k, reduction.operators, memories, lane)
+        blocks = k.loop("i", chunk.start, first, ACCUMULATORS)
+        with blocks as index, k.loop("l", ACCUMULATORS) as lane:
+            values = reduction.visit(k, chunk.segment, index + lane)
+            combine_lane(k, reduction.operators, memories, lane, values)
+        # A tree with levels of constant size: more code than a loop, but vectorised.
+        half = ACCUMULATORS // 2
+        while half:
+            with k.loop("l", half) as lane:
+                values = [k.declare("right", k.load(m, lane + half)) for m in memories]
+                combine_lane(k, reduction.operators, memories, lane, values)
+            half //= 2
+        for place, memory in zip(accumulators.all_places, memories, strict=True):
+            assert isinstance(place, kc.Variable)
+            k.assign(place, k.load(memory, 0))
+    return tuple(made)
+
+
+@rule(remark=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
+def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+    """Interleave the reductions of equal parts of a chunk, each in its order, then
+    combine their results in order.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        long each_1 = n / 4L;
+        ..
+        for (long i = 0L; i < each_1; i++) {
+            $for r_2 < 4
+                {
+                    long i_1 = (each_1 * (${r_2})) + i;
+                    int x = xs[i_1];
+                    bool none = x == 0;
+                    int c;
+                    if (none) {
+        ..
+        start = each_1 * 4L;
+        ..
+        for (long i_2 = start; i_2 < n; i_2++) {
+    declines: has loops, checks or arrays
+        given (n: i64, xs: [n]i64)
+        let s: i64 = segred grid (i < n)
+            operator(\\(a: i64, b: i64) -> (i64) {
+              let none: bool = eq_i64(b, 0i64)
+              let c: i64 = if none then {a} else {b}
+              return c
+            }, (0i64), []) -> (i64) {
+          let x: i64 = xs[i]
+          let y: i64 = loop (y_1: i64 = x) for j: i64 < 3i64 do {
+            let z: i64 = div_i64(y_1, 3i64)
+            return z
+          }
+          return returns y
+        }
+    """
+    reduction, accumulators = chunk.reduction, chunk.accumulators
+    if reduction.commutes:
+        return Declined(COMMUTES)
+    if not reduction.is_cheap:
+        return Declined(EXPENSIVE)
+    first, last = chunk.ends
+    with k.nested() as made:
+        part = k.named((last - first) // PARTS, "each")
+        tiles = _accumulators_of_parts(k, reduction.operators)
+
+        def state_of(number: Name) -> Accumulators:
+            places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
+            return Accumulators(k, reduction.operators, places)
+
+        each_part = partial(each_register, k, PART_COUNTS)
+        with each_part() as (number,):
+            state_of(number).reset()
+        with k.loop("i", part) as i, each_part() as (number,), k.scope():
+            begin = first + part * kc.SizeValue(Size.of(number))
+            values = reduction.visit(k, chunk.segment, begin + i)
+            state_of(number).combine(values, reassociate=True)
+        with each_part() as (number,), k.scope():
+            accumulators.combine(list(state_of(number).all_places))
+        k.assign(chunk.start, first + part * PARTS)
+    return tuple(made)
+
+
+def _accumulators_of_parts(
+    k: KernelBuilder, operators: tuple[SegBinOp, ...]
+) -> list[list[RegisterTile]]:
+    """Accumulators of all operators for each part."""
+    return [
+        [
+            new_tile(k, ArrayType(element_of(t), PART_COUNTS), "acc")
+            for t in o.operator.results
+        ]
+        for o in operators
+    ]

@@ -1,0 +1,305 @@
+"""Segmented reductions under the GPU schedule.
+
+    segred grid (i < n, j < m) {add, 0} { x }  :  [n]t
+
+    first kernel    each task (see `gpu.work_distribution`) is reduced by its lanes:
+                    every lane folds elements into registers, then the lanes combine in
+                    a tree in local memory
+    second kernel   only if segments were cut into chunks: the chunks' values, in order
+
+With a commutative operator lane i has the elements i, i + t, ... of its task (cyclic
+distribution). Otherwise the order is kept: a tile of elements is staged in local
+memory, each lane folds consecutive ones (block distribution), and a tree that keeps the
+order gives the value of the tile. Operators on arrays are left to `segred.cpu`: groups
+of one work-item, which any device runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import Returns, SegRed, SegScan
+from minifut.ir.sizes import ONE, minimum
+from minifut.ir.types import ScalarType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group, tiles
+from minifut.lowering.gpu.work_distribution import (
+    SegmentTask,
+    Values,
+    WorkDistribution,
+    barrier_region,
+    bind_segment,
+    count_segments,
+    distribute,
+    each_task,
+    fold_group,
+    launch,
+    outer_indices,
+    whole_segments,
+)
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import OF_ARRAYS, commutes, works_on_scalars
+from minifut.lowering.segred import cpu as segred_cpu
+from minifut.rewrite.context import Context
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+    from minifut.lowering.threads.builder import KernelBuilder
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
+    """Reduce every segment; bind the results."""
+    if distribute_cyclically.fires(operation, host):
+        fold, per_item = reduce_strided, 1
+    elif distribute_in_blocks.fires(operation, host):
+        fold, per_item = reduce_in_order, 2
+    else:
+        segred_cpu.lower(host, pattern, operation)
+        return
+    count = sum(len(op.neutral) for op in operation.operators)
+    types = [element_of(t) for t in operation.types[:count]]
+    group = fold_group(host, types, per_item)
+    segments, length = count_segments(host, operation.space)
+    cut = distribute(host, segments, length, group)
+    outer = tuple(host.size(size) for size in operation.space.sizes[:-1])
+    results = [
+        host.allocate_result(p, t, outer) for t, p in zip(types, pattern, strict=False)
+    ]
+    mapped = allocate_mapped(host, pattern, operation)
+    several = minimum(cut.chunks - 1, ONE)
+    partials = [
+        host.allocate(t, (cut.tasks * several,), f"{p.name.base}_parts")
+        for t, p in zip(types, pattern, strict=False)
+    ]
+    whole = Whole(operation, types, fold)
+    _first(host, whole, cut, results, mapped, partials)
+    again = whole_segments(host, segments, cut.chunks, group, several)
+    _second(host, whole, again, results, partials)
+    for param, array in zip(pattern, (*results, *mapped), strict=True):
+        host.bind(param, array)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What is reduced, the types of its operands, and how a group folds a task."""
+
+    operation: SegRed
+    types: list[ScalarType]
+    fold: Callable[[LaneGroup, Element], list[kc.Variable]]
+
+    def reduce(
+        self, k: KernelBuilder, task: SegmentTask, cut: WorkDistribution, point: Element
+    ) -> list[kc.Variable]:
+        """The value of a task, in the variables of its lane 0."""
+        lanes = lane_group(k, self.operation.operators, self.types, task, cut.group)
+        return self.fold(lanes, point)
+
+
+@decision()
+def distribute_cyclically(operation: SegRed, context: Context) -> bool | Declined:
+    """Distribute the elements of a task cyclically over the lanes of a group.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        for (long at = start + lane; at < end; at += lanes_1) {
+            int x = xs[at];
+            int c = (int)((uint)sum + (uint)x);
+            int combined = c;
+            sum = combined;
+        }
+        ..
+        while (offset < lanes_1) {
+            if ((lane & ((offset * 2L) - 1L)) == 0L) {
+                int shared = lanes[local_1 + offset];
+    declines: the operator does not commute
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    """
+    if not all(map(works_on_scalars, operation.operators)):
+        return Declined(OF_ARRAYS)
+    if not all(map(commutes, operation.operators)):
+        return Declined("the operator does not commute")
+    return True
+
+
+@decision()
+def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined:
+    """Distribute the elements of a task in blocks: each lane folds consecutive ones,
+    and lanes are combined in order.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: i32 = segred grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let none: bool = eq_i32(b, 0i32)
+              let c: i32 = if none then {a} else {b}
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        for (long r = 0L; r < per; r++) {
+            long step_1 = (r * lanes_1) + lane;
+            long at = first + step_1;
+            if (at < end) {
+                int x = xs[at];
+                staged[tile_place + step_1] = x;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int own_1 = 0;
+        ..
+        int shared = staged[place];
+    declines: the operator combines arrays
+        given (n: i64, xs: [n][2]i32)
+        let none: [2]i32 = replicate([2], 0i32)
+        let s: [2]i32 = segred grid (i < n)
+            operator(\\(a: [2]i32, b: [2]i32) -> ([2]i32) {
+              let a0: i32 = a[0i64]
+              let b0: i32 = b[0i64]
+              let a1: i32 = a[1i64]
+              let b1: i32 = b[1i64]
+              let c0: i32 = add_i32(a0, b0)
+              let c1: i32 = add_i32(a1, b1)
+              let c: [2]i32 = [c0, c1] : i32
+              return c
+            }, (none), []) -> ([2]i32) {
+          let x: [2]i32 = xs[i]
+          return returns x
+        }
+    """
+    if not all(map(works_on_scalars, operation.operators)):
+        return Declined(OF_ARRAYS)
+    return True
+
+
+def allocate_mapped(
+    host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed | SegScan
+) -> list[Array]:
+    """Memory for the results of the body besides the operands."""
+    count = sum(len(op.neutral) for op in operation.operators)
+    return [
+        host.allocate_result(p, element_of(p.type), host.shape(p.type))
+        for p in pattern[count:]
+    ]
+
+
+def _first(
+    host: HostBuilder,
+    whole: Whole,
+    cut: WorkDistribution,
+    results: list[Array],
+    mapped: list[Array],
+    partials: list[Array],
+) -> None:
+    operation = whole.operation
+    k = host.kernel("reduce")
+    with each_task(k, cut) as task:
+        outer = bind_segment(k, operation.space, task.segment)
+        point = body_at(k, operation, outer, mapped)
+        total = whole.reduce(k, task, cut, point)
+        with k.branch(task.active & task.lane.equals(0)):
+            with k.branch(k.size_value(cut.chunks).equals(1)):
+                for result, value in zip(results, total, strict=True):
+                    k.write(result, outer, value)
+            with k.otherwise():
+                for part, value in zip(partials, total, strict=True):
+                    k.write(part, (task.task,), value)
+    launch(host, k, cut)
+
+
+def _second(
+    host: HostBuilder,
+    whole: Whole,
+    cut: WorkDistribution,
+    results: list[Array],
+    partials: list[Array],
+) -> None:
+    operation = whole.operation
+    k = host.kernel("reduce_parts")
+    with each_task(k, cut) as task:
+        start = k.declare("first", task.segment * k.size_value(cut.length))
+
+        def point(at: kc.Expression) -> Values:
+            return tuple(k.read(part, (start + at,)) for part in partials)
+
+        total = whole.reduce(k, task, cut, point)
+        with k.branch(task.active & task.lane.equals(0)):
+            outer = outer_indices(k, operation.space, task.segment)
+            for result, value in zip(results, total, strict=True):
+                k.write(result, outer, value)
+    launch(host, k, cut)
+
+
+def body_at(
+    k: KernelBuilder,
+    operation: SegRed | SegScan,
+    outer: tuple[kc.Expression, ...],
+    mapped: list[Array],
+) -> Element:
+    """The body as a function of the innermost index."""
+    count = sum(len(op.neutral) for op in operation.operators)
+
+    def point(at: kc.Expression) -> Values:
+        index = k.bind_index(operation.space.indices[-1], at)
+        k.statements_of(operation.body.statements)
+        values = []
+        for position, result in enumerate(operation.body.result):
+            assert isinstance(result, Returns)
+            if position < count:
+                values.append(k.scalar(result.value))
+            else:
+                target = mapped[position - count]
+                k.write(target, (*outer, index), k.atom(result.value))
+        return tuple(values)
+
+    return point
+
+
+def reduce_strided(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Cyclic distribution: lane i folds the elements i, i + t, i + 2 t, ..."""
+    k, task = lanes.k, lanes.task
+    own = lanes.neutral("sum")
+    first = task.start + task.lane
+    with barrier_region(k), k.loop("at", task.end, first, task.lanes) as at:
+        lanes.combine_right(own, point(at))
+    lanes.tree(own)
+    return own
+
+
+def reduce_in_order(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+    """Block distribution, tile by tile: every lane folds consecutive elements."""
+    k = lanes.k
+    total = lanes.neutral("sum")
+    with tiles(lanes) as tile:
+        tile.fill(point)
+        own = lanes.neutral("own")
+        with barrier_region(k), tile.consecutive() as place:
+            lanes.combine_right(own, tile.staged.get(place))
+        lanes.tree(own)
+        with barrier_region(k):
+            lanes.combine_right(total, own)
+    return total

@@ -1,0 +1,200 @@
+"""Chained scan with decoupled look-back: long segments in one pass over memory, on all
+cores.
+
+Segments are split into chunks that fit a core's second-level cache. Groups, one for
+each core, fetch chunks in order from an atomic counter:
+
+    aggregate = reduce the chunk                      reads memory
+    before = aggregates of the chunks before          look-back
+    scan the chunk with `before` as carry-in          reads the cache, writes memory
+
+Aggregates are published with atomics; so is the inclusive prefix of a chunk, at which a
+look-back ends. A missing aggregate is *recomputed*, not waited for: no group depends on
+forward progress of another, which OpenCL does not guarantee, and the scan terminates
+under any scheduling. Each group that computes an aggregate gets the same bits.
+
+Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back"
+(2016), which waits for aggregates instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minifut.ir.sizes import Size, minimum
+from minifut.ir.types import U32, ScalarType, element_of
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.atomic_cells import to_word, word_of
+from minifut.lowering.cpu.partition import MultiIndex, Partition, chunk_bounds
+from minifut.lowering.cpu.reduction import Reduction
+from minifut.lowering.cpu.vector_operators import replace_state, scalar_places
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators
+from minifut.lowering.segred.cpu import atomic_read, reduce_range
+from minifut.lowering.segscan.vector_scan import vector_scan
+from minifut.lowering.threads.builder import KernelBuilder
+
+AGGREGATE, PREFIX = 1, 2
+"""status bits of a chunk: its aggregate, its inclusive prefix is published"""
+WORD = kc.VectorType(U32)
+
+
+@dataclass(slots=True)
+class ChunkStatus:
+    """The communication of groups: words in global memory, accessed by atomics only."""
+
+    flags: kc.Memory
+    """the work counter, then the status bits of each unit"""
+    aggregates: list[kc.Memory]
+    prefixes: list[kc.Memory]
+    types: list[ScalarType]
+
+    def has(self, k: KernelBuilder, unit: kc.Expression, status: int) -> kc.Expression:
+        """Nonzero if a unit has this status bit."""
+        no_bits = kc.Literal(0, WORD)
+        seen = k.atomic("atomic_or", self.flags, unit + 1, no_bits, base="seen")
+        return seen & status
+
+    def read(
+        self, k: KernelBuilder, memories: list[kc.Memory], unit: kc.Expression
+    ) -> list[kc.Expression]:
+        """The published aggregate or prefix of a unit."""
+        places = zip(memories, self.types, strict=True)
+        return [atomic_read(k, memory, type_, unit) for memory, type_ in places]
+
+    def publish(
+        self,
+        k: KernelBuilder,
+        memories: list[kc.Memory],
+        place: tuple[kc.Expression, int],
+        accumulators: Accumulators,
+    ) -> None:
+        """Publish an aggregate or prefix of a unit: the words, then the status bit."""
+        unit, status = place
+        for memory, value, type_ in zip(
+            memories, scalar_places(accumulators), self.types, strict=True
+        ):
+            k.atomic("atomic_xchg", memory, unit, to_word(value, type_))
+        k.atomic("atomic_or", self.flags, unit + 1, kc.Literal(status, WORD))
+
+
+def chained_scan(
+    host: HostBuilder,
+    reductions: tuple[Reduction, Reduction],
+    split: Partition,
+    scanned: list[Array],
+    total: Size,
+) -> None:
+    """Scan segments of several chunks; an empty launch where each is one chunk.
+    `reductions` are the operation, and the same without mapped results."""
+    reduction, _ = reductions
+    count = split.units * split.is_split
+
+    def words(base: str) -> list[kc.Memory]:
+        return [
+            host.allocate(word_of(element_of(t)), (count,), base).memory
+            for t in reduction.types
+        ]
+
+    flags = host.allocate(U32, ((split.units + 1) * split.is_split,), "known")
+    zero = kc.Literal(0, WORD)
+    host.each("begin_scan", flags.shape, lambda k, at: k.write(flags, at, zero))
+    types = [element_of(t) for t in reduction.types]
+    status = ChunkStatus(flags.memory, words("total"), words("prefix"), types)
+    k = host.kernel("scan")
+    groups = host.let_size(minimum(host.cores(), split.units), "groups")
+    k.thread = (k.named(k.identity("get_global_id"), "group"), groups)
+    counter = kc.Literal(0, kc.LONG)
+    again = k.declare("again", kc.Literal(True, kc.TRUTH))
+    with k.while_loop(again):
+        fetched = k.atomic("atomic_add", status.flags, counter, kc.Literal(1, WORD))
+        unit = k.declare("unit", kc.Cast(fetched, kc.LONG))
+        k.assign(again, unit < k.size_value(split.units))
+        with k.branch(again):
+            _scan_unit(k, reductions, split, (unit, status), scanned, total)
+    host.launch(k, groups * split.is_split, 1)
+
+
+def _scan_unit(
+    k: KernelBuilder,
+    reductions: tuple[Reduction, Reduction],
+    split: Partition,
+    place: tuple[kc.Variable, ChunkStatus],
+    scanned: list[Array],
+    total: Size,
+) -> None:
+    (reduction, without_maps), (unit, status) = reductions, place
+    chunks = k.size_value(split.chunks)
+    chunk = k.declare("own", unit % chunks)
+    is_last = k.declare("is_last", chunk.equals(chunks - 1))
+    before = _look_back(k, without_maps, split, (unit, chunk, is_last), status)
+    with k.branch(kc.Call("!", (is_last,), kc.TRUTH)):
+        prefix = Accumulators(k, reduction.operators)
+        replace_state(k, prefix, scalar_places(before))
+        prefix.combine(status.read(k, status.aggregates, unit))
+        status.publish(k, status.prefixes, (unit, PREFIX), prefix)
+    at = MultiIndex(k, (*split.segments, split.chunks), unit)
+    first, last = chunk_bounds(k, split, at.indices[-1])
+    range_ = (at.indices[:-1], first, last)
+    vector_scan(k, reduction, before, range_, scanned, total)
+
+
+def _look_back(
+    k: KernelBuilder,
+    reduction: Reduction,
+    split: Partition,
+    place: tuple[kc.Variable, kc.Variable, kc.Variable],
+    status: ChunkStatus,
+) -> Accumulators:
+    """Publish the aggregate of a chunk (not that of the last chunk of a segment, which
+    nobody needs); gives the exclusive prefix of the chunk."""
+    unit, chunk, is_last = place
+    zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+    lowest = k.declare("lowest", unit - chunk)
+    missing = k.declare("missing", unit - kc.Select(is_last, one, zero, kc.LONG))
+    at = k.declare("at", unit)
+    before = Accumulators(k, reduction.operators)
+    again = k.declare("again", kc.Literal(True, kc.TRUTH))
+    with k.while_loop(again):
+        with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
+            indices = MultiIndex(k, (*split.segments, split.chunks), missing).indices
+            ends = chunk_bounds(k, split, indices[-1])
+            aggregate = reduce_range(k, reduction, indices[:-1], ends)
+            status.publish(k, status.aggregates, (missing, AGGREGATE), aggregate)
+        _last_prefix(k, status, before, at, (lowest, unit))
+        k.assign(again, kc.Literal(False, kc.TRUTH))
+        on = k.declare("on", at < unit)
+        with k.while_loop(on):
+            with k.branch(status.has(k, at, AGGREGATE).equals(0)):
+                k.assign(missing, at)
+                k.assign(again, kc.Literal(True, kc.TRUTH))
+                k.assign(on, kc.Literal(False, kc.TRUTH))
+            with k.otherwise():
+                before.combine(status.read(k, status.aggregates, at))
+                k.assign(at, at + 1)
+                k.assign(on, at < unit)
+    return before
+
+
+def _last_prefix(
+    k: KernelBuilder,
+    status: ChunkStatus,
+    before: Accumulators,
+    at: kc.Variable,
+    units: tuple[kc.Expression, kc.Expression],
+) -> None:
+    """`before` becomes the last published inclusive prefix, neutral if there is none,
+    and `at` the unit after it."""
+    lowest, unit = units
+    before.reset()
+    k.assign(at, unit)
+    on = k.declare("on", at > lowest)
+    with k.while_loop(on):
+        previous = k.declare("previous", at - 1)
+        with k.branch(status.has(k, previous, PREFIX).equals(0)):
+            k.assign(at, previous)
+            k.assign(on, at > lowest)
+        with k.otherwise():
+            replace_state(k, before, status.read(k, status.prefixes, previous))
+            k.assign(on, kc.Literal(False, kc.TRUTH))

@@ -1,0 +1,274 @@
+"""Segmented scans under the CPU schedule.
+
+    segscan grid (i < n, j < m) {add, 0f32} { return xs[i, j] }
+
+Cheap bodies (scalar code without checks) are scanned in one pass over memory, with
+vectors (`segscan.vector_scan`): where segments are short or many, each by one group;
+else in chunks by all cores (`segscan.chained_scan`). Of these two kernels only the one
+that runs is ever built.
+
+Expensive bodies (loops, checks, arrays) take three kernels, which run the body once:
+
+    reduce   result[i, j] = xs[i, j]; partial[unit] = sum of the chunk
+    prefix   partial[unit] = inclusive prefix of the chunk in its segment
+    scan     acc = partial[unit - 1], or neutral;
+             for j in chunk: acc = acc + result[i, j]; result[i, j] = acc
+
+Where neighbouring segments are contiguous in memory, lanes are segments
+(`cpu.segment_blocks`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minifut.ir.core import Param
+from minifut.ir.kernels import SegScan
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.cpu.partition import (
+    ALIGNMENT,
+    GROUPS_PER_CORE,
+    MultiIndex,
+    Partition,
+    chunk_bounds,
+    each_work_unit,
+    partition,
+)
+from minifut.lowering.cpu.reduction import (
+    EXPENSIVE,
+    Reduction,
+    combine_lane,
+    element_or_row,
+    mapped_array,
+    store_neutral,
+)
+from minifut.lowering.cpu.segment_blocks import (
+    SegmentBlock,
+    block_width,
+    partition_blocks,
+    reduce_across_segments,
+    vectorise_across_segments,
+)
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators
+from minifut.lowering.segred.cpu import per_chunk, reduce_units
+from minifut.lowering.segscan.chained_scan import chained_scan
+from minifut.lowering.segscan.vector_scan import vector_scan
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.rewrite.decision import decision
+from minifut.rewrite.rule import Declined, Remark
+
+IN_CACHE = 32768
+"""elements of a chunk, which must fit the second-level cache"""
+SEGMENTS_PER_CORE = 4
+"""segments that balance the load of all cores without being split"""
+
+
+def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> None:
+    """Kernels and launches for a scan; binds its results."""
+    reduction = Reduction.of(host, operation)
+    count = len(reduction.types)
+    sizes = host.sizes(operation.space.sizes)
+    across = vectorise_across_segments.fires(reduction, host)
+    arrays = [
+        mapped_array(host, sizes, t, p, transposed=across)
+        for p, t in zip(pattern, operation.types, strict=True)
+    ]
+    scanned, reduction.outs = arrays[:count], arrays[count:]
+    rows = host.let_size(product(sizes[:-1]), "rows")
+    if across:
+        scan_across(host, reduction, scanned, sizes, rows)
+    else:
+        scan_along(host, reduction, scanned, sizes, rows)
+    for bound, array in zip(pattern, arrays, strict=True):
+        host.bind(bound, array)
+
+
+@decision(
+    paper="Single-pass parallel prefix scan with decoupled look-back",
+    remark=lambda *_: Remark(("whole segments, or chunks of few segments",)),
+)
+def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined:
+    """Scan in one pass over memory: each core scans whole segments, or fetches chunks
+    that fit its cache.
+
+    before:
+        given (n: i64, xs: [n]i32)
+        let s: [n]i32 = segscan grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          return returns x
+        }
+    after:
+        old = atomic_add((volatile __global uint *)(known + 0L), 1u);
+        long unit = ((long)old);
+        again = unit < chunks;
+        ..
+        if ((seen & 1u) == 0u) {
+        ..
+        int value_1 = ((int)word_1);
+        int c_8 = (int)((uint)acc + (uint)value_1);
+        ..
+        *(__global loose_int16 *)(s + at_3) = right_6;
+    declines: has loops, checks or arrays
+        given (n: i64, xs: [n]i32)
+        let s: [n]i32 = segscan grid (i < n)
+            operator(\\(a: i32, b: i32) -> (i32) {
+              let c: i32 = add_i32(a, b)
+              return c
+            }, (0i32), []) -> (i32) {
+          let x: i32 = xs[i]
+          let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {
+            let z: i32 = add_i32(y_1, y_1)
+            return z
+          }
+          return returns y
+        }
+    """
+    if not reduction.is_cheap:
+        return Declined(f"{EXPENSIVE}, which must not run twice")
+    return True
+
+
+def scan_along(
+    host: HostBuilder,
+    reduction: Reduction,
+    scanned: list[Array],
+    sizes: tuple[Size, ...],
+    rows: Size,
+) -> None:
+    """Each work unit is a chunk of one segment."""
+    without_maps = replace(reduction, outs=[])
+    if scan_in_one_pass.fires(reduction, host):
+        split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
+        scan_segments(host, reduction, split, scanned, rows)
+        total = rows * sizes[-1]
+        chained_scan(host, (reduction, without_maps), split, scanned, total)
+        return
+    split = partition(host, sizes[:-1], sizes[-1], ONE)
+    first = replace(reduction, operands_out=scanned)
+    partials = reduce_units(host, first, split, always=True)
+    chunked = [per_chunk(p, rows, split) for p in partials]
+    scan_partials(host, reduction, split, chunked, rows)
+    k = host.kernel("scan")
+    with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
+        rescan_unit(k, without_maps, split, (unit, at), partials, scanned)
+    host.launch(k, split.groups, 1)
+
+
+def partition_for_caches(
+    host: HostBuilder, segments: tuple[Size, ...], length: Size, rows: Size
+) -> Partition:
+    """Chunks that fit the caches; whole segments if there are enough of them."""
+    cores = host.cores()
+    few = minimum(ONE, cores * SEGMENTS_PER_CORE // maximum(ONE, rows))
+    chunks = host.let_size(maximum(ONE, length // IN_CACHE * few), "chunks")
+    chunk_size = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
+    chunk_size = host.let_size(chunk_size, "part")
+    units = host.let_size(rows * chunks, "units")
+    each = ceil_div(rows, cores * GROUPS_PER_CORE)
+    each = host.let_size(maximum(ONE, each), "each")
+    groups = host.let_size(ceil_div(rows, each), "groups")
+    return Partition(segments, length, chunks, chunk_size, units, groups, each)
+
+
+def scan_segments(
+    host: HostBuilder,
+    reduction: Reduction,
+    split: Partition,
+    scanned: list[Array],
+    rows: Size,
+) -> None:
+    """Scan whole segments, when each is a single chunk."""
+    k = host.kernel("scan_segments")
+    length = k.size_value(split.length)
+    with each_work_unit(k, split, split.segments) as (_, at, _):
+        accumulators = Accumulators(k, reduction.operators)
+        accumulators.reset()
+        segment = (at.indices, kc.Literal(0, kc.LONG), length)
+        vector_scan(k, reduction, accumulators, segment, scanned, rows * split.length)
+    host.launch(k, split.groups * (ONE - split.is_split), 1)
+
+
+def rescan_unit(
+    k: KernelBuilder,
+    reduction: Reduction,
+    split: Partition,
+    place: tuple[kc.Variable, MultiIndex],
+    partials: list[Array],
+    scanned: list[Array],
+) -> None:
+    """Scan one work unit, whose operands are in `scanned`."""
+    unit, indices = place[0], place[1].indices
+    segment, chunk = indices[:-1], indices[-1]
+    accumulators = Accumulators(k, reduction.operators)
+    accumulators.reset()
+    with k.branch(chunk > 0):
+        accumulators.load(partials, (k.named(unit - 1, "before"),))
+    first, last = chunk_bounds(k, split, chunk)
+    with k.loop("i", last, first) as index:
+        position = (*segment, index)
+        at = tuple(Size.of(i.name) for i in position)
+        accumulators.combine([element_or_row(k, array.row(at)) for array in scanned])
+        accumulators.save(scanned, position)
+
+
+def scan_partials(
+    host: HostBuilder,
+    reduction: Reduction,
+    split: Partition,
+    partials: list[Array],
+    rows: Size,
+) -> None:
+    """Scan the partial results of each segment, `partials[row][chunk]`, in place."""
+    over = partition(host, (), rows, Size.constant(16))
+    k = host.kernel("prefix")
+    with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
+        accumulators = Accumulators(k, reduction.operators)
+        first, last = chunk_bounds(k, over, at.indices[0])
+        with k.loop("row", last, first) as row:
+            accumulators.load(partials, (row, Size.constant(0)))
+            with k.loop("chunk", k.size_value(split.chunks), 1) as chunk:
+                at_chunk = (Size.of(row.name), Size.of(chunk.name))
+                views = [p.row(at_chunk) for p in partials]
+                accumulators.combine([element_or_row(k, view) for view in views])
+                accumulators.save(partials, (row, chunk))
+    host.launch(k, over.groups * split.is_split, 1)
+
+
+def scan_across(
+    host: HostBuilder,
+    reduction: Reduction,
+    scanned: list[Array],
+    sizes: tuple[Size, ...],
+    rows: Size,
+) -> None:
+    """Each work unit is a chunk of a block of segments."""
+    width = block_width(reduction.types)
+    split, blocks = partition_blocks(host, reduction, sizes, width)
+    space = (*sizes[:-2], blocks)
+    first = replace(reduction, outs=[])
+    partials = reduce_across_segments(host, first, split, space, None)
+    chunked = [p.rearrange((1, 0)) for p in partials]
+    scan_partials(host, reduction, split, chunked, rows)
+    k = host.kernel("scan_columns")
+    with each_work_unit(k, split, (*space[:-1], split.chunks, blocks)) as (_, at, _):
+        block = SegmentBlock(k, reduction, split, at.indices)
+        with k.branch(block.chunk > 0):
+            before = k.named(block.chunk - 1, "before")
+            block.load(partials, before)
+        with k.otherwise(), k.loop("l", block.width) as lane:
+            store_neutral(k, reduction.operators, block.accumulators, lane)
+        with block.points() as (segment, index, lane):
+            values = reduction.visit(k, segment, index)
+            results = combine_lane(
+                k, reduction.operators, block.accumulators, lane, values
+            )
+            for array, result in zip(scanned, results, strict=True):
+                k.write(array, (*segment, index), result)
+    host.launch(k, split.groups, 1)

@@ -1,0 +1,64 @@
+"""The scan of a range of one segment, vectorised where possible.
+
+    for i in range by 16:
+        right = body(i .. i + 15)
+        right = prefixes of right, then before op right
+        results[i .. i + 15] = right
+        before = the last lane of right in all lanes
+
+The loop-carried dependence is one operator and a broadcast for each vector, so the loop
+is bound by memory bandwidth. Results too large for the caches are stored with
+non-temporal stores.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from minifut.ir.sizes import Size
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import rewritten_or_comment
+from minifut.kernel_passes.vectorise.loops import vectorise_scan
+from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.widths import loop_context
+from minifut.lowering.cpu.reduction import Reduction
+from minifut.lowering.cpu.vector_operators import point_code, scalar_places
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators
+from minifut.lowering.segmap.streaming import LARGE
+from minifut.lowering.threads.builder import KernelBuilder
+
+
+def vector_scan(
+    k: KernelBuilder,
+    reduction: Reduction,
+    accumulators: Accumulators,
+    place: tuple[list[kc.Variable], kc.Expression, kc.Expression],
+    scanned: list[Array],
+    total: Size,
+) -> None:
+    """Scan the points of a segment from the first to before the last, with
+    `accumulators` as carry-in; `total` is the number of points of all segments."""
+    segment, first, last = place
+
+    def save(index: kc.Expression, values: list[kc.Variable]) -> None:
+        for array, value in zip(scanned, values, strict=True):
+            k.write(array, (*segment, index), value)
+
+    start: kc.Expression = first
+    begin = k.variable("start", kc.LONG)
+    fold = Fold(
+        cache(lambda: point_code(k, reduction, segment, save)),
+        tuple(scalar_places(accumulators)),
+        first,
+        last,
+        begin,
+        is_large=lambda: k.size_value(total) >= LARGE,
+    )
+    vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
+    if vectors is not None:
+        start = begin
+        k.statements.extend((kc.Declare(begin, first), *vectors))
+    with k.loop("i", last, start) as index:
+        accumulators.combine(reduction.visit(k, segment, index))
+        accumulators.save(scanned, (*segment, index))

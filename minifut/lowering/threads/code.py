@@ -1,0 +1,203 @@
+"""One rule per expression of the core inside a thread; see `threads.builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc
+from minifut.ir.core import Stm
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import ZERO, Size
+from minifut.ir.types import I64
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.accumulators.common import lower_update
+from minifut.lowering.index_functions import Array
+from minifut.lowering.threads import control
+from minifut.lowering.threads.builder import KernelBuilder
+
+# --- scalars --------------------------------------------------------------------------
+
+
+def _same(k: KernelBuilder, stm: Stm, exp: Any) -> None:
+    k.bind(stm.pattern[0].name, k.atom(exp.atom))
+
+
+def _scalar_op(k: KernelBuilder, stm: Stm, exp: core.ScalarOp) -> None:
+    operands = tuple(k.scalar(a) for a in exp.operands)
+    op = exp.operator
+    if op.result == I64 and op.name in ("add", "sub", "mul") and len(operands) == 2:
+        left, right = (k.host_size(operand) for operand in operands)
+        if left is not None and right is not None:
+            size = (
+                left + right if op.name == "add"
+                else left - right if op.name == "sub"
+                else left * right
+            )  # fmt: skip
+            k.bind(stm.pattern[0].name, k.size_value(size))
+            return
+    k.define(stm.pattern[0], kc.Operation(op, operands, kc.VectorType(op.result)))
+
+
+def _size(k: KernelBuilder, stm: Stm, exp: core.SizeExp) -> None:
+    k.define(stm.pattern[0], k.size(exp.size))
+
+
+def _assert(k: KernelBuilder, stm: Stm, exp: core.Assert) -> None:
+    condition = k.scalar(exp.condition)
+    if isinstance(condition, kc.Literal) and condition.value:
+        return
+    values = tuple(k.scalar(part) for part in exp.message if not isinstance(part, str))
+    types = tuple(value.type.scalar for value in values)
+    number = k.host.failure(exp.message, types, exp.backtrace)
+    k.fail_unless(condition, number, values)
+
+
+# --- arrays ---------------------------------------------------------------------------
+
+
+def sliced(
+    k: KernelBuilder, array: Array, slice_: tuple[core.Atom | core.DimSlice, ...]
+) -> Array:
+    """The view that a slice gives."""
+    entries: list[Size | tuple[Size, Size, Size]] = []
+    for part in slice_:
+        if isinstance(part, core.DimSlice):
+            start, stride = k.index(part.start), k.index(part.stride)
+            entries.append((start, k.resolve(part.length), stride))
+        else:
+            entries.append(k.index(part))
+    return array.slice(tuple(entries))
+
+
+def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:
+    view = sliced(k, k.array(exp.array), exp.slice)
+    if view.rank == 0:
+        k.define(stm.pattern[0], k.load(view.memory, view.offset))
+    else:
+        k.bind(stm.pattern[0].name, view)
+
+
+def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
+    array = k.array(exp.array)
+    if stm.pattern[0].name not in k.host.in_place.updates:
+        made = k.new_array(array.memory.element, array.shape, exp.array.base)
+        k.copy(made, array)
+        array = made
+    view = sliced(k, array, exp.slice)
+    k.write(view, (), k.atom(exp.value))
+    k.bind(stm.pattern[0].name, array)
+
+
+def _iota(k: KernelBuilder, stm: Stm, exp: core.Iota) -> None:
+    made = k.fresh(stm.pattern[0])
+    type_ = kc.VectorType(exp.element)
+    start, stride = k.scalar(exp.start), k.scalar(exp.stride)
+    multiply, add = operator("mul", exp.element), operator("add", exp.element)
+
+    def visit(at: tuple[Size, ...]) -> None:
+        number = kc.Cast(k.size_value(at[0]), type_)
+        step = kc.Operation(multiply, (number, stride), type_)
+        k.write(made, at, kc.Operation(add, (start, step), type_))
+
+    k.each(made.shape, visit)
+    k.bind(stm.pattern[0].name, made)
+
+
+def _replicate(k: KernelBuilder, stm: Stm, exp: core.Replicate) -> None:
+    made = k.fresh(stm.pattern[0])
+    value = k.atom(exp.value)
+    k.each(made.shape[: len(exp.shape)], lambda at: k.write(made, at, value))
+    k.bind(stm.pattern[0].name, made)
+
+
+def _scratch(k: KernelBuilder, stm: Stm, exp: core.Scratch) -> None:
+    k.bind(stm.pattern[0].name, k.fresh(stm.pattern[0]))
+
+
+def _literal(k: KernelBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
+    rows = [k.atom(row) for row in exp.rows]
+    made = k.fresh(stm.pattern[0])
+    for number, row in enumerate(rows):
+        k.write(made, (Size.constant(number),), row)
+    k.bind(stm.pattern[0].name, made)
+
+
+def _rearrange(k: KernelBuilder, stm: Stm, exp: core.Rearrange) -> None:
+    k.bind(stm.pattern[0].name, k.array(exp.array).rearrange(exp.permutation))
+
+
+def _reshape(k: KernelBuilder, stm: Stm, exp: core.Reshape) -> None:
+    array = k.array(exp.array)
+    shape = tuple(k.resolve(size) for size in exp.shape)
+    if len(shape) == array.rank:
+        view: Array | None = (
+            array.with_shape(shape) if _same_shape(array, shape) else None
+        )
+    else:
+        view = None
+    view = view or array.reshape(shape)
+    if view is None:
+        made = k.new_array(array.memory.element, array.shape, exp.array.base)
+        k.copy(made, array)
+        view = made.reshape(shape)
+        assert view is not None
+    k.bind(stm.pattern[0].name, view)
+
+
+def _same_shape(array: Array, shape: tuple[Size, ...]) -> bool:
+    """Whether all dimensions but one are the same in words, so that (the number of
+    elements being equal) all are equal."""
+    pairs = zip(array.shape, shape, strict=True)
+    return sum(a != b for a, b in pairs) <= 1 and ZERO not in shape
+
+
+def _concat(k: KernelBuilder, stm: Stm, exp: core.Concat) -> None:
+    made, start = k.fresh(stm.pattern[0]), ZERO
+    for name in exp.arrays:
+        array = k.array(name)
+        part = array.shape[exp.dimension]
+        entries = [(ZERO, size, Size.constant(1)) for size in array.shape]
+        entries[exp.dimension] = (start, part, Size.constant(1))
+        k.copy(made.slice(tuple(entries)), array)
+        start = start + part
+    k.bind(stm.pattern[0].name, made)
+
+
+def _manifest(k: KernelBuilder, stm: Stm, exp: core.Manifest) -> None:
+    array = k.array(exp.array)
+    order = exp.permutation
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    shape = tuple(array.shape[d] for d in order)
+    made = k.new_array(array.memory.element, shape, exp.array.base).rearrange(inverse)
+    k.copy(made, array)
+    k.bind(stm.pattern[0].name, made)
+
+
+Rule = Callable[[KernelBuilder, Stm, Any], None]
+
+RULES: dict[type, Rule] = {
+    core.Copy: _same,
+    core.Trace: _same,
+    core.Opaque: _same,
+    core.ScalarOp: _scalar_op,
+    core.SizeExp: _size,
+    core.Assert: _assert,
+    core.Index: _index,
+    core.Update: _update,
+    core.Iota: _iota,
+    core.Replicate: _replicate,
+    core.Scratch: _scratch,
+    core.ArrayLiteral: _literal,
+    core.Rearrange: _rearrange,
+    core.Reshape: _reshape,
+    core.Concat: _concat,
+    core.Manifest: _manifest,
+    core.If: control.lower_if,
+    core.Match: control.lower_match,
+    core.Loop: control.lower_loop,
+    core.Apply: control.lower_apply,
+    kernels.SegMap: control.lower_segmap,
+    UpdateAcc: lower_update,
+}

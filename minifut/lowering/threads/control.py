@@ -1,0 +1,288 @@
+"""Branches, loops and calls inside a thread; see `threads.builder`.
+
+    let (k: i64, xs: [k]t) = if c then {..} else {..}
+
+Scalars become variables that the branches assign; an array gets memory before the
+branch, unless all branches return the same one. If its size is only known inside, it is
+relocatable: it is in the thread's arena, at an offset that is a variable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Body, Param, Stm
+from minifut.ir.scalars import operator
+from minifut.ir.sizes import Size
+from minifut.ir.types import BOOL, ArrayType, ScalarType
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.index_functions import Array, row_major_strides
+from minifut.lowering.threads.arena import release_after
+from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.device_functions import call_function
+from minifut.lowering.threads.register_tiles import RegisterTile, like, move
+from minifut.lowering.threads.relocatable_arrays import (
+    RelocatableArray,
+    arena_marks,
+    offset_in_arena,
+    reclaim,
+    relocatable_array,
+)
+
+
+def _variables(
+    k: KernelBuilder, pattern: tuple[Param, ...]
+) -> list[kc.Variable | None]:
+    """A variable for each scalar; None for arrays."""
+    return [
+        k.declare(p.name.base, type_=kc.VectorType(p.type))
+        if isinstance(p.type, ScalarType)
+        else None
+        for p in pattern
+    ]
+
+
+Place: TypeAlias = kc.Variable | Array | RelocatableArray | RegisterTile
+
+
+def _results(
+    k: KernelBuilder, pattern: tuple[Param, ...], exp: core.If | core.Match
+) -> list[Place]:
+    """Storage of the results of branches: variables; for arrays new memory, or the
+    array that all branches return."""
+    own = {p.name for p in pattern}
+    places: list[Place] = []
+    for position, (bound, variable) in enumerate(
+        zip(pattern, _variables(k, pattern), strict=True)
+    ):
+        if variable is not None:
+            places.append(variable)
+            continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            places.append(tile)
+            continue
+        outer = k.host.buffer_reuse.step(Stm(pattern, exp), position)
+        if outer is not None:
+            places.append(k.array(outer))
+            continue
+        assert isinstance(bound.type, ArrayType)
+        if any(size.names() & own for size in bound.type.shape):
+            places.append(relocatable_array(k, bound))
+        else:
+            places.append(k.fresh(bound))
+    return places
+
+
+def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
+    for place, value in zip(places, k.body(body), strict=True):
+        if isinstance(place, RelocatableArray):
+            assert isinstance(value, Array)
+            k.assign(place.offset, offset_in_arena(k, place, value))
+        elif isinstance(place, RegisterTile):
+            move(k, place, value)
+        elif isinstance(place, Array):
+            assert isinstance(value, Array)
+            k.copy(place, value)
+        else:
+            assert isinstance(value, kc.Expression)
+            k.assign(place, value)
+
+
+def lower_if(k: KernelBuilder, stm: Stm, exp: core.If) -> None:
+    places = _results(k, stm.pattern, exp)
+    with k.branch(k.scalar(exp.condition)):
+        _branch(k, exp.then, places)
+    with k.otherwise():
+        _branch(k, exp.otherwise, places)
+    _bind_all(k, stm.pattern, places)
+
+
+def lower_match(k: KernelBuilder, stm: Stm, exp: core.Match) -> None:
+    places = _results(k, stm.pattern, exp)
+    scrutinees = [k.scalar(atom) for atom in exp.scrutinees]
+
+    def cases(number: int) -> None:
+        if number == len(exp.cases):
+            _branch(k, exp.default, places)
+            return
+        case = exp.cases[number]
+        condition: kc.Expression = kc.Literal(True, kc.TRUTH)
+        for scrutinee, wanted in zip(scrutinees, case.values, strict=True):
+            if wanted is not None:
+                test = kc.Operation(
+                    operator("eq", wanted.type),
+                    (scrutinee, k.scalar(wanted)),
+                    kc.VectorType(BOOL),
+                )
+                condition = kc.Binary("&&", condition, test, kc.TRUTH)
+        with k.branch(condition):
+            _branch(k, case.body, places)
+        with k.otherwise():
+            cases(number + 1)
+
+    cases(0)
+    _bind_all(k, stm.pattern, places)
+
+
+def _bind_all(k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]) -> None:
+    for bound, value in zip(pattern, values, strict=True):
+        if isinstance(value, RelocatableArray):
+            shape = k.shape(bound.type)
+            offset, strides = Size.of(value.offset.name), row_major_strides(shape)
+            k.bind(bound.name, Array(value.memory, shape, offset, strides))
+        else:
+            k.bind(bound.name, value)
+
+
+def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
+    """Storage of the parameters of a loop, with their initial values."""
+    own = {p.name for p in exp.parameters}
+    initial = [k.atom(atom) for atom in exp.initial]
+    places: list[Place] = []
+    for position, (bound, value) in enumerate(
+        zip(exp.parameters, initial, strict=True)
+    ):
+        if isinstance(value, kc.Expression):
+            places.append(k.declare(bound.name.base, value))
+            continue
+        tile = k.place_for(bound)
+        if tile is not None:
+            move(k, tile, value)
+            places.append(tile)
+            continue
+        assert isinstance(value, Array)
+        stays = k.host.buffer_reuse.stays(exp, position)
+        if stays and bound.name not in k.host.in_place.copied:
+            places.append(value)
+            continue
+        assert isinstance(bound.type, ArrayType)
+        if any(size.names() & own for size in bound.type.shape):
+            relocatable, copied = (
+                relocatable_array(k, bound),
+                bound.name in k.host.in_place.copied,
+            )
+            k.assign(relocatable.offset, offset_in_arena(k, relocatable, value, copied))
+            places.append(relocatable)
+            continue
+        shape = k.shape(bound.type)
+        place = k.new_array(bound.type.element, shape, bound.name.base)
+        k.copy(place, value)
+        places.append(place)
+    _bind_all(k, exp.parameters, places)
+    return places
+
+
+def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) -> None:
+    """Parallel assignment of the results to the parameters."""
+    moving = {p.name for p in places if isinstance(p, kc.Variable)}
+    memories = {p.memory for p in places if isinstance(p, Array)}
+    families = {p.family for p in places if isinstance(p, RegisterTile)}
+    taken: list[tuple[Any, Any]] = []
+    for place, result in zip(places, results, strict=True):
+        if isinstance(place, RelocatableArray):
+            assert isinstance(result, Array)
+            offset = k.declare("offset", offset_in_arena(k, place, result))
+            place, result = place.offset, offset
+        elif isinstance(place, RegisterTile):
+            if isinstance(result, RegisterTile) and result.family in families:
+                if result.family == place.family:
+                    continue
+                kept = like(k, result)
+                move(k, kept, result)
+                result = kept
+        elif isinstance(place, Array):
+            assert isinstance(result, Array)
+            if place.with_shape(result.shape) == result:
+                continue
+            if result.memory in memories:
+                temporary = k.new_array(result.memory.element, place.shape, "temporary")
+                k.copy(temporary, result)
+                result = temporary
+        elif isinstance(result, kc.Variable):
+            if result.name == place.name:
+                continue
+            if result.name in moving:
+                result = k.declare(result.name.base, result)
+        taken.append((place, result))
+    for place, result in taken:
+        if isinstance(place, Array):
+            k.copy(place, result)
+        elif isinstance(place, RegisterTile):
+            move(k, place, result)
+        else:
+            k.assign(place, result)
+
+
+def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
+    places = _start(k, exp)
+    floats = any(
+        isinstance(p, kc.Variable | RegisterTile) and p.type.scalar.is_float
+        for p in places
+    )
+
+    carried = [
+        (bound, place)
+        for bound, place in zip(exp.parameters, places, strict=True)
+        if isinstance(place, RelocatableArray)
+    ]
+
+    def once(outside: list[kc.Statement]) -> None:
+        """One time round; what it put into arenas goes, unless it is carried on."""
+        with k.nested() as body:
+            _again(k, places, k.body(exp.body))
+        if carried:
+            k.statements.extend(body)
+            reclaim(k, carried, arena_marks(k, outside))
+        else:
+            release_after(k, body)
+
+    reduces = "reduction" in stm.attributes or any(
+        isinstance(p, RegisterTile) for p in places
+    )
+    with k.reassociate(reduces and floats):
+        outside = k.statements
+        if isinstance(exp.form, core.ForLoop):
+            form = exp.form
+            type_ = kc.VectorType(form.type)
+            bound = k.scalar(form.bound)
+            points = "map" in stm.attributes and all(
+                isinstance(p, Array) for p in places
+            )
+            with k.loop(form.index.base, bound, type_=type_, points=points) as index:
+                k.bind(form.index, index)
+                once(outside)
+        else:
+            with k.while_loop(k.scalar(exp.form.condition)):
+                once(outside)
+    _bind_all(k, stm.pattern, places)
+
+
+def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
+    """A call of a device function, or its inlined statements."""
+    if call_function(k, stm, exp):
+        return
+    function = k.host.program.functions[exp.function]
+    for parameter, argument in zip(function.parameters, exp.arguments, strict=True):
+        k.bind(parameter.name, k.atom(argument))
+    results = k.body(function.body)
+    _bind_all(k, stm.pattern, list(results))
+
+
+def lower_segmap(k: KernelBuilder, stm: Stm, exp: kernels.SegMap) -> None:
+    """A segmap inside a thread: loops."""
+    if any(not isinstance(result, kernels.Returns) for result in exp.body.result):
+        raise NotInKernel("an inner segmap with other results than one per point")
+    places = [k.fresh(bound) for bound in stm.pattern]
+
+    def visit(at: tuple[Size, ...]) -> None:
+        for name, index in zip(exp.space.indices, at, strict=True):
+            k.bind(name, k.size_value(index))
+        k.statements_of(exp.body.statements)
+        for place, result in zip(places, exp.body.result, strict=True):
+            assert isinstance(result, kernels.Returns)
+            k.write(place, at, k.atom(result.value))
+
+    k.each(tuple(k.resolve(size) for size in exp.space.sizes), visit)
+    _bind_all(k, stm.pattern, places)

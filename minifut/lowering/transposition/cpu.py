@@ -1,0 +1,135 @@
+"""Transposition under the CPU schedule: squares of 16 x 16 transposed in registers.
+
+    16 rows r0 .. r15 of the source, as vectors
+    4 times:  (r0, r8, r1, r9, ..) → interleaved, low halves and high halves
+    16 rows of the target
+
+A group transposes a block of 256 x 256, which touches few pages. Each row of a square
+is a cache line: a result too large for the caches is stored with non-temporal stores if
+its rows are aligned; else the lines that the next squares write are prefetched (a plane
+of odd sides beyond the caches takes 0.6 of the time). The last squares of a block
+overlap those before; blocks smaller than a square are copied by the element. Elements
+of 8 bytes are transposed in squares of 8 x 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minifut.ir.sizes import Size, product
+from minifut.ir.types import BOOL, U8
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import interleave
+from minifut.kernel_ir.types import STREAMABLE
+from minifut.lowering.cpu.partition import smaller
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.packing.copy_loops import all_of
+from minifut.lowering.positions import unravel
+from minifut.lowering.segmap.streaming import LARGE
+from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.register_tiles import RegisterTile, each_register
+from minifut.lowering.transposition.planes import Plane, as_parameters
+
+BLOCK = 256
+
+
+def copy_transposed(host: HostBuilder, plane: Plane) -> None:
+    """One work-group of one work-item for each block of the plane."""
+    count = host.let_size(product(plane.squares(Size.constant(BLOCK))), "blocks")
+    k = host.kernel("transpose")
+    plane = as_parameters(k, plane)
+    rows, columns = plane.sides
+    number = k.declare("block", k.identity("get_global_id"))
+    *outer, down, across = unravel(k, number, plane.squares(Size.constant(BLOCK)))
+    width = 8 if plane.source.memory.element.bytes == 8 else 16
+    ends: list[tuple[kc.Expression, kc.Expression]] = []
+    for index, side in ((down, rows), (across, columns)):
+        first = k.named(index * BLOCK, "first")
+        last = k.named(smaller(first + BLOCK, k.size_value(side)), "last")
+        ends.append((first, last))
+    (i0, i1), (j0, j1) = ends
+
+    def squares(streaming: bool) -> None:
+        with k.loop("i", i1, i0, width) as i, k.loop("j", j1, j0, width) as j:
+            row = k.named(smaller(i, i1 - width), "row")
+            column = k.named(smaller(j, j1 - width), "column")
+            transpose_square(k, plane, outer, row, column, width, streaming)
+
+    with k.branch(all_of([last - first >= width for first, last in ends])):
+        if plane.target.memory.element in STREAMABLE:
+            with k.branch(_may_stream(k, plane, width)):
+                squares(streaming=True)
+            with k.otherwise():
+                squares(streaming=False)
+        else:
+            squares(streaming=False)
+    with k.otherwise(), k.loop("i", i1, i0) as i, k.loop("j", j1, j0) as j:
+        element = k.read(plane.source, (*outer, i, j))
+        k.write(plane.target, (*outer, i, j), element)
+    host.launch(k, count, 1, fresh=True)
+
+
+def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
+    """Whether the result is too large for the caches, and its rows are aligned."""
+    target = plane.target
+    steps = (target.offset, *target.strides[:-1], target.shape[-1])
+    wanted: kc.Expression = k.size_value(target.count) >= LARGE
+    for step in steps:
+        aligned = (k.size_value(step) % width).equals(0)
+        wanted = kc.Binary("&&", wanted, aligned, kc.TRUTH)
+    return wanted
+
+
+def transpose_square(
+    k: KernelBuilder,
+    plane: Plane,
+    outer: Sequence[kc.Expression],
+    i: kc.Expression,
+    j: kc.Expression,
+    width: int,
+    streaming: bool,
+) -> None:
+    """Transpose the square that starts at (i, j)."""
+    element = plane.source.memory.element
+    type_ = kc.VectorType(U8 if element == BOOL else element, width)
+    k.use(plane.source.memory)
+    k.use(plane.target.memory, written=True)
+    at = [k.as_size(index, "at") for index in outer]
+    row, column = k.as_size(i), k.as_size(j)
+    squares = _rows(k, type_)
+    if not streaming and plane.target.memory.space == "global":
+        with each_register(k, squares.counts) as (r,):
+            next_row = row + width + Size.of(r)
+            there = k.size_value(plane.target.position((*at, next_row, column)))
+            k.emit(kc.Prefetch(plane.target.memory, there))
+    with each_register(k, squares.counts) as (r,):
+        here = plane.source.position((*at, row, column + Size.of(r)))
+        load = kc.Load(plane.source.memory, k.size_value(here), type_)
+        k.emit(kc.Declare(squares.at((r,)), load))
+    for _ in range(width.bit_length() - 1):
+        squares = _interleaved(k, squares)
+    with each_register(k, squares.counts) as (r,):
+        there = k.size_value(plane.target.position((*at, row + Size.of(r), column)))
+        store = kc.Store(plane.target.memory, there, squares.at((r,)), streaming)
+        k.emit(store)
+
+
+def _rows(k: KernelBuilder, type_: kc.VectorType) -> RegisterTile:
+    """Names for the rows of a square, which are declared with their values."""
+    return RegisterTile(k.names.fresh("row"), type_, (Size.constant(type_.lanes),))
+
+
+def _interleaved(k: KernelBuilder, rows: RegisterTile) -> RegisterTile:
+    """Row r with row r + half: the low halves become row 2r, the high ones 2r + 1."""
+    width, scalar = rows.type.lanes, rows.type.scalar
+    # f16 values are f32 in registers.
+    bits = max(32, scalar.bits) if scalar.is_float else scalar.bits
+    mixed = _rows(k, rows.type)
+    half = Size.constant(width // 2)
+    with each_register(k, (half,)) as (r,):
+        index = Size.of(r)
+        pair = (rows.at((r,)), rows.at((index + half,)))
+        for number, part in enumerate(("LOW", "HIGH")):
+            call = kc.Call(interleave(part, width, bits), pair, rows.type)
+            k.emit(kc.Declare(mixed.at((index * 2 + number,)), call))
+    return mixed
