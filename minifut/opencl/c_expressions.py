@@ -82,8 +82,8 @@ class Names:
             base = _UNFIT.sub("_", name.base).strip("_") or "x"
             if base[0].isdigit():
                 base = f"x{base}"
-            if self._is_word(base) and self._is_word(f"{base}_1"):
-                # reserved with any number: `as`, since `as_..` converts
+            if self._is_word(f"{base}_1"):
+                # reserved with any number, as `mem_..`: none would be free
                 base = f"x_{base}"
             text, number = base, self._next.get(base, 0)
             while text in self._taken or self._is_word(text):
