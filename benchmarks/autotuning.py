@@ -27,7 +27,7 @@ from minifut import compiler
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import load_program
 from minifut.errors import MinifutError
-from minifut.tuning.file import write_tuning
+from minifut.parameters.file import write_tuning
 from minifut.tuning.loaded_subject import tuner_of
 from minifut.tuning.summary import cost_line, summary_json, summary_table
 

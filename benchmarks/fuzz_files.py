@@ -30,10 +30,10 @@ import numpy as np
 
 from minifut.benchmarking.kernel_file import read_kernel_file
 from minifut.errors import UsageError
+from minifut.parameters.file import read_tuning
 from minifut.testing.blocks import RandomValues, ValuesText, read_bare_spec, read_spec
 from minifut.testing.judge import literal_values, random_values
 from minifut.testing.posix import posix_regex
-from minifut.tuning.file import read_tuning
 from minifut.values.binary import write_binary
 from minifut.values.npy import read_npy
 from minifut.values.reader import read_file, read_literal, read_values

@@ -44,9 +44,9 @@ from minifut.benchmarking.version_report import (
 from minifut.benchmarking.versions import versions_of
 from minifut.errors import MinifutError
 from minifut.ir.parser import names_after
+from minifut.parameters.file import read_tuning
 from minifut.passes.pipeline import Pass
 from minifut.passes.pipelines import FULL, MODERATE, run_pipeline
-from minifut.tuning.file import read_tuning
 from minifut.values.binary import write_binary
 
 MADE_BY = Path(__file__)

@@ -1,167 +1,38 @@
-"""The driver: the stages of compilation, one function each, and all of them in a row.
+"""The driver: all stages in a row, from a source to a program that can be called.
 
-    Source -- check --> CheckedProgram -- to_core --> core (Soacs)
-           -- to_kernels --> core (Kernels) -- to_host_module --> Python text
-           -- load --> Program
+    Source -- stages --> Python text -- load --> Program
 
-Every stage imports what it needs when it is called, so that `check` pays for the front
-end only.
+The stages themselves are in `minifut.stages`; they have their names here as well.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from minifut.errors import InternalError, MinifutError, Source, UsageError, reason
-from minifut.files import read_text
 from minifut.host_modules import HostModule, checksum_of, host_module
-from minifut.loaded_module import NESTED_TOO_DEEPLY
 from minifut.loaded_module import host_code as host_code
 from minifut.loaded_module import load as load
-from minifut.program import Program, unknown
+from minifut.program import Program
+from minifut.stages import BACKENDS as BACKENDS
+from minifut.stages import SCHEDULES as SCHEDULES
+from minifut.stages import Options as Options
+from minifut.stages import check as check
+from minifut.stages import deep_recursion as deep_recursion
+from minifut.stages import read_source as read_source
+from minifut.stages import stage as stage
+from minifut.stages import to_core as to_core
+from minifut.stages import to_host_module as to_host_module
+from minifut.stages import to_kernel_code as to_kernel_code
+from minifut.stages import to_kernels as to_kernels
+from minifut.stages import to_schedule as to_schedule
+from minifut.stages import without_derivatives as without_derivatives
 
 if TYPE_CHECKING:
+    from minifut.errors import Source
     from minifut.frontend.check import CheckedProgram
-    from minifut.ir.core import Program as CoreProgram
-    from minifut.kernel_ir.program import KernelProgram
-    from minifut.passes.pipeline import PipelineOptions
-
-T = TypeVar("T")
-
-SCHEDULES = ("cpu", "gpu")
-BACKENDS = ("opencl", "interpreter", "sequential")
-DEEPEST = 100_000
-"""Python frames of a stage"""
-RARELY = (100_000, 20, 100)
-"""thresholds of Python's collector of cycles while compiling"""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to compile for.
-
-    `schedule` and `device` None: chosen by what is there. `parameters` sets tuning
-    parameters by name; `use_tuning` takes what the program's tuning file sets besides,
-    which is the program's path with `.tuning_extension` added. `max_memory` limits the
-    bytes of device memory.
-    """
-
-    backend: str = "opencl"
-    schedule: str | None = None
-    device: str | None = None
-    parameters: Mapping[str, int] = field(default_factory=dict)
-    use_tuning: bool = True
-    tuning_extension: str = "tuning"
-    max_memory: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
-            raise UsageError(unknown("backend", self.backend, BACKENDS))
-        if self.schedule is not None and self.schedule not in SCHEDULES:
-            raise UsageError(unknown("schedule", self.schedule, SCHEDULES))
-        most = self.max_memory
-        if most is not None and (not isinstance(most, int) or most <= 0):
-            raise UsageError(f"max_memory is a positive number of bytes, not {most!r}")
-
-
-def read_source(path: Path) -> Source:
-    """A program from its file."""
-    try:
-        text = read_text(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: byte {error.start}: the text is not UTF-8") from None
-    return Source(str(path), text)
-
-
-def check(source: Source) -> CheckedProgram:
-    """Parse and check. Raises `CompileError`."""
-    from minifut.frontend.check import check_program
-
-    return stage("checking", lambda: check_program(source))
-
-
-def to_core(
-    checked: CheckedProgram, entries: Sequence[str] | None = None
-) -> CoreProgram:
-    """Elaborate to the core: monomorphic, first order, unzipped; all entry points, or
-    the named ones."""
-    from minifut.frontend.elaborate import elaborate_program
-
-    wanted = None if entries is None else list(entries)
-    return stage("elaboration", lambda: elaborate_program(checked, wanted))
-
-
-def without_derivatives(program: CoreProgram) -> CoreProgram:
-    """Replace derivatives by what computes them."""
-    from minifut.ir.parser import names_after
-    from minifut.passes.differentiate.driver import has_derivatives
-    from minifut.passes.pipelines import DIFFERENTIATE, run_pipeline
-
-    if not has_derivatives(program):
-        return program
-    with deep_recursion():
-        return run_pipeline(program, names_after(program), steps=(DIFFERENTIATE,))
-
-
-def to_kernels(
-    program: CoreProgram, options: PipelineOptions | None = None
-) -> CoreProgram:
-    """Run the standard pipeline of passes."""
-    from minifut.ir.parser import names_after
-    from minifut.passes.pipelines import run_pipeline
-
-    with deep_recursion():
-        return run_pipeline(program, names_after(program), options=options)
-
-
-def to_schedule(
-    program: CoreProgram, schedule: str, options: PipelineOptions | None = None
-) -> CoreProgram:
-    """Run the passes that differ between schedules."""
-    from minifut.ir.parser import names_after
-    from minifut.passes.pipeline import run_steps
-    from minifut.passes.pipelines import FOR_SCHEDULE
-
-    with deep_recursion():
-        steps = FOR_SCHEDULE[schedule]
-        made: CoreProgram = run_steps(steps, program, names_after(program), options)
-        return made
-
-
-def to_kernel_code(
-    program: CoreProgram, schedule: str, options: PipelineOptions | None = None
-) -> KernelProgram:
-    """Lower a program under a schedule, and run the passes over kernel code."""
-    from minifut.lowering.pipelines import to_kernel_code
-
-    with deep_recursion():
-        return to_kernel_code(program, schedule, options)
-
-
-def to_host_module(
-    program: CoreProgram, schedule: str | None, name: str = "program"
-) -> str:
-    """The text of the Python module that runs the program without the compiler, for
-    one schedule or (None) for both."""
-    from minifut.opencl.module import text_of
-
-    wanted = SCHEDULES if schedule is None else (schedule,)
-
-    def text() -> str:
-        lowered = [to_kernel_code(to_schedule(program, each), each) for each in wanted]
-        return text_of(lowered, name)
-
-    return stage("code generation", text)
 
 
 def compile_program(source: Source, options: Options) -> Program:
@@ -217,7 +88,7 @@ def documentation_of(checked: CheckedProgram) -> dict[str, str]:
 def tuned_values(path: str | Path, options: Options) -> dict[str, int]:
     """What the program's tuning file says, if the options want it. A program needs not
     have one; but where one was named that is not there, a warning says so."""
-    from minifut.tuning.file import DEFAULT_EXTENSION, path_beside, tuning_beside
+    from minifut.parameters.file import DEFAULT_EXTENSION, path_beside, tuning_beside
 
     extension = options.tuning_extension
     if not options.use_tuning:
@@ -234,34 +105,3 @@ def device_kind(device: str | None) -> str:
     from minifut.opencl.runtime.device import open_device
 
     return open_device(device).kind
-
-
-@contextlib.contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Passes recurse as deep as programs nest, which is deeper than Python's limit;
-    and make many small objects, hardly ever in cycles, so that Python's collector,
-    which takes an eighth of the time otherwise, is to look for those rarely."""
-    limit = sys.getrecursionlimit()
-    collecting = gc.get_threshold()
-    sys.setrecursionlimit(max(limit, DEEPEST))
-    gc.set_threshold(*RARELY)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*collecting)
-        sys.setrecursionlimit(limit)
-
-
-def stage(name: str, run: Callable[[], T]) -> T:
-    """Run a stage; what it did not mean to raise becomes an `InternalError`."""
-    try:
-        with deep_recursion():
-            return run()
-    except (MinifutError, MemoryError):
-        raise
-    except RecursionError:
-        raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
-    except Exception as error:
-        frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
-        message = f"{type(error).__name__}: {error}"
-        raise InternalError(name, message, frames) from error

@@ -40,9 +40,9 @@ def interpreted_program(
 ) -> Program:
     """The program with the interpreter behind its entry points; `steps` as there,
     `documentation` the comments above entry points."""
-    from minifut.compiler import without_derivatives
     from minifut.ir.interpret import Interpreter
     from minifut.ir.printer import show
+    from minifut.stages import without_derivatives
 
     program = without_derivatives(program)
     interpreter = Interpreter(program, parameters, steps=steps)

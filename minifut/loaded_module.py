@@ -15,15 +15,12 @@ from functools import lru_cache, partial
 from types import CodeType
 from typing import Any
 
-from minifut.errors import UsageError
-from minifut.program import EntryPoint, Program, check_names, describe
+from minifut.errors import NESTED_TOO_DEEPLY, UsageError
+from minifut.program import EntryPoint, Program, describe
+from minifut.suggestions import check_names
 
 LOADED = 32
 """generated modules that are kept as Python objects"""
-NESTED_TOO_DEEPLY = (
-    "has loops or branches that are nested too deeply: write some of them one after "
-    "the other"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,11 @@ class LoadedModule:
         """The program on the device. `tuned`: the values of the tuning file as they
         were read, with their lines for messages."""
         from minifut.opencl.runtime.opaque_values import OpaqueValues
-        from minifut.tuning.parameters import Tunable, Tuning
+        from minifut.parameters.tuning import Tunable, Tuning
 
         generated = generated_program(self.text)
         chosen, given = self._chosen(generated)
-        from minifut.tuning.file import located
+        from minifut.parameters.file import located
 
         with located(dict(self.tuned) if tuned is None else tuned, given):
             instance = generated.load(
@@ -88,7 +85,7 @@ class LoadedModule:
 
     def _chosen(self, generated: Any) -> tuple[dict[str, int], dict[str, int]]:
         """All parameters that are set, and those that the user gave."""
-        from minifut.tuning.file import fitted, unfitting_text
+        from minifut.parameters.file import fitted, unfitting_text
 
         known = {p.name for p in generated.parameters}
         parameters = dict(self.parameters)

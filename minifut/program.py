@@ -18,18 +18,18 @@ import inspect
 import keyword
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import ArgumentError, UsageError
-from minifut.suggestions import nearest_or_all
+from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minifut.parameters.tuning import Tuning
     from minifut.recipe import Recipe
-    from minifut.tuning.parameters import Tuning
     from minifut.values.types import ValueType
 
 Shape = tuple["int | str | None", ...]
@@ -232,7 +232,7 @@ class Program:
         recipe: Recipe | None = None,
         upload: Callable[[Any], Any] | None = None,
     ) -> None:
-        from minifut.tuning.parameters import Tuning
+        from minifut.parameters.tuning import Tuning
 
         self._upload = upload
         self.opaques = opaques
@@ -305,11 +305,6 @@ def _recipe_of(program: Program | None) -> tuple[Recipe, tuple[tuple[str, int], 
     return program.recipe, tuple(program.tuning.items())
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that does not exist, with the nearest one that does."""
-    return f"there is no {what} '{name}'; {nearest_or_all(name, known)}"
-
-
 def describe(
     parts: Iterable[Described], shapes: Iterable[Shape | None]
 ) -> tuple[Parameter, ...]:
@@ -318,11 +313,3 @@ def describe(
         Parameter(p.name, p.text, p.kind, p.unique, shape)
         for p, shape in zip(parts, shapes, strict=True)
     )
-
-
-def check_names(given: Mapping[str, int], known: Iterable[str]) -> None:
-    """Refuse tuning parameters that the program does not have."""
-    names = set(known)
-    for name in given:
-        if name not in names:
-            raise UsageError(unknown("parameter", name, names))

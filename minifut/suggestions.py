@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from minifut.errors import UsageError
+
 MOST_LISTED = 12
 
 
@@ -32,3 +34,16 @@ def nearest_or_all(name: str, known: Iterable[str], likeness: float = 0.4) -> st
     more = ", ..." if len(names) > MOST_LISTED else ""
     listed = f"there are: {', '.join(names[:MOST_LISTED])}{more}"
     return nearest(name, names, likeness) or listed
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that does not exist, with the nearest one that does."""
+    return f"there is no {what} '{name}'; {nearest_or_all(name, known)}"
+
+
+def check_names(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse tuning parameters that the program does not have."""
+    names = set(known)
+    for name in given:
+        if name not in names:
+            raise UsageError(unknown("parameter", name, names))

@@ -42,16 +42,16 @@ from minifut.benchmarking.versions import (
     parameters_of,
 )
 from minifut.errors import InternalError, MinifutError
+from minifut.parameters.tuning import NEVER
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.testing.time_limit import TimeLimit, time_limit
-from minifut.tuning.parameters import NEVER
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Observation
+    from minifut.parameters.decisions import Settings
+    from minifut.parameters.tuning import Tuning
     from minifut.program import Timed
-    from minifut.tuning.decisions import Settings
-    from minifut.tuning.parameters import Tuning
 
 Way = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """the kernels that a run started, and the parameters that they were built with"""

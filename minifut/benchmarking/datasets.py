@@ -139,7 +139,7 @@ def case_name(case: Case, number: int) -> str:
 
 
 def _spec(path: Path, selection: Selection) -> Spec:
-    from minifut.compiler import read_source
+    from minifut.stages import read_source
 
     if selection.spec_file is None:
         return read_spec(str(path), read_source(path).text)

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from minifut.ir.core import Program
 from minifut.ir.kernels import GetParameter, Parameter
 from minifut.ir.traverse import walk
-from minifut.tuning.decisions import (
+from minifut.parameters.decisions import (
     TAKEN,
     Alternative,
     DecisionPoint,

@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
-            from minifut.program import unknown
+            from minifut.suggestions import unknown
 
             raise click.UsageError(unknown("command", args[0], SUBCOMMANDS), ctx)
         return super().resolve_command(ctx, args)

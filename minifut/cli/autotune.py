@@ -86,7 +86,7 @@ def command(
         data_sets,
     )
     from minifut.benchmarking.loaded import load_program
-    from minifut.tuning.file import path_beside
+    from minifut.parameters.file import path_beside
     from minifut.tuning.loaded_subject import tuner_of
 
     options = compiler.Options(**target)
@@ -117,7 +117,7 @@ def command(
 def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None) -> int:
     """Search, print the summary, and write the files."""
     from minifut.cli.progress import progress_bar
-    from minifut.tuning.file import path_beside, write_tuning
+    from minifut.parameters.file import path_beside, write_tuning
     from minifut.tuning.summary import cost_line, summary_json, summary_table
 
     interrupted = False

@@ -304,7 +304,7 @@ class Job:
 
     def tuning_note(self, path: Path) -> str:
         """Which tuning file counts."""
-        from minifut.tuning.file import path_beside
+        from minifut.parameters.file import path_beside
 
         beside = path_beside(path, self.options.tuning_extension)
         if self.options.use_tuning and beside.is_file():

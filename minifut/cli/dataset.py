@@ -82,7 +82,7 @@ def command(context: click.Context, args: tuple[str, ...]) -> None:
 
 def options_in_order(args: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Each option with its value ("" for flags). Raises `UsageError`."""
-    from minifut.program import unknown
+    from minifut.suggestions import unknown
 
     rest = iter(args)
     for text in rest:

@@ -241,7 +241,7 @@ def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Any:
 
 def require_names(wanted: tuple[str, ...], known: list[str]) -> None:
     """Refuse entry points that do not exist."""
-    from minifut.program import unknown
+    from minifut.suggestions import unknown
 
     for name in wanted:
         if name not in known:

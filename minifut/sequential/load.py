@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import UsageError
 from minifut.ir.core import Program as CoreProgram
+from minifut.loaded_module import load
 from minifut.program import Program
 
 
 def sequential_program(
     program: CoreProgram,
-    options: compiler.Options,
+    options: stages.Options,
     name: str = "program",
     tuned: Mapping[str, int] | None = None,
 ) -> Program:
@@ -24,13 +25,13 @@ def sequential_program(
     from minifut.opencl.module import text_of
     from minifut.sequential.lower import lower_sequential
 
-    program = compiler.without_derivatives(program)
+    program = stages.without_derivatives(program)
 
     def text() -> str:
         return text_of([lower_sequential(program)], name)
 
-    module = compiler.stage("sequential lowering", text)
-    return compiler.load(
+    module = stages.stage("sequential lowering", text)
+    return load(
         module,
         cpu_device(options.device),
         {**(tuned or {}), **options.parameters},

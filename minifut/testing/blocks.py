@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from minifut.errors import UsageError
-from minifut.program import unknown
+from minifut.suggestions import unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def case_arguments(
     """The arguments that an input stands for; files are looked for in the folder."""
     match given:
         case ScriptValues(text, in_file):
-            from minifut.compiler import read_source
+            from minifut.stages import read_source
             from minifut.testing.script import script_arguments
 
             if in_file:

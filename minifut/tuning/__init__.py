@@ -1,1 +1,1 @@
-"""Numbers that shape performance: their values, their files, what they mean."""
+"""The search for the parameters with which a program runs best."""

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from minifut.parameters.decisions import Settings
+from minifut.parameters.tuning import Tunable
 from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, MeasuredTime
-from minifut.tuning.decisions import Settings
-from minifut.tuning.parameters import Tunable
 from minifut.tuning.structure import StructureSearch
 from minifut.tuning.subject import Subject
 from minifut.tuning.thresholds import PER_PAIR, ThresholdSearch, tasks_of

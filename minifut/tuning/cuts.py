@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.tuning import NEVER
 
 Interval = tuple[int, int]
 """the least and the greatest value"""

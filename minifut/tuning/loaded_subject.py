@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import Loaded
 from minifut.errors import InternalError, MinifutError
+from minifut.parameters.decisions import DecisionPoint, Settings, decisions_of
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.tuning.autotune import Autotuner
-from minifut.tuning.decisions import DecisionPoint, Settings, decisions_of
 from minifut.tuning.points import is_size
 from minifut.tuning.subject import Sample
 from minifut.tuning.thresholds import tasks_of

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from minifut.tuning.parameters import NEVER, Tunable
+from minifut.parameters.tuning import NEVER, Tunable
 
 Sizes = Mapping[str, int]
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from minifut.parameters.decisions import Settings, occurrences, values_of
+from minifut.parameters.tuning import Tunable
 from minifut.tuning.cuts import INFINITE_LOSS, SIGNIFICANT, MeasuredTime
-from minifut.tuning.decisions import Settings, occurrences, values_of
 from minifut.tuning.halving import halving
-from minifut.tuning.parameters import Tunable
 from minifut.tuning.points import is_size, ladder, neighbours, random_points
 from minifut.tuning.subject import Subject
 from minifut.tuning.trials import Trials, key_of

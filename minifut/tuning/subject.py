@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from minifut.tuning.decisions import DecisionPoint, Settings
+from minifut.parameters.decisions import DecisionPoint, Settings
 
 
 @dataclass(frozen=True, slots=True)

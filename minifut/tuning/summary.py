@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.benchmarking.version_report import readable_seconds
+from minifut.parameters.tuning import NEVER
 from minifut.tuning.autotune import Autotuner, Row
-from minifut.tuning.parameters import NEVER
 
 
 def summary_table(tuner: Autotuner) -> str:

@@ -25,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from minifut.parameters.decisions import Settings, occurrences
+from minifut.parameters.execution_paths import execution_path
 from minifut.tuning.cuts import (
     Cuts,
     Finding,
@@ -35,8 +37,6 @@ from minifut.tuning.cuts import (
     search,
     significant,
 )
-from minifut.tuning.decisions import Settings, occurrences
-from minifut.tuning.execution_paths import execution_path
 from minifut.tuning.subject import Subject
 from minifut.tuning.trials import Trials
 

@@ -26,10 +26,10 @@ from minifut.benchmarking.measure import (
     measure_together,
 )
 from minifut.benchmarking.ratios import Ratio, comparable_seconds
+from minifut.parameters.decisions import Settings
+from minifut.parameters.execution_paths import ExecutionPath, execution_path
 from minifut.testing.time_limit import TimeLimit, time_limit
 from minifut.tuning.cuts import MeasuredTime
-from minifut.tuning.decisions import Settings
-from minifut.tuning.execution_paths import ExecutionPath, execution_path
 from minifut.tuning.subject import Sample, Subject
 
 ABANDON = 3.0

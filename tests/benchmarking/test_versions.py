@@ -12,8 +12,8 @@ from minifut.benchmarking.versions import (
 )
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import parse_program
-from minifut.tuning.decisions import Alternative, DecisionPoint
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.decisions import Alternative, DecisionPoint
+from minifut.parameters.tuning import NEVER
 
 T, N = 0, NEVER
 

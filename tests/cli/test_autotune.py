@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from minifut.cli import main
 from minifut.cli.progress import plain_line
-from minifut.tuning.file import read_tuning
+from minifut.parameters.file import read_tuning
 from minifut.tuning.loaded_subject import LoadedSubject
 
 PROGRAM = """

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from minifut.errors import UsageError
 from minifut.ir.kernels import Parameter
-from minifut.tuning.decisions import TAKEN, Alternative, DecisionPoint, Settings
-from minifut.tuning.parameters import NEVER, Tunable
+from minifut.parameters.decisions import TAKEN, Alternative, DecisionPoint, Settings
+from minifut.parameters.tuning import NEVER, Tunable
 from minifut.tuning.subject import Sample
 
 Cost = Callable[[Mapping[str, bool], Settings], float]

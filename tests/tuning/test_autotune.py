@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from minifut.parameters.decisions import DecisionPoint, Settings
+from minifut.parameters.tuning import NEVER, Tunable
 from minifut.tuning.autotune import Autotuner
-from minifut.tuning.decisions import DecisionPoint, Settings
-from minifut.tuning.parameters import NEVER, Tunable
 from minifut.tuning.summary import summary_json, summary_table
 from minifut.tuning.thresholds import affordable
 from tests.tuning.simulated import Cost, Simulated, choice, defaults_of, tunables_of

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minifut.parameters.tuning import NEVER
 from minifut.tuning.cuts import (
     Compare,
     Cuts,
@@ -19,7 +20,6 @@ from minifut.tuning.cuts import (
     pick,
     search,
 )
-from minifut.tuning.parameters import NEVER
 
 
 def test_amounts_separate_values() -> None:

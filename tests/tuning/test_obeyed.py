@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import minifut
 from minifut.cli import main
-from minifut.tuning.file import read_tuning
+from minifut.parameters.file import read_tuning
 
 pytestmark = pytest.mark.device
 

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from minifut.tuning.decisions import Settings
+from minifut.parameters.decisions import Settings
+from minifut.parameters.tuning import NEVER, Tunable
 from minifut.tuning.halving import halving
-from minifut.tuning.parameters import NEVER, Tunable
 from minifut.tuning.points import is_size, ladder, neighbours, random_points
 from tests.tuning.simulated import Simulated, choice
 from tests.tuning.test_autotune import tuner_for

@@ -14,10 +14,10 @@ from minifut.ir.interpret import run
 from minifut.ir.kernels import GROUP, AtLeast, SegMap
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
+from minifut.parameters.decisions import decisions_of, occurrences
 from minifut.passes.layout.unswitch import unswitch
 from minifut.passes.pipelines import FULL, run_pipeline
 from minifut.rewrite.trace import Trace
-from minifut.tuning.decisions import decisions_of, occurrences
 
 STEPS = """
 def solve [n] (xs: [n]i64): [n]i64 =

@@ -8,14 +8,14 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.ir.parser import parse_program
-from minifut.tuning.decisions import (
+from minifut.parameters.decisions import (
     DecisionPoint,
     decisions_of,
     number_of_paths,
     occurrences,
     paths,
 )
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.tuning import NEVER
 
 T, N = 0, NEVER
 

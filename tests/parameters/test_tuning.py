@@ -11,7 +11,7 @@ import pytest
 import minifut
 from minifut.errors import UsageError
 from minifut.opencl.runtime.kernels import Launcher
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.tuning import NEVER
 
 pytestmark = pytest.mark.device
 

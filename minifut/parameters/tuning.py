@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import NEVER as NEVER
-from minifut.tuning.file import located, read_tuning, write_tuning
+from minifut.parameters.file import located, read_tuning, write_tuning
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Observation
@@ -67,7 +67,7 @@ class Tuning(Mapping[str, int]):
     def update(self, values: Mapping[str, int]) -> None:
         """Change several at once. Raises `UsageError` for unknown names and values out
         of bounds; then none is changed."""
-        from minifut.program import check_names
+        from minifut.suggestions import check_names
 
         check_names(values, self._values)
         self._change(values)

@@ -40,8 +40,8 @@ from minifut.ir.core import (
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.types import BOOL, I64
 from minifut.names import Name
-from minifut.program import unknown
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.tuning import NEVER
+from minifut.suggestions import unknown
 
 TAKEN = 0
 """the value of a threshold that any parallelism reaches"""

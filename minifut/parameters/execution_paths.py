@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from minifut.tuning.decisions import TAKEN, DecisionPoint, Settings
+from minifut.parameters.decisions import TAKEN, DecisionPoint, Settings
 
 Seen = Mapping[str, Collection[int]]
 """the amounts that were compared with each threshold"""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minifut.tuning.execution_paths import execution_path
-from minifut.tuning.parameters import NEVER
+from minifut.parameters.execution_paths import execution_path
+from minifut.parameters.tuning import NEVER
 from tests.tuning.simulated import choice
 
 CHOICES = (choice("outer", not_taken=[choice("inner")]),)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from minifut.errors import UsageError
-from minifut.tuning.file import (
+from minifut.parameters.file import (
     fitted,
     read_tuning,
     tuning_beside,
     unfitting_text,
     write_tuning,
 )
-from minifut.tuning.parameters import Tunable
+from minifut.parameters.tuning import Tunable
 
 
 def test_comments_blank_lines_and_the_last_of_two(tmp_path: Path) -> None:
