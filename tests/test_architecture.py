@@ -45,7 +45,16 @@ MAY_IMPORT = {
     },
 }
 RUNTIME_MAY_IMPORT = {"values"}
-COMMON = {"errors", "files", "names", "resources", "cache", "suggestions", "version"}
+COMMON = {
+    "debug",
+    "errors",
+    "files",
+    "names",
+    "resources",
+    "cache",
+    "suggestions",
+    "version",
+}
 
 
 def imports_of(path: Path) -> set[str]:

@@ -56,9 +56,14 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run, and turn every error into one clear message and an exit code."""
         from minifut.cli.errors import guarded
+        from minifut.debug import require_known_topics
+
+        def run() -> Any:
+            require_known_topics()
+            return super(LazyGroup, self).main(*args, **options)
 
         options["standalone_mode"] = False
-        raise SystemExit(guarded(lambda: super(LazyGroup, self).main(*args, **options)))
+        raise SystemExit(guarded(run))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

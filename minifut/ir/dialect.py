@@ -34,6 +34,12 @@ class Dialect:
 
         verify(program, self)
 
+    def show(self, program: Program) -> str:
+        """The printed program."""
+        from minifut.ir.printer import show
+
+        return show(program)
+
     def allows(self, expression: type, in_kernel: bool) -> bool:
         """Whether an expression of that class may stand there."""
         return expression in self.expressions or (

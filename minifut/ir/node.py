@@ -1,7 +1,7 @@
 """`@node` and `@value`: the two kinds of dataclass that the IR is made of.
 
 A *node* is a place in a program: slots, identity equality, never changed after it is
-made (under `MINIFUT_FREEZE=1` an attempt raises). A *value* is a fact: frozen and
+made (under `MINIFUT_DEBUG=freeze` an attempt raises). A *value* is a fact: frozen and
 compared by structure (types, sizes, names, constants, operators).
 
 What a node's children are is read once per class from its field annotations
@@ -13,12 +13,13 @@ that a new operation never means a new visitor.
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
+from minifut.debug import debugging
+
 T = TypeVar("T")
-FREEZE = bool(os.environ.get("MINIFUT_FREEZE"))
+FREEZE = debugging("freeze")
 
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))

@@ -40,6 +40,10 @@ class KernelCode:
         """Raise an `InternalError` unless the program is well formed."""
         verify_program(program)
 
+    def show(self, program: KernelProgram) -> str:
+        """The printed program."""
+        return show(program)
+
 
 KERNEL_CODE = KernelCode()
 

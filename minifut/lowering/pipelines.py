@@ -8,9 +8,9 @@ A list of passes for each schedule, that those of `passes.pipelines` end with.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 
+from minifut.debug import debugging
 from minifut.ir import parser
 from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS
@@ -23,9 +23,6 @@ from minifut.names import NameSource
 from minifut.passes import pipelines as passes
 from minifut.passes.pipeline import Pass, PipelineOptions, run_steps
 from minifut.rewrite.trace import Trace
-
-VERIFY = "verify" in os.environ.get("MINIFUT_DEBUG", "").split(",")
-"""whether kernel code is verified after each pass, which costs a tenth of the time"""
 
 
 def _lower(
@@ -70,7 +67,8 @@ def to_kernel_code(
     program: Program, schedule: str, options: PipelineOptions | None = None
 ) -> KernelProgram:
     """A program under one schedule, after all passes or up to where the options say."""
-    options = options or PipelineOptions(verify=VERIFY)
+    # to verify kernel code costs a tenth of the time
+    options = options or PipelineOptions(verify=debugging("verify"))
     steps = FOR_SCHEDULE[schedule]
     names = parser.names_after(program)
     made: KernelProgram = run_steps(steps, program, names, options)

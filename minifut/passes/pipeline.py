@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from minifut.debug import debugging, report
 from minifut.errors import InternalError, MinifutError
 from minifut.names import NameSource
-
-if TYPE_CHECKING:
-    from minifut.rewrite.trace import Trace
+from minifut.rewrite.explain import explain
+from minifut.rewrite.trace import Trace
 
 PassFunction = Callable[..., Any]
 """(program, names), and the trace to fill if the pass is `traced`"""
@@ -30,6 +30,9 @@ class Level(Protocol):
 
     def verify(self, program: Any) -> None:
         """Raise an `InternalError` unless the program is well formed."""
+
+    def show(self, program: Any) -> str:
+        """The printed program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,14 @@ def run_step(
     step: Pass, program: Any, names: NameSource, options: PipelineOptions
 ) -> Any:
     """One step: run it, verify what it made if that is new, note the time."""
+    trace = options.trace
+    if trace is None and step.traced and debugging("rules"):
+        trace = Trace(refusals=True)
     start = time.perf_counter()
     try:
-        if step.traced and options.trace is not None:
-            options.trace.stage = step.name
-            after = step.function(program, names, options.trace)
+        if step.traced and trace is not None:
+            trace.stage = step.name
+            after = step.function(program, names, trace)
         else:
             after = step.function(program, names)
     except MinifutError as error:
@@ -111,10 +117,24 @@ def run_step(
     middle = time.perf_counter()
     if options.verify and after is not program:
         check(step.name, after, step.writes)
+    timing = Timing(step.name, middle - start, time.perf_counter() - middle)
     if options.time:
-        end = time.perf_counter()
-        options.timings.append(Timing(step.name, middle - start, end - middle))
+        options.timings.append(timing)
+    if debugging("passes"):
+        report_pass(timing, step.writes.show(after))
+    if trace is not None and trace is not options.trace and trace.steps:
+        report(explain(trace))
     return after
+
+
+def report_pass(timing: Timing, text: str) -> None:
+    """One line about a pass that ran, and the program that it left."""
+    seconds, verifying = timing.seconds * 1e3, timing.verifying * 1e3
+    lines = text.count("\n") + 1
+    report(
+        f"pass {timing.step}: {seconds:.1f} ms (verify {verifying:.1f} ms), "
+        f"{lines} lines of IR"
+    )
 
 
 def check(step: str, program: Any, level: Level) -> None:

@@ -1,7 +1,8 @@
 """The runtime: what a generated module needs to run, without the compiler.
 
-It imports numpy, pyopencl, `minifut.errors` and `minifut.cache`, nothing else. A
-generated module describes a program by data and one host function per entry point:
+It imports numpy, pyopencl, `minifut.errors`, `minifut.debug` and `minifut.cache`,
+nothing else. A generated module describes a program by data and one host function per
+entry point:
 
     from minifut.opencl import runtime as rt
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
@@ -133,6 +134,8 @@ class Launcher:
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
         if self._session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
+        if debugging("kernels"):
+            report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
         program = _build(self._session, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
