@@ -96,6 +96,43 @@ _UNSIGNED = {
 _UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
 _UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
 
+# Of vectors, `#` lanes. OpenCL shifts by the places modulo the width, so that a shift
+# by more is only to be replaced.
+_OF_VECTORS = {
+    "shl": """
+{own}# shl_{type}_#({own}# x, {own}# y) {{
+  {unsigned}# places = as_{unsigned}#(y);
+  return places < ({unsigned}#)({bits}) ? x << places : ({own}#)(0);
+}}
+""",
+    "shr": """
+{own}# shr_{type}_#({own}# x, {own}# y) {{
+  {unsigned}# places = as_{unsigned}#(y);
+  return places < ({unsigned}#)({bits}) ? x >> places : {shifted_out};
+}}
+""",
+    "pow": """
+{own}# pow_{type}_#({own}# x, {own}# y) {{
+  {unsigned}# base = as_{unsigned}#(x), power = ({unsigned}#)(1);
+  {unsigned}# left = as_{unsigned}#(y >= ({own}#)(0) ? y : ({own}#)(0));
+  while (any(left != ({unsigned}#)(0))) {{
+    power = (left & ({unsigned}#)(1)) != ({unsigned}#)(0) ? power * base : power;
+    base *= base;
+    left >>= 1;
+  }}
+  return y >= ({own}#)(0) ? as_{own}#(power) : ({own}#)(0);
+}}
+""",
+    "ctz": """
+int# ctz_{type}_#({own}# x) {{
+  {unsigned}# low = as_{unsigned}#(x) & (({unsigned}#)(0) - as_{unsigned}#(x));
+  return convert_int#(popcount(low - ({unsigned}#)(1)));
+}}
+""",
+}
+VECTOR_HELPERS = frozenset(_OF_VECTORS)
+"""operators of integers with a function of vectors, named like `shl_i32_16`"""
+
 # On CPUs, clang's own access to a half is one instruction, the function of the library
 # often many. Bytes, because only those may be looked at through a pointer to another
 # type: else a compiler may take it that a store of a half leaves a ushort alone.
@@ -204,17 +241,24 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
             pair for name in _CALLS.get(helper, ()) for pair in helper_source(name)
         ]
         return [*called, (helper, HALF[helper].lstrip())]
-    name, _, type_name = helper.rpartition("_")
-    return [(helper, _numeric(name, SCALARS[type_name]).lstrip())]
+    name, type_name, *width = helper.split("_")
+    return [(helper, _numeric(name, SCALARS[type_name], *width).lstrip())]
 
 
-def _numeric(name: str, type_: ScalarType) -> str:
+def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
     word = _WORDS[type_.bits]
+    own = word if type_.kind == "int" else f"u{word}"
     templates = _SIGNED if type_.kind == "int" else _UNSIGNED
-    return templates[name].format(
-        own=word if type_.kind == "int" else f"u{word}",
+    if width:
+        templates = _OF_VECTORS
+    text = templates[name].format(
+        own=own,
         unsigned=f"u{word}",
         wide="ulong" if type_.bits == 64 else "uint",
         bits=type_.bits,
         type=type_,
+        shifted_out="x < (X#)(0) ? (X#)(-1) : (X#)(0)".replace("X", own)
+        if type_.kind == "int"
+        else f"({own}#)(0)",
     )
+    return text.replace("#", width)

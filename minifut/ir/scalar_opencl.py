@@ -23,7 +23,7 @@ from functools import cache
 
 from minifut.ir.core import Constant
 from minifut.ir.node import value
-from minifut.ir.scalar_helpers import helper_source
+from minifut.ir.scalar_helpers import VECTOR_HELPERS, helper_source
 from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.types import ScalarType
 
@@ -193,7 +193,12 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
         case "mul_hi":
             return Spelling(f"{name}({{0}}, {{1}})", f"{name}({{0}}, {{1}})")
         case "sgn":
-            return Spelling(f"({own})(({{0}} > 0) - ({{0}} < 0))")
+            # A comparison of vectors is -1 where it holds.
+            vector = f"min({{0}}, ({own}{{v}})(1))"
+            if type_.kind == "int":
+                zero = f"({own}{{v}})(0)"
+                vector = f"(({{0}} < {zero}) - ({{0}} > {zero}))"
+            return Spelling(f"({own})(({{0}} > 0) - ({{0}} < 0))", vector)
         case "popc":
             return Spelling("(int)popcount({0})", "convert_int{v}(popcount({0}))")
         case "clz":
@@ -203,8 +208,11 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
             as_own, cast = f"as_{own}{{v}}", f"as_{unsigned}{{v}}"
             vector = f"{as_own}({cast}({inner}) + {cast}({{2}}))"
             return Spelling(f"({own})(({unsigned}){inner} + ({unsigned}){{2}})", vector)
-    places = "{0}" if name == "ctz" else "{0}, {1}"
-    return Spelling(f"{name}_{type_}({places})", None, (f"{name}_{type_}",))
+    helper, places = f"{name}_{type_}", "{0}" if name == "ctz" else "{0}, {1}"
+    if name not in VECTOR_HELPERS:
+        return Spelling(f"{helper}({places})", None, (helper,))
+    wide = f"{helper}_{{v}}"
+    return Spelling(f"{helper}({places})", f"{wide}({places})", (helper,), (wide,))
 
 
 _CHOICE = {"min": "({1} < {0} ? {1} : {0})", "max": "({0} < {1} ? {1} : {0})"}
@@ -257,7 +265,8 @@ def _float(name: str, type_: ScalarType) -> Spelling:
         case "isnan" | "isinf":
             return Spelling(f"({name}({{0}}) != 0)")
         case "sgn":
-            return Spelling("(isnan({0}) ? {0} : sign({0}))")
+            text = "(isnan({0}) ? {0} : sign({0}))"
+            return Spelling(text, text)
     call = _RENAMED.get(name, name)
     text = f"{call}({{0}}, {{1}})" if name in _BINARY else f"{call}({{0}})"
     return Spelling(text, text)

@@ -68,18 +68,21 @@ def operands_of(op: Operator) -> list[np.ndarray]:
     return [values(type_) for type_ in op.operands]
 
 
-def kernel(op: Operator, number: int) -> str:
+def kernel(op: Operator, number: int, width: int) -> str:
+    """A kernel of which each work-item has `width` neighbouring elements."""
     parameters, names = [], []
     for i, type_ in enumerate(op.operands):
         parameters.append(f"__global const {memory_type(type_)} *x{i}")
-        load = f"vload_half(i, x{i})" if type_.name == "f16" else f"x{i}[i]"
-        cast = f"({register_type(type_)})"
+        load = f"x{i}[i]" if width == 1 else f"vload{width}(i, x{i})"
+        if type_.name == "f16":
+            load = f"vload_half{width if width > 1 else ''}(i, x{i})"
+        cast = f"({register_type(type_)})" if width == 1 else ""
         names.append(f"({cast}{load})")
-    text = spelling(op).text(*names)
+    text = spelling(op).text(*names, width=width)
     if op.result.name == "f16":
-        store = f"vstore_half_rte({text}, i, out)"
+        store = f"vstore_half{width if width > 1 else ''}_rte({text}, i, out)"
     else:
-        store = f"out[i] = {text}"
+        store = f"out[i] = {text}" if width == 1 else f"vstore{width}({text}, i, out)"
     parameters.append(f"__global {memory_type(op.result)} *out")
     return (
         f"__kernel void test_{number}({', '.join(parameters)}) {{\n"
@@ -107,14 +110,18 @@ def agree(op: Operator, found: np.ndarray, wanted: np.ndarray) -> bool:
 
 
 @pytest.mark.device
-def test_every_operator_means_the_same_on_the_device() -> None:
+@pytest.mark.parametrize("width", [1, 4])
+def test_every_operator_means_the_same_on_the_device(width: int) -> None:
     cl = pytest.importorskip("pyopencl")
     context = cl.create_some_context(interactive=False)
     queue = cl.CommandQueue(context)
     table = [op for op in all_operators() if op.name != "fma" or op.type != F64]
-    helpers = [helper for op in table for helper in spelling(op).helpers]
+    if width > 1:
+        table = [op for op in table if spelling(op).vector is not None]
+        assert len(table) > 300
+    helpers = [helper for op in table for helper in spelling(op).helpers_for(width)]
     source = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_text(helpers)
-    source += "".join(kernel(op, i) for i, op in enumerate(table))
+    source += "".join(kernel(op, i, width) for i, op in enumerate(table))
     program = cl.Program(context, source).build()
     wrong = {}
     flags = cl.mem_flags
@@ -127,7 +134,7 @@ def test_every_operator_means_the_same_on_the_device() -> None:
             for x in operands
         ]
         out = cl.Buffer(context, flags.WRITE_ONLY, found.nbytes)
-        getattr(program, f"test_{i}")(queue, (COUNT,), None, *buffers, out)
+        getattr(program, f"test_{i}")(queue, (COUNT // width,), None, *buffers, out)
         cl.enqueue_copy(queue, found, out)
         if not agree(op, found, wanted):
             bad = np.flatnonzero(~np.isclose(found, wanted, equal_nan=True, rtol=1e-2))

@@ -70,6 +70,17 @@ BODIES = {
                         else (a / y ^ x // y, b % i16.i32 y - b / i16.i32 y,
                               if c == 0 then 9 else 200 / c ^ (77 % c),
                               d / u32.i32 y + d % u32.i32 y)) xs |> unzip4""",
+    "shifts and counts of bits": """
+      def main (xs: []i32) =
+        map (\\x -> loop (a, b, c) = (x, u32.i32 x, u8.i32 x) for i < 5 do
+              (a << (x & 63) ^ a >> i ^ i32.popc a + i32.ctz a + i32.clz a,
+               b * 1664525 ^ b >> 8 ^ b >> u32.i32 x, c << u8.i32 i ^ c >> 2)) xs |> unzip3""",
+    "signs and powers": """
+      def main (xs: []i32) =
+        map (\\x -> loop (a, y) = (x, f32.sqrt (f32.i32 x)) for i < 4 do
+              (a + i32.sgn (a - 3) + a ** (x & 7),
+               y + f32.sgn y + (if f32.isnan y then 1 else 0)
+                 + f32.bool (f32.isinf (y / f32.i32 (i - 1))))) xs |> unzip""",
     "minima of nan": """
       def main (xs: []i32) =
         map (\\x -> loop y = f32.sqrt (f32.i32 x) for i < 3 do

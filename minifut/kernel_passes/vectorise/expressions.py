@@ -6,6 +6,7 @@ applied lane by lane.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from minifut.ir.node import replace
@@ -137,8 +138,13 @@ class ExpressionVectoriser(VectorOperations):
             return kc.Binary(symbol, wide[0], wide[1], self.wide(BOOL))
         if name in ("min", "max"):
             return self.extreme(name, *wide)
+        shifted = self.by_constant_places(operator, wide[0], operands[-1])
+        if shifted is not None:
+            return shifted
         if spelling(operator).vector is not None and operator.result != BOOL:
             return kc.Operation(operator, tuple(wide), self.wide(operator.result))
+        if name in ("isnan", "isinf"):
+            return self.tested(name, wide[0])
         halved = self.by_power_of_two(operator, wide[0], operands[-1])
         if halved is not None:
             return halved
@@ -172,6 +178,25 @@ class ExpressionVectoriser(VectorOperations):
             ones = self.broadcast(kc.Literal(number - 1, right.type))
             return kc.Binary("&", left, ones, left.type)
         return None
+
+    def by_constant_places(
+        self, operator: Operator, left: kc.Expression, right: kc.Expression
+    ) -> kc.Expression | None:
+        """A shift by fewer places than there are bits."""
+        if operator.name not in ("shl", "shr") or not isinstance(right, kc.Literal):
+            return None
+        if not 0 <= int(right.value) < operator.type.bits:
+            return None
+        symbol = "<<" if operator.name == "shl" else ">>"
+        return kc.Binary(symbol, left, self.broadcast(right), left.type)
+
+    def tested(self, name: str, number: kc.Expression) -> kc.Expression:
+        """Which lanes are not numbers, or infinite."""
+        if name == "isnan":
+            return self.compare("!=", number, number)
+        size = kc.Call("fabs", (number,), number.type)
+        infinity = kc.Literal(math.inf, kc.VectorType(number.type.scalar))
+        return self.compare("==", size, self.broadcast(infinity))
 
     def extreme(
         self, name: str, left: kc.Expression, right: kc.Expression
