@@ -16,7 +16,7 @@ import pytest
 from minifut import compiler
 from minifut.errors import Source
 
-FEW, MANY = 12, 72
+FEW, MANY = 12, 48
 
 
 def definitions(n: int) -> str:
@@ -69,7 +69,7 @@ def rows_of_versions(n: int) -> str:
 def calls_in_threads(n: int) -> str:
     body = "".join(
         f"  let x = if x % {i + 2} == k then x / {i + 2} else x + {i}\n"
-        for i in range(80)
+        for i in range(40)
     )
     steps = "".join(f"  let y = f {i} y\n" for i in range(n // 2))
     return (
