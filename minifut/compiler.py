@@ -49,6 +49,7 @@ def compile_program(source: Source, options: Options) -> Program:
             tuned=tuned,
             max_memory=options.max_memory,
             documentation=module.documentation,
+            source=source,
         )
     checked = check(source)
     program = to_core(checked)
@@ -57,7 +58,7 @@ def compile_program(source: Source, options: Options) -> Program:
 
         known = {**tuned, **options.parameters}
         return interpreted_program(
-            program, known, documentation=documentation_of(checked)
+            program, known, documentation=documentation_of(checked), source=source
         )
     from minifut.sequential.load import sequential_program
 

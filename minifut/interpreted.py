@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from minifut.errors import ArgumentError, UsageError
 from minifut.ir.types import shape_of
 from minifut.program import EntryPoint, Program, describe, value_type_of_text
 
 if TYPE_CHECKING:
+    from minifut.errors import Source
     from minifut.ir.core import Entry, EntryType, Param
     from minifut.ir.core import Program as CoreProgram
     from minifut.ir.sizes import Size
@@ -37,6 +38,7 @@ def interpreted_program(
     parameters: Mapping[str, int] | None = None,
     steps: int | None = None,
     documentation: Mapping[str, str] | None = None,
+    source: Source | None = None,
 ) -> Program:
     """The program with the interpreter behind its entry points; `steps` as there,
     `documentation` the comments above entry points."""
@@ -72,7 +74,11 @@ def interpreted_program(
     functions = {function.name: function for function in program.functions}
     entries = [entry_point(e) for e in program.entries]
     recipe = InterpretedProgram(
-        show(program), tuple((parameters or {}).items()), steps, _items(documentation)
+        show(program),
+        tuple((parameters or {}).items()),
+        steps,
+        _items(documentation),
+        source,
     )
     return Program(entries, "the interpreter", opaques=OpaqueValues(), recipe=recipe)
 
@@ -85,11 +91,15 @@ def _items(documentation: Mapping[str, str] | None) -> tuple[tuple[str, str], ..
 class InterpretedProgram:
     """What an interpreted program is made of again in another process."""
 
+    backend: ClassVar[str] = "interpreter"
+    device: ClassVar[None] = None
+
     text: str
     """the core program as printed"""
     parameters: tuple[tuple[str, int], ...]
     steps: int | None
     documentation: tuple[tuple[str, str], ...]
+    source: Source | None = None
 
     def load(self) -> Program:
         """The program once more."""
@@ -97,7 +107,7 @@ class InterpretedProgram:
 
         program = parse(self.text, "program")
         known, about = dict(self.parameters), dict(self.documentation)
-        return interpreted_program(program, known, self.steps, about)
+        return interpreted_program(program, known, self.steps, about, self.source)
 
 
 def sum_of_leaves(types: Sequence[EntryType]) -> int:

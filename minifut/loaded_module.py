@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
-from minifut.errors import NESTED_TOO_DEEPLY, UsageError
+from minifut.errors import NESTED_TOO_DEEPLY, Source, UsageError
 from minifut.program import EntryPoint, Program, describe
 from minifut.suggestions import check_names
 
@@ -32,6 +32,8 @@ class LoadedModule:
     `all_known`; `tuned` are those of a tuning file, where unknown names are warned of.
     """
 
+    backend: ClassVar[str] = "opencl"
+
     text: str
     device: str | None = None
     parameters: tuple[tuple[str, int], ...] = ()
@@ -39,6 +41,8 @@ class LoadedModule:
     tuned: tuple[tuple[str, int], ...] = ()
     max_memory: int | None = None
     documentation: tuple[tuple[str, str], ...] = ()
+    source: Source | None = None
+    """what it was generated from, if that is known"""
 
     def load(self, tuned: Mapping[str, int] | None = None) -> Program:
         """The program on the device. `tuned`: the values of the tuning file as they
@@ -125,6 +129,7 @@ def load(
     tuned: Mapping[str, int] | None = None,
     max_memory: int | None = None,
     documentation: Mapping[str, str] | None = None,
+    source: Source | None = None,
 ) -> Program:
     """The program of a generated module of one schedule, on a device; see
     `LoadedModule`."""
@@ -136,6 +141,7 @@ def load(
         tuple((tuned or {}).items()),
         max_memory,
         tuple((documentation or {}).items()),
+        source,
     ).load(tuned)
 
 

@@ -28,6 +28,7 @@ from minifut.suggestions import unknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minifut.gufunc import Gufunc
     from minifut.parameters.tuning import Tuning
     from minifut.recipe import Recipe
     from minifut.values.types import ValueType
@@ -158,6 +159,22 @@ class EntryPoint:
         results = ", ".join(r.sized_text for r in self.results)
         several = len(self.results) != 1
         return f"{self.name}{parameters}: {f'({results})' if several else results}"
+
+    @property
+    def gufunc_signature(self) -> str:
+        """The sizes of its types as NumPy writes them: `"(n,d),(k,d)->(n)"`. Raises
+        `UsageError` where there is no such signature."""
+        from minifut.gufunc import signature_of
+
+        return signature_of(self)
+
+    def gufunc(self) -> Gufunc:
+        """The entry point with NumPy's broadcasting over leading dimensions, for
+        arrays of NumPy and dask, and for `xarray.apply_ufunc`. Raises `UsageError`
+        where it has no signature."""
+        from minifut.gufunc import Gufunc
+
+        return Gufunc(self, self.gufunc_signature)
 
     def _bound(
         self, given: tuple[Any, ...], named: dict[str, Any]

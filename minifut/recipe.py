@@ -13,9 +13,10 @@ the user did.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
+    from minifut.errors import Source
     from minifut.program import EntryPoint, Program
 
 MOST = 32
@@ -26,7 +27,15 @@ Values = tuple[tuple[str, int], ...]
 
 
 class Recipe(Protocol):
-    """A frozen, hashable value that makes a program."""
+    """A frozen, hashable value that makes a program, with the options and, if it is
+    known, the source that it was compiled from."""
+
+    backend: ClassVar[str]
+
+    @property
+    def device(self) -> str | None: ...
+    @property
+    def source(self) -> Source | None: ...
 
     def load(self) -> Program:
         """The program, on the device of this process."""
