@@ -45,10 +45,8 @@ SizeLike = Size | Name | int
 
 
 def constant(number: int | float | bool, type_: ScalarType) -> Constant:
-    """A constant of a type; the number is made to fit its kind."""
-    if type_ == BOOL:
-        return Constant(bool(number), type_)
-    return Constant(float(number) if type_.is_float else int(number), type_)
+    """A constant of a type: the nearest value that the type has."""
+    return Constant(type_.nearest(number), type_)
 
 
 def i64(number: int) -> Constant:

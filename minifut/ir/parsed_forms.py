@@ -94,7 +94,8 @@ def number(text: str) -> Constant:
     type_ = SCALARS[name]
     if special:
         return Constant(float(digits + special[1:]), type_)
-    return Constant(float(digits) if type_.is_float else int(digits), type_)
+    value = float(digits) if type_.is_float else int(digits)
+    return Constant(type_.nearest(value), type_)
 
 
 def _scalar_op(parts: Parts) -> core.ScalarOp:

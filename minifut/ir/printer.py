@@ -19,6 +19,7 @@ from typing import Any
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.kernels import KernelBody
+from minifut.ir.rounding import digits
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import SCALARS, AccType, ArrayType, ScalarType, Type
@@ -254,4 +255,4 @@ def constant_text(constant: Constant) -> str:
         return f"{type_}.nan"
     if math.isinf(number):
         return f"{'-' if number < 0 else ''}{type_}.inf"
-    return f"{float(number)!r}{type_}"
+    return f"{digits(float(number), type_.bits)}{type_}"

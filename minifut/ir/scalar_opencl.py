@@ -17,12 +17,12 @@ Signed arithmetic is done in the unsigned type, because C leaves overflow undefi
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
 from minifut.ir.node import value
+from minifut.ir.rounding import digits
 from minifut.ir.scalar_helpers import VECTOR_HELPERS, helper_source
 from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.types import ScalarType
@@ -95,45 +95,12 @@ def constant_text(constant: Constant) -> str:
 
 def _float_text(number: float, type_: ScalarType) -> str:
     cast = "(double)" if type_.bits == 64 else ""
-    number = _rounded(number, type_.bits)
     if math.isnan(number):
         return f"{cast}NAN"
     if math.isinf(number):
         return f"{cast}INFINITY" if number > 0 else f"({cast}-INFINITY)"
-    if type_.bits == 64:
-        text, suffix = repr(number), ""
-    else:
-        text, suffix = _shortest_single(number), "f"
-    if "." not in text and "e" not in text:
-        text += ".0"
-    text += suffix
+    text = digits(number, 64) if type_.bits == 64 else f"{digits(number, 32)}f"
     return f"({text})" if text.startswith("-") else text
-
-
-def _rounded(number: float, bits: int) -> float:
-    """The nearest f16, as which a constant of that type counts."""
-    if bits != 16:
-        return number
-    try:
-        return float(struct.unpack("e", struct.pack("e", number))[0])
-    except OverflowError:
-        return math.copysign(math.inf, number)
-
-
-def _shortest_single(number: float) -> str:
-    """The fewest digits that give the same f32."""
-    try:
-        wanted = struct.pack("f", number)
-    except OverflowError:
-        return "-INFINITY" if number < 0 else "INFINITY"
-    for digits in range(6, 10):
-        text = f"{number:.{digits}g}"
-        try:
-            if struct.pack("f", float(text)) == wanted:
-                return text
-        except OverflowError:
-            continue
-    return repr(number)
 
 
 # --- spellings -------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from minifut.ir.node import value
+from minifut.ir.rounding import rounded
 from minifut.ir.sizes import Size
 from minifut.names import Name
 
@@ -42,6 +43,19 @@ class ScalarType:
     def bytes(self) -> int:
         """Size in memory; a bool takes one byte."""
         return max(1, self.bits // 8)
+
+    def nearest(self, number: int | float | bool) -> int | float | bool:
+        """The number as a value of this type: floats are rounded, integers wrap.
+
+        f32: 0.1 → 0.10000000149011612, 1e39 → inf;   i8: 255 → -1;   bool: 2 → True
+        """
+        if self.kind == "float":
+            return rounded(float(number), self.bits)
+        if self.kind == "bool":
+            return bool(number)
+        wrapped = int(number) & (1 << self.bits) - 1
+        negative = self.kind == "int" and wrapped >> (self.bits - 1)
+        return wrapped - (1 << self.bits) if negative else wrapped
 
 
 I8 = ScalarType("i8", "int", 8)

@@ -17,7 +17,7 @@ from typing import Any
 from minifut.errors import InternalError
 from minifut.ir import core, kernels
 from minifut.ir.calls import called_in_threads
-from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.dialect import Dialect
 from minifut.ir.printer import Printer
 from minifut.ir.scope import Scope, type_of_atom
@@ -232,6 +232,8 @@ class Verifier:
     def atom(self, atom: Atom) -> Type:
         if isinstance(atom, Name) and atom not in self.scope:
             raise Fault(f"{atom} is not in scope")
+        if isinstance(atom, Constant) and not _is_exact(atom):
+            raise Fault(f"{atom.value} is not a value of {atom.type}")
         return type_of_atom(atom, self.scope)
 
     def types(self, atoms: Iterable[Atom]) -> list[Type]:
@@ -321,6 +323,12 @@ def instantiate(pattern: tuple[Param, ...], atoms: Iterable[Atom]) -> list[Type]
         else substitute(parameter.type, mapping)
         for parameter in pattern
     ]
+
+
+def _is_exact(constant: Constant) -> bool:
+    """Whether the type has just this value."""
+    number = constant.value
+    return constant.type.nearest(number) == number or number != number
 
 
 def require(condition: bool, message: str) -> None:

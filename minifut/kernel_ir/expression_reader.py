@@ -239,7 +239,7 @@ class ExpressionReader(Tokens):
             value = _SPECIAL[special]
         else:
             value = float(digits) if type_.scalar.is_float else int(digits)
-        return kc.Literal(-value if sign else value, type_)
+        return kc.Literal(type_.scalar.nearest(-value if sign else value), type_)
 
 
 def _natural(exp: Any) -> kc.Expression:

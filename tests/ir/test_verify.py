@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from minifut.errors import InternalError
+from minifut.ir import core
+from minifut.ir.core import Constant, Param
 from minifut.ir.dialect import KERNELS, SOACS
 from minifut.ir.parser import parse_program
+from minifut.ir.types import F32, I8
 from minifut.ir.verify import verify
+from minifut.names import NameSource
 
 from .programs import KERNELS_TEXT, SOACS_TEXT
 
@@ -120,3 +124,13 @@ def test_the_context_is_ten_lines_around() -> None:
         verify(parse_program(text), SOACS)
     lines = caught.value.context.split("\n")
     assert len(lines) == 21 and lines[10].startswith(">") and "bad" in lines[10]
+
+
+@pytest.mark.parametrize("constant", [Constant(255, I8), Constant(0.1, F32)], ids=str)
+def test_a_constant_is_a_value_of_its_type(constant: Constant) -> None:
+    names = NameSource()
+    result = Param(names.fresh("r"), constant.type)
+    body = core.Body((), (constant,))
+    function = core.Function(names.fresh("f"), (), (result,), body)
+    with pytest.raises(InternalError, match=f"{constant.value} is not a value of"):
+        verify(core.Program((), (), (function,)), SOACS)

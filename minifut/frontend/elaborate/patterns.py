@@ -102,7 +102,7 @@ def tests(
 def literal_constant(literal: syntax.Literal, type_: ScalarType) -> Constant:
     """A literal at its type."""
     if type_.is_float:
-        return Constant(float(literal.value), type_)
+        return Constant(type_.nearest(literal.value), type_)
     if isinstance(literal.value, bool):
         return Constant(literal.value, type_)
     number = int(literal.value)
@@ -112,7 +112,7 @@ def literal_constant(literal: syntax.Literal, type_: ScalarType) -> Constant:
             f"{number} is out of range for {types.Scalar(type_.name).name}",
             anchor="literal-out-of-bounds",
         )
-    return Constant(number, type_)
+    return Constant(type_.nearest(number), type_)
 
 
 def _fits(number: int, type_: ScalarType) -> bool:

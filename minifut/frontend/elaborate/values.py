@@ -142,7 +142,7 @@ UNIT = RecordValue({})
 def constant(value: int | float | bool, type_: ScalarType) -> Leaf:
     """A constant; an i64 is its own size."""
     size = Size.constant(int(value)) if type_ == I64 else None
-    return Leaf(Constant(value, type_), type_, size)
+    return Leaf(Constant(type_.nearest(value), type_), type_, size)
 
 
 def scalar(atom: Atom, type_: Type, size: Size | None = None) -> Leaf:

@@ -8,13 +8,13 @@ loops live on have a Python expression here; the others go through their NumPy m
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from minifut.ir.rounding import round32
 from minifut.ir.scalar_meaning import meaning
 from minifut.ir.scalars import Operator
 from minifut.ir.types import ArrayType, ScalarType, Type, element_of
@@ -84,17 +84,6 @@ def _wrap(text: str, type_: ScalarType) -> str | None:
         return f"({text}) & {(1 << type_.bits) - 1}"
     half = 1 << (type_.bits - 1)
     return f"(({text}) + {half} & {(1 << type_.bits) - 1}) - {half}"
-
-
-_SINGLE = struct.Struct("f")
-
-
-def round32(number: float) -> float:
-    """The nearest f32, as a Python float; what is too large becomes infinite."""
-    try:
-        return _SINGLE.unpack(_SINGLE.pack(number))[0]  # type: ignore[no-any-return]
-    except OverflowError:
-        return float(np.copysign(np.inf, number))
 
 
 @cache
