@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.messages import error, quote, source_text
-from minifut.frontend.check.size_terms import children
 from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.syntax.traverse import children
 
 if TYPE_CHECKING:
     from minifut.frontend.check.sizing.state import Sizing
@@ -103,7 +103,7 @@ class _Causality:
                 return new | set(node.exts)
         new = frozenset()
         for child in children(node):
-            if not isinstance(child, syntax.Pattern):
+            if not isinstance(child, (syntax.Pattern, syntax.TypeExp)):
                 new |= self.visit(child, known)
         return new | set(getattr(node, "exts", ()))
 

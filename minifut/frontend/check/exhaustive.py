@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.syntax.traverse import walk
 from minifut.frontend.types import Record, Scalar, Sum
 
 if TYPE_CHECKING:
@@ -65,21 +66,10 @@ def unmatched(patterns: Sequence[syntax.Pattern]) -> list[str]:
 
 
 def _irrefutable(pattern: syntax.Pattern) -> bool:
-    match pattern:
-        case syntax.NamePattern() | syntax.WildcardPattern():
-            return True
-        case (
-            syntax.ParensPattern(_, inner)
-            | syntax.AscribedPattern(_, inner, _)
-            | syntax.AttributedPattern(_, _, inner)
-        ):
-            return _irrefutable(inner)
-        case syntax.TuplePattern(_, elements):
-            return all(_irrefutable(e) for e in elements)
-        case syntax.RecordPattern(_, fields):
-            return all(_irrefutable(p) for _, p in fields)
-        case _:
-            return False
+    return not any(
+        isinstance(part, (syntax.LiteralPattern, syntax.ConstructorPattern))
+        for part in walk(pattern)
+    )
 
 
 def shape_of(pattern: syntax.Pattern) -> Shape:

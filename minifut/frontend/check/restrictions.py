@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.frontend import syntax
 from minifut.frontend.check.exhaustive import unmatched
-from minifut.frontend.check.inference.patterns import names_of
 from minifut.frontend.check.messages import error, quote, show, source_text
-from minifut.frontend.check.size_terms import children
+from minifut.frontend.syntax.traverse import binders, children
 from minifut.frontend.types import (
     Array,
     Arrow,
@@ -159,6 +158,9 @@ def must_always_match(pattern: syntax.Pattern) -> None:
         )
 
 
+_NOT_EVALUATED = (syntax.Pattern, syntax.TypeExp)
+
+
 def check_restrictions(
     context: Context, symbol: Callable[[Name], str | None], body: syntax.Exp
 ) -> None:
@@ -173,7 +175,7 @@ def check_restrictions(
             _equality(context, symbol, node)
         elif isinstance(node, syntax.Negate) and _negated(node):
             continue
-        stack.extend(c for c in children(node) if not isinstance(c, syntax.Pattern))
+        stack.extend(c for c in children(node) if not isinstance(c, _NOT_EVALUATED))
 
 
 def _equality(
@@ -336,7 +338,7 @@ def _uses(body: syntax.Exp, name: Name) -> list[tuple[syntax.Var, syntax.Apply |
                     found.append((function, node))
             case syntax.Var() if node.name_resolved == name and id(node) not in called:
                 found.append((node, None))
-        stack.extend(children(node))
+        stack.extend(c for c in children(node) if not isinstance(c, syntax.TypeExp))
     return found
 
 
@@ -364,7 +366,7 @@ def _check_call(
     for is_function, parameter, argument in zip(
         functional, node.parameters, call.arguments, strict=True
     ):
-        own = {n.name_resolved for n in names_of(parameter)}
+        own = {n.name_resolved for n in binders(parameter)}
         handed_on = isinstance(argument, syntax.Var) and argument.name_resolved in own
         if is_function and not handed_on:
             raise error(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.syntax.traverse import walk
 from minifut.frontend.types import (
     SizeApply,
     SizeConst,
@@ -21,7 +22,7 @@ from minifut.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from minifut.frontend.types import Size
     from minifut.names import Name
@@ -38,32 +39,9 @@ _BINDING = (
 )
 
 
-def children(node: object) -> Iterator[syntax.Node]:
-    """The nodes right below a node."""
-    for name in type(node).__dataclass_fields__:  # type: ignore[attr-defined]
-        value = getattr(node, name)
-        if isinstance(value, syntax.Node):
-            if not isinstance(value, syntax.TypeExp):
-                yield value
-        elif isinstance(value, tuple):
-            stack = list(reversed(value))
-            while stack:
-                item = stack.pop()
-                if isinstance(item, syntax.Node):
-                    yield item
-                elif isinstance(item, tuple):
-                    stack.extend(reversed(item))
-
-
 def has_binding(expression: syntax.Exp) -> bool:
     """Does an expression bind names? Then it cannot be a size."""
-    stack: list[syntax.Node] = [expression]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, _BINDING):
-            return True
-        stack.extend(children(node))
-    return False
+    return any(isinstance(node, _BINDING) for node in walk(expression))
 
 
 def size_term(

@@ -6,7 +6,7 @@ from minifut.errors import Source
 from minifut.frontend import syntax, types
 from minifut.frontend.check import CheckedProgram, check_program
 from minifut.frontend.check.messages import show
-from minifut.frontend.check.size_terms import children
+from minifut.frontend.syntax.traverse import children
 
 
 def check(text: str, **files: str) -> CheckedProgram:

@@ -31,6 +31,7 @@ from minifut.frontend.check.consumption.functions import (
 )
 from minifut.frontend.check.consumption.loops import check_loop
 from minifut.frontend.check.consumption.patterns import bind_pattern
+from minifut.frontend.syntax.traverse import subexpressions
 from minifut.frontend.types import Arrow, Record
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from minifut.frontend.check.consumption.aliases import Tree
     from minifut.frontend.check.consumption.scope import State
     from minifut.names import Name
-
-    Steps = tuple[str | tuple[syntax.DimIndex, ...], ...]
 
 
 def check_expression(state: State, exp: syntax.Exp) -> Tree:
@@ -54,45 +53,9 @@ def check_expression(state: State, exp: syntax.Exp) -> Tree:
 
 def fresh(state: State, exp: syntax.Exp) -> Tree:
     """Literals, arrays, ranges: the parts are used, the value shares nothing."""
-    for part in parts_of(exp):
+    for part in subexpressions(exp):
         check_expression(state, part)
     return tree_of(exp.type) if exp.type is not None else AliasLeaf()
-
-
-def parts_of(exp: syntax.Exp) -> tuple[syntax.Exp, ...]:
-    """The direct subexpressions of the kinds of expression that `fresh` serves."""
-    match exp:
-        case syntax.ArrayExp(elements=elements):
-            return elements
-        case syntax.RangeExp(start=start, second=None, end=end):
-            return (start, end)
-        case syntax.RangeExp(start=start, second=syntax.Exp() as second, end=end):
-            return (start, second, end)
-        case syntax.Negate(operand=operand) | syntax.Not(operand=operand):
-            return (operand,)
-        case syntax.IndexSection(indices=indices):
-            return index_parts(indices)
-        case syntax.UpdateSection(steps=steps):
-            return step_parts(steps)
-        case _:
-            return ()
-
-
-def index_parts(indices: tuple[syntax.DimIndex, ...]) -> tuple[syntax.Exp, ...]:
-    """The expressions in an index."""
-    found: list[syntax.Exp] = []
-    for index in indices:
-        if isinstance(index, syntax.SliceIndex):
-            bounds = (index.start, index.stop, index.step)
-            found.extend(b for b in bounds if b is not None)
-        else:
-            found.append(index)
-    return tuple(found)
-
-
-def step_parts(steps: Steps) -> tuple[syntax.Exp, ...]:
-    """The expressions in the steps of an update."""
-    return tuple(e for s in steps if not isinstance(s, str) for e in index_parts(s))
 
 
 # --- variables --------------------------------------------------------------------
@@ -227,7 +190,8 @@ def projection(state: State, exp: syntax.Project) -> Tree:
 
 def indexing(state: State, exp: syntax.Index) -> Tree:
     tree = check_expression(state, exp.array)
-    for part in index_parts(exp.indices):
+    _, *indices = subexpressions(exp)
+    for part in indices:
         check_expression(state, part)
     assert exp.type is not None
     return tree_of(exp.type, all_aliases(tree))
@@ -300,7 +264,8 @@ def join_branches(
 
 
 def update(state: State, exp: syntax.Update) -> Tree:
-    for part in step_parts(exp.steps):
+    _, *indices, _ = subexpressions(exp)
+    for part in indices:
         check_expression(state, part)
     value = check_expression(state, exp.value)
     source = check_expression(state, exp.record)
@@ -308,7 +273,8 @@ def update(state: State, exp: syntax.Update) -> Tree:
 
 
 def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
-    for part in step_parts(exp.steps):
+    *indices, _, _ = subexpressions(exp)
+    for part in indices:
         check_expression(state, part)
     value = check_expression(state, exp.value)
     assert exp.name_resolved is not None

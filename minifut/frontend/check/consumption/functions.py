@@ -28,7 +28,7 @@ from minifut.frontend.check.consumption.patterns import (
     parameter_type,
     written_sizes,
 )
-from minifut.frontend.check.free import free_variables
+from minifut.frontend.syntax.traverse import uses
 from minifut.frontend.types import Arrow, Record
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def check_function(
     captured = NONE.union(
         *(
             all_aliases(state.table[name].tree)
-            for name in free_variables(body)
+            for name in {name for _, name in uses(body)}
             if name in state.table and name not in bound
         )
     )

@@ -29,7 +29,7 @@ from minifut.frontend.check.consumption.patterns import (
     leaves,
     names_of,
 )
-from minifut.frontend.check.free import free_variables
+from minifut.frontend.syntax.traverse import uses
 
 if TYPE_CHECKING:
     from minifut.errors import Location
@@ -211,9 +211,9 @@ def _check_free_uses(
     if isinstance(exp.form, syntax.While):
         parts.append(exp.form.condition)
     for part in parts:
-        for name in free_variables(part):
-            entry = state.table.get(name)
-            if entry is None or name in names_of(exp.pattern):
+        for name in {name for _, name in uses(part)}:
+            entry = None if name is None else state.table.get(name)
+            if name is None or entry is None or name in names_of(exp.pattern):
                 continue
             for alias in all_aliases(entry.tree):
                 if alias.bound and alias.name in consumed:

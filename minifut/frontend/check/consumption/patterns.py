@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
-    AliasLeaf,
     Parts,
     combine,
     own_tree,
 )
-from minifut.frontend.check.free import child_nodes
+from minifut.frontend.syntax.traverse import binders, children, sub_patterns
 from minifut.frontend.types import Record, Sum
 
 if TYPE_CHECKING:
@@ -27,24 +26,10 @@ def leaves(
     pattern: syntax.Pattern, tree: Tree
 ) -> Iterator[tuple[syntax.NamePattern, Tree]]:
     """Each name of the pattern with the part of the tree that it is matched with."""
-    match pattern:
-        case syntax.NamePattern():
-            yield pattern, tree
-        case (
-            syntax.ParensPattern(inner=inner)
-            | syntax.AscribedPattern(inner=inner)
-            | syntax.AttributedPattern(inner=inner)
-        ):
-            yield from leaves(inner, tree)
-        case syntax.TuplePattern(elements=elements):
-            for i, element in enumerate(elements):
-                yield from leaves(element, part(tree, str(i)))
-        case syntax.RecordPattern(fields=fields):
-            for name, inner in fields:
-                yield from leaves(inner, part(tree, name))
-        case syntax.ConstructorPattern(constructor=name, arguments=arguments):
-            for i, argument in enumerate(arguments):
-                yield from leaves(argument, part(tree, (name, i)))
+    if isinstance(pattern, syntax.NamePattern):
+        yield pattern, tree
+    for key, inner in sub_patterns(pattern):
+        yield from leaves(inner, tree if key is None else part(tree, key))
 
 
 def part(tree: Tree, key: str | tuple[str, int]) -> Tree:
@@ -54,11 +39,8 @@ def part(tree: Tree, key: str | tuple[str, int]) -> Tree:
 
 def names_of(pattern: syntax.Pattern) -> set[Name]:
     """The unique names that a pattern binds."""
-    return {
-        leaf.name_resolved
-        for leaf, _ in leaves(pattern, AliasLeaf())
-        if leaf.name_resolved is not None
-    }
+    names = {binder.name_resolved for binder in binders(pattern)}
+    return {name for name in names if name is not None}
 
 
 def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]:
@@ -81,11 +63,7 @@ def _with_self(leaf: syntax.NamePattern, tree: Tree) -> Tree:
 def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
     """Bind the names of a parameter, consumable where its declared type says `*`."""
     bound = set()
-    for leaf, diet in zip(
-        [leaf for leaf, _ in leaves(pattern, AliasLeaf())],
-        leaf_diets(pattern, None),
-        strict=True,
-    ):
+    for leaf, diet in zip(binders(pattern), leaf_diets(pattern, None), strict=True):
         name = leaf.name_resolved
         if name is None or leaf.type is None:
             continue
@@ -96,61 +74,36 @@ def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
 
 def leaf_diets(pattern: syntax.Pattern, declared: Type | None) -> Iterator[bool]:
     """For each name, in order: is it declared consumed, by an ascription around it?"""
-    match pattern:
-        case syntax.NamePattern():
-            yield declared is not None and types.has_unique(declared)
-        case syntax.AscribedPattern(inner=inner, ascription=ascription):
-            yield from leaf_diets(inner, ascription.type)
-        case syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner):
-            yield from leaf_diets(inner, declared)
-        case syntax.TuplePattern(elements=elements):
-            for i, element in enumerate(elements):
-                yield from leaf_diets(element, component(declared, str(i)))
-        case syntax.RecordPattern(fields=fields):
-            for name, inner in fields:
-                yield from leaf_diets(inner, component(declared, name))
-        case syntax.ConstructorPattern(constructor=name, arguments=arguments):
-            for i, argument in enumerate(arguments):
-                yield from leaf_diets(argument, component(declared, (name, i)))
+    if isinstance(pattern, syntax.NamePattern):
+        yield declared is not None and types.has_unique(declared)
+    elif isinstance(pattern, syntax.AscribedPattern):
+        declared = pattern.ascription.type
+    for key, inner in sub_patterns(pattern):
+        part = declared if key is None else component(declared, key)
+        yield from leaf_diets(inner, part)
 
 
 def leaf_ascribed(pattern: syntax.Pattern, inside: bool = False) -> Iterator[bool]:
     """For each name, in order: does an ascription around it settle its diet?"""
-    match pattern:
-        case syntax.NamePattern():
-            yield inside
-        case syntax.AscribedPattern(inner=inner):
-            yield from leaf_ascribed(inner, True)
-        case syntax.ParensPattern(inner=inner) | syntax.AttributedPattern(inner=inner):
-            yield from leaf_ascribed(inner, inside)
-        case syntax.TuplePattern(elements=elements):
-            for element in elements:
-                yield from leaf_ascribed(element, inside)
-        case syntax.RecordPattern(fields=fields):
-            for _, inner in fields:
-                yield from leaf_ascribed(inner, inside)
-        case syntax.ConstructorPattern(arguments=arguments):
-            for argument in arguments:
-                yield from leaf_ascribed(argument, inside)
+    if isinstance(pattern, syntax.NamePattern):
+        yield inside
+    inside = inside or isinstance(pattern, syntax.AscribedPattern)
+    for _, inner in sub_patterns(pattern):
+        yield from leaf_ascribed(inner, inside)
 
 
 def written_sizes(pattern: syntax.Pattern) -> list[syntax.Exp]:
     """The size expressions in the ascriptions of a pattern, but those that are names
     or constants."""
     found: list[syntax.Exp] = []
-    work: list[object] = [pattern]
-    while work:
-        match work.pop():
-            case syntax.Var() | syntax.Literal():
-                pass
-            case syntax.Exp() as size:
-                found.append(size)
-            case tuple() as items:
-                work.extend(items)
-            case syntax.Pattern() | syntax.TypeExp() | syntax.SizeArgument() as node:
-                work.extend(child_nodes(node))
-            case _:
-                pass
+    waiting: list[syntax.Node] = [pattern]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, syntax.Exp):
+            if not isinstance(node, (syntax.Var, syntax.Literal)):
+                found.append(node)
+        else:
+            waiting.extend(children(node))
     return found
 
 

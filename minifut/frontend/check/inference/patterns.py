@@ -13,6 +13,7 @@ from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.state import FLOATS, NUMBERS, Inference
 from minifut.frontend.check.inference.type_expressions import infer_type
 from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     BOOL,
     Record,
@@ -40,34 +41,10 @@ def infer_pattern(
 
 def bind_pattern(state: Inference, pattern: syntax.Pattern) -> None:
     """Bring the names of an inferred pattern into scope."""
-    for node in names_of(pattern):
+    for node in binders(pattern):
         assert node.name_resolved is not None and node.type is not None
         state.scope.bind_value(node.name, node.name_resolved)
         state.types[node.name_resolved] = Scheme((), plain(node.type))
-
-
-def names_of(pattern: syntax.Pattern) -> list[syntax.NamePattern]:
-    """The names that a pattern binds, left to right."""
-    found = []
-    stack = [pattern]
-    while stack:
-        node = stack.pop()
-        match node:
-            case syntax.NamePattern():
-                found.append(node)
-            case (
-                syntax.ParensPattern(_, inner)
-                | syntax.AscribedPattern(_, inner, _)
-                | syntax.AttributedPattern(_, _, inner)
-            ):
-                stack.append(inner)
-            case syntax.TuplePattern(_, elements) | syntax.ConstructorPattern(
-                _, _, elements
-            ):
-                stack += reversed(elements)
-            case syntax.RecordPattern(_, fields):
-                stack += [inner for _, inner in reversed(fields)]
-    return found
 
 
 def refuse_repeated(
@@ -79,7 +56,7 @@ def refuse_repeated(
         p.name: p.location for p in parameters if isinstance(p, syntax.SizeParam)
     }
     for pattern in patterns:
-        for node in names_of(pattern):
+        for node in binders(pattern):
             before = seen.setdefault(node.name, node.location)
             if before is not node.location:
                 raise error(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
-from minifut.frontend.check.inference.patterns import names_of
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (
     RULES,
@@ -27,6 +26,7 @@ from minifut.frontend.check.sizing.patterns import (
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
 from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import I64, Scheme, Type, substitute
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
     gone: list[Name]
     match node:
         case syntax.Let(_, sizes, pattern, value):
-            names = [n.name_resolved for n in names_of(pattern)]
+            names = [n.name_resolved for n in binders(pattern)]
             if value.type == I64 and len(names) == 1 and not has_binding(value):
                 assert names[0] is not None
                 mapping = {names[0]: as_size(state, value)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.inference.patterns import names_of, parameter_name
+from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.patterns import (
@@ -32,6 +32,7 @@ from minifut.frontend.check.witnesses import (
     produced_and_taken,
     witnessed,
 )
+from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     I64,
     Arrow,
@@ -108,7 +109,7 @@ def hidden_names(parameters: tuple[syntax.Pattern, ...]) -> list[Name]:
     return [
         n.name_resolved
         for p in parameters
-        for n in names_of(p)
+        for n in binders(p)
         if n.name_resolved not in shown and n.name_resolved is not None
     ]
 
@@ -189,7 +190,7 @@ def _normalised(
 ) -> tuple[syntax.Pattern, ...]:
     """Parameters with the sizes found so far in their types."""
     for parameter in parameters:
-        for node in (parameter, *names_of(parameter)):
+        for node in (parameter, *binders(parameter)):
             assert node.type is not None
             node.type = state.normal_type(node.type)
     return parameters

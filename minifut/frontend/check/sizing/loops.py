@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.inference.patterns import names_of
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.joins import may_be_equal
@@ -24,6 +23,7 @@ from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
 from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
+from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     Array,
     Scheme,
@@ -231,7 +231,7 @@ class _Loop:
             info = state.metas[number]
             if info.kind == "flexible":
                 info.kind, info.link = "linked", self.start[number]
-        for part in (node.pattern, *names_of(node.pattern)):
+        for part in (node.pattern, *binders(node.pattern)):
             assert part.type is not None
             part.type = state.normal_type(part.type)
 

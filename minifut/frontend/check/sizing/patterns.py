@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.inference.patterns import names_of
 from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.check.sizing.expressions import expect
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import size_type
 from minifut.frontend.check.witnesses import free_sizes, must_be_explicit
+from minifut.frontend.syntax.traverse import binders, sub_patterns
 from minifut.frontend.types import (
     I64,
     Record,
@@ -122,7 +122,7 @@ def _ascribed(
 def bind_names(state: Sizing, pattern: syntax.Pattern) -> list[Name]:
     """Bring the names of a sized pattern into scope; returns them."""
     names = []
-    for node in names_of(pattern):
+    for node in binders(pattern):
         assert node.name_resolved is not None and node.type is not None
         state.values[node.name_resolved] = Scheme((), plain(node.type))
         state.bind_size_like(node.name_resolved, node.location)
@@ -145,19 +145,11 @@ def bind_let_sizes(
 
 
 def _types_in(pattern: syntax.Pattern) -> list[Type]:
-    """The types written in a pattern, or found for what binds no name."""
-    match pattern:
-        case syntax.AscribedPattern():
-            assert pattern.type is not None
-            return [pattern.type]
-        case syntax.ParensPattern(_, inner) | syntax.AttributedPattern(_, _, inner):
-            return _types_in(inner)
-        case syntax.TuplePattern(_, parts) | syntax.ConstructorPattern(_, _, parts):
-            return [t for p in parts for t in _types_in(p)]
-        case syntax.RecordPattern(_, fields):
-            return [t for _, p in fields for t in _types_in(p)]
-        case _:
-            return []
+    """The types written in a pattern."""
+    if isinstance(pattern, syntax.AscribedPattern):
+        assert pattern.type is not None
+        return [pattern.type]
+    return [t for _, inner in sub_patterns(pattern) for t in _types_in(inner)]
 
 
 def refuse_useless_sizes(
@@ -195,10 +187,10 @@ def refuse_inner_sizes(
     """A parameter's type may mention only what a caller can see."""
     from minifut.frontend.check.inference.patterns import parameter_name
 
-    forbidden = {n.name_resolved for p in parameters for n in names_of(p)}
+    forbidden = {n.name_resolved for p in parameters for n in binders(p)}
     for parameter in parameters:
         hits: set[Name] = set()
-        for node in (parameter, *names_of(parameter)):
+        for node in (parameter, *binders(parameter)):
             assert node.type is not None
             hits |= free_sizes(node.type) & forbidden  # type: ignore[arg-type]
         if hits:

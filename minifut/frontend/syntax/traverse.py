@@ -1,0 +1,120 @@
+"""One traversal of the syntax, from the declarations of its classes.
+
+    children(node)           the nodes right below a node, from left to right
+    walk(node)               it and all below
+    subexpressions(exp)      the expressions right below, those of indices included
+    sub_patterns(pattern)    the patterns right below, with what they are a part of
+    binders(pattern)         what binds names in a pattern, from left to right
+    uses(node)               the variables that are mentioned anywhere below
+
+What the checker finds (types, instances) is no syntax and not visited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from minifut.frontend.syntax.expressions import Exp, LetUpdate, SliceIndex, Var
+from minifut.frontend.syntax.node import Node
+from minifut.frontend.syntax.patterns import (
+    AscribedPattern,
+    AttributedPattern,
+    ConstructorPattern,
+    NamePattern,
+    ParensPattern,
+    Pattern,
+    RecordPattern,
+    TuplePattern,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minifut.names import Name
+
+Key: TypeAlias = str | tuple[str, int]
+"""of a part of a value: a field, or an argument of a constructor"""
+
+
+@cache
+def _fields(cls: Any) -> tuple[str, ...]:
+    """The fields of a class that may hold syntax."""
+    return tuple(f.name for f in fields(cls) if f.init and f.name != "location")
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes right below a node, from left to right."""
+    kind: Any = type(node)
+    waiting = [getattr(node, name) for name in reversed(_fields(kind))]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Node):
+            yield item
+        elif isinstance(item, tuple):
+            waiting.extend(reversed(item))
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """The node and all below it, each before those below it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(list(children(node))))
+
+
+def subexpressions(exp: Exp) -> list[Exp]:
+    """The expressions right below, those of indices included."""
+    found: list[Exp] = []
+    for child in children(exp):
+        if isinstance(child, Exp):
+            found.append(child)
+        elif isinstance(child, SliceIndex):
+            found += [part for part in children(child) if isinstance(part, Exp)]
+    return found
+
+
+def sub_patterns(pattern: Pattern) -> list[tuple[Key | None, Pattern]]:
+    """The patterns right below, with the part of the value that each is matched with;
+    None is the whole value."""
+    match pattern:
+        case (
+            ParensPattern(inner=inner)
+            | AscribedPattern(inner=inner)
+            | AttributedPattern(inner=inner)
+        ):
+            return [(None, inner)]
+        case TuplePattern(elements=elements):
+            return [(str(i), element) for i, element in enumerate(elements)]
+        case RecordPattern(fields=parts):
+            return list(parts)
+        case ConstructorPattern(constructor=name, arguments=arguments):
+            return [((name, i), argument) for i, argument in enumerate(arguments)]
+        case _:
+            return []
+
+
+def binders(pattern: Pattern) -> list[NamePattern]:
+    """What binds names in a pattern, from left to right."""
+    found = []
+    waiting = [pattern]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, NamePattern):
+            found.append(item)
+        waiting += [inner for _, inner in reversed(sub_patterns(item))]
+    return found
+
+
+def uses(root: Node) -> Iterator[tuple[tuple[str, ...], Name | None]]:
+    """The variables that are mentioned: as written, with modules before the name but
+    without fields behind it, and by unique names where the checker was. Those that are
+    bound inside are among them."""
+    for node in walk(root):
+        if isinstance(node, Var):
+            written = (*node.name.qualifiers, node.name.name)
+            yield written[: len(written) - len(node.fields)], node.name_resolved
+        elif isinstance(node, LetUpdate):
+            yield (node.name,), node.source_resolved
