@@ -134,7 +134,12 @@ PLACE_RESULTS = Pass(
     traced=True,
 )
 SEQUENTIALISE = Pass(
-    "sequentialise", sequentialise, KERNELS, KERNELS, "turn SOACs in threads into loops"
+    "sequentialise",
+    sequentialise,
+    KERNELS,
+    KERNELS,
+    "turn SOACs in threads into loops",
+    traced=True,
 )
 UNSWITCH_CPU = Pass(
     "unswitch-cpu",

@@ -17,7 +17,7 @@ the attribute "map": their rounds may run in any order, or several at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,10 +30,13 @@ from minifut.ir.core import (
     ForLoop,
     Function,
     If,
+    Index,
     Lambda,
     Loop,
     Param,
     Program,
+    Rearrange,
+    Reshape,
     Scratch,
     Stm,
     Update,
@@ -55,14 +58,21 @@ from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.accumulators_as_arrays import accumulate_in_arrays
+from minifut.passes.fold_by_rows import fold_flattened_by_rows
 from minifut.passes.sequential_parts import apply_lambda, bind_rows, in_bounds
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Outcome
+from minifut.rewrite.trace import Derivation, Trace
 
 SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 
 
-def sequentialise(program: Program, names: NameSource) -> Program:
+def sequentialise(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
     """The program without SOACs inside segmented operations."""
-    sequential = _Sequentialiser(names, scope_of(program))
+    derivation = None if trace is None else Derivation(trace, refusals=False)
+    sequential = _Sequentialiser(names, scope_of(program), derivation=derivation)
     inner = called_in_threads(program)
     if not inner:
         after: Program = sequential.node(program)
@@ -95,10 +105,13 @@ class _Sequentialiser:
         names: NameSource,
         scope: Scope,
         wanted: Callable[[object], bool] | None = None,
+        derivation: Derivation | None = None,
     ) -> None:
         self.names = names
         self.scope = scope
         self.wanted = wanted
+        self.views: dict[Name, Stm] = {}
+        self.context = StatementContext(names, scope, self.views, derivation=derivation)
 
     def node(self, node: Any) -> Any:
         """Host code: look for segmented operations."""
@@ -118,7 +131,7 @@ class _Sequentialiser:
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         changed = False
         build = Builder(self.names, self.scope)
-        for before in statements:
+        for before in self.by_rows(statements):
             statement = map_children(before, self.inside)
             build.location, build.attributes = statement.location, ()
             if self.wanted is not None and not self.wanted(before.exp):
@@ -140,6 +153,16 @@ class _Sequentialiser:
                     continue
             changed = True
         return tuple(build.statements) if changed else statements
+
+    def by_rows(self, statements: tuple[Stm, ...]) -> Iterator[Stm]:
+        """The statements, with folds of flattened views as nests of folds."""
+        for statement in statements:
+            if isinstance(statement.exp, Index | Rearrange | Reshape):
+                self.views[statement.pattern[0].name] = statement
+            outcome: Outcome = None
+            if isinstance(statement.exp, Screma) and self.wanted is None:
+                outcome = fold_flattened_by_rows(statement, self.context)
+            yield from outcome if isinstance(outcome, tuple) else (statement,)
 
 
 def sequential_operator(item: AccInput, names: NameSource, scope: Scope) -> AccInput:

@@ -40,6 +40,12 @@ ARGUMENTS: dict[str, list[list[Any]]] = {
         [whole(5, -1, 7, 0, dtype=np.int32), np.True_],
         [whole(5, -1, 7, 0, dtype=np.int32), np.False_],
     ],
+    "flattened_windows": [
+        [
+            (table(12, 6, np.float32) % 7).reshape(2, 6, 6),
+            (table(18, 2, np.float32) % 5).reshape(3, 2, 3, 2),
+        ],
+    ],
     "checked_rows": [
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 0)],
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 7)],

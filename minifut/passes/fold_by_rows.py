@@ -1,0 +1,151 @@
+r"""Fold a flattened view row by row, so that it is never stored.
+
+reduce (+) 0 (flatten xss[i:i+3, j:j+3])
+  →  reduce (+) 0 (map (\xs -> reduce (+) 0 xs) xss[i:i+3, j:j+3])
+
+The rows of a range of columns, or of a transposed array, do not follow each other in
+memory: to flatten them is to copy them, in a thread to memory of its own. As the
+operator is associative, the fold may go over the array as it is. Applied in threads,
+where folds are loops.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import DimSlice, Index, Rearrange, Reshape, Stm
+from minifut.ir.scope import array_type, scope_of
+from minifut.ir.sizes import Size, product
+from minifut.ir.soacs import Screma, redomap
+from minifut.ir.traverse import rename
+from minifut.ir.types import AccType, row_type
+from minifut.names import Name
+from minifut.rewrite.context import StatementContext, with_expression
+from minifut.rewrite.rule import Declined, Outcome, rule
+
+REFUSED = Declined("no input is a flattened view with gaps")
+
+
+@rule(Screma)
+def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Nest the fold of a flattened view as the dimensions of the view.
+
+    before:
+        given (n: i64, xss: [5][n]i32, ks: [6]i32)
+        let xs: [3][2]i32 = xss[1i64 :+ 3 by 1i64, 0i64 :+ 2 by 1i64]
+        let flat: [6]i32 = reshape([6], xs)
+        let s: i32 = redomap(6, (flat, ks),
+          reduce commutative(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(x: i32, k: i32) -> (i32) {
+            let y: i32 = mul_i32(x, k)
+            return y
+          })
+    after:
+        let xs: [3][2]i32 = xss[1i64 :+ 3 by 1i64, 0i64 :+ 2 by 1i64]
+        let flat: [6]i32 = reshape([6], xs)
+        let kss: [3][2]i32 = reshape([3][2], ks)
+        let s: i32 = redomap(3, (xs, kss),
+          reduce commutative(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(row: [2]i32, k_row: [2]i32) -> (i32) {
+            let t: i32 = redomap(2, (row, k_row),
+              reduce commutative(\(a: i32, b: i32) -> (i32) {
+                let c: i32 = add_i32(a, b)
+                return c
+              }, (0i32)),
+              \(x: i32, k: i32) -> (i32) {
+                let y: i32 = mul_i32(x, k)
+                return y
+              })
+            return t
+          })
+    declines: no input is a flattened view with gaps
+        given (n: i64, xss: [5][2]i32)
+        let flat: [10]i32 = reshape([10], xss)
+        let s: i32 = redomap(10, (flat),
+          reduce commutative(\(a: i32, b: i32) -> (i32) {
+            let c: i32 = add_i32(a, b)
+            return c
+          }, (0i32)),
+          \(x: i32) -> (i32) {
+            return x
+          })
+    """
+    exp = statement.exp
+    if not isinstance(exp, Screma) or not exp.is_redomap:
+        return None
+    combined = sum(len(reduce.neutral) for reduce in exp.reduces)
+    if combined != len(exp.function.results):
+        return REFUSED
+    if any(isinstance(p.type, AccType) for p in exp.function.parameters):
+        return REFUSED
+    dimensions = _dimensions(exp, context)
+    if dimensions is None:
+        return REFUSED
+    build = context.builder(statement)
+    arrays = tuple(_unflattened(a, dimensions, build, context) for a in exp.arrays)
+    within = product(dimensions[1:])
+
+    def fold_row(inner: Builder, *rows: Name) -> tuple[Name, ...]:
+        if len(dimensions) > 2:
+            rest = [inner.shape(row)[len(dimensions) - 1 :] for row in rows]
+            rows = tuple(map(inner.reshape, rows, [(within, *sizes) for sizes in rest]))
+        return inner.let_many(redomap(within, rows, exp.reduces, exp.function))
+
+    row_types = [row_type(build.type(array)) for array in arrays]
+    function = build.function(row_types, fold_row, "row")
+    again = tuple(rename(reduce, build.names) for reduce in exp.reduces)
+    build.scope.update(scope_of(*again))
+    whole = redomap(dimensions[0], arrays, again, function)
+    return with_expression(statement, whole, build)
+
+
+def _dimensions(exp: Screma, context: StatementContext) -> tuple[Size, ...] | None:
+    """Those that were flattened of the first input that is a view with gaps."""
+    for array in exp.arrays:
+        reshaped = context.definition(array)
+        if not isinstance(reshaped, Reshape) or not _has_gaps(reshaped.array, context):
+            continue
+        shape = array_type(reshaped.array, context.scope).shape
+        flattened = len(shape) - len(reshaped.shape) + 1
+        same = shape[flattened:] == reshaped.shape[1:]
+        if flattened > 1 and same and product(shape[:flattened]) == exp.width:
+            return shape[:flattened]
+    return None
+
+
+def _has_gaps(array: Name, context: StatementContext) -> bool:
+    """Whether the rows of a view do not follow each other in memory."""
+    source = context.definition(array)
+    if isinstance(source, Rearrange):
+        return True
+    if not isinstance(source, Index):
+        return False
+    shape = array_type(source.array, context.scope).shape
+    kept = [n for n, place in enumerate(source.slice) if isinstance(place, DimSlice)]
+    for position in kept:
+        place = source.slice[position]
+        assert isinstance(place, DimSlice)
+        whole = place.start == i64(0) and place.length == shape[position]
+        if place.stride != i64(1) or (position != kept[0] and not whole):
+            return True
+    # An index between ranges leaves gaps as well.
+    return bool(kept) and kept != [*range(kept[0], kept[0] + len(kept))]
+
+
+def _unflattened(
+    array: Name,
+    dimensions: tuple[Size, ...],
+    build: Builder,
+    context: StatementContext,
+) -> Name:
+    """The array with the dimensions in place of the first one."""
+    reshaped = context.definition(array)
+    shape = (*dimensions, *build.shape(array)[1:])
+    if isinstance(reshaped, Reshape) and build.shape(reshaped.array) == shape:
+        return reshaped.array
+    return build.reshape(array, shape)
