@@ -21,6 +21,7 @@ A tour of the house, in the order in which a program passes through it:
 `lowering`     from the core to kernels, in two schedules, for CPUs and for GPUs.
 `opencl`       prints OpenCL C and the host program; its `runtime` is all that a
                generated module needs: device, queue, memory pool, located failures.
+`gradients`    derivatives of entry points: compiled when first asked for, and kept.
 `values`       Futhark's values on NumPy: text, binary, .npy, random ones, comparison.
 `testing`      reads the test blocks of programs, runs them and judges the results.
 `cli`          the `minifut` command, a file for each subcommand.
@@ -111,6 +112,10 @@ def compile(
 
 
 def __getattr__(name: str) -> object:
+    if name in ("torch", "jax"):
+        from importlib import import_module
+
+        return import_module(f"minifut.{name}")
     if name in ("Program", "EntryPoint", "Parameter"):
         from minifut import program
 

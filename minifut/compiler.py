@@ -33,15 +33,35 @@ from minifut.stages import without_derivatives as without_derivatives
 if TYPE_CHECKING:
     from minifut.errors import Source
     from minifut.frontend.check import CheckedProgram
+    from minifut.gradients.derivative import Derivative
+    from minifut.ir.core import Program as CoreProgram
 
 
-def compile_program(source: Source, options: Options) -> Program:
-    """All stages; what was generated for the same source before is used again."""
-    tuned = tuned_values(source.name, options)
+def compile_program(
+    source: Source, options: Options, derivative: Derivative | None = None
+) -> Program:
+    """All stages; what was generated for the same source before is used again. With a
+    derivative, the program has that as its only entry point."""
+    from minifut.gradients.kept import Derivatives
+
+    program = _compiled(source, options, derivative)
+    program.derivatives = Derivatives(source, options) if derivative is None else None
+    return program
+
+
+def _compiled(
+    source: Source, options: Options, derivative: Derivative | None
+) -> Program:
+    tuned = tuned_values(source.name, options, derivative)
     name = Path(source.name).stem
     if options.backend == "opencl":
         schedule = options.schedule or device_kind(options.device)
-        module = host_module(source, schedule, lambda: _made(source, schedule, name))
+        module = host_module(
+            source,
+            schedule,
+            lambda: _made(source, schedule, name, derivative),
+            "" if derivative is None else str(derivative),
+        )
         return load(
             module.text,
             options.device,
@@ -52,7 +72,7 @@ def compile_program(source: Source, options: Options) -> Program:
             source=source,
         )
     checked = check(source)
-    program = to_core(checked)
+    program = _core(checked, derivative)
     if options.backend == "interpreter":
         from minifut.interpreted import interpreted_program
 
@@ -65,12 +85,25 @@ def compile_program(source: Source, options: Options) -> Program:
     return sequential_program(program, options, name, tuned)
 
 
-def _made(source: Source, schedule: str, name: str) -> HostModule:
+def _made(
+    source: Source, schedule: str, name: str, derivative: Derivative | None
+) -> HostModule:
     checked = check(source)
-    text = to_host_module(to_kernels(to_core(checked)), schedule, name)
+    program = to_kernels(_core(checked, derivative))
+    text = to_host_module(program, schedule, name)
     paths = map(os.path.abspath, checked.imports)
     imports = {path: checksum_of(path) for path in paths}
     return HostModule(text, documentation_of(checked), imports)
+
+
+def _core(checked: CheckedProgram, derivative: Derivative | None) -> CoreProgram:
+    if derivative is None:
+        return to_core(checked)
+    made: CoreProgram = stage(
+        "differentiation",
+        lambda: derivative.program(to_core(checked, [derivative.entry])),
+    )
+    return made
 
 
 def documentation_of(checked: CheckedProgram) -> dict[str, str]:
@@ -86,9 +119,13 @@ def documentation_of(checked: CheckedProgram) -> dict[str, str]:
     return found
 
 
-def tuned_values(path: str | Path, options: Options) -> dict[str, int]:
-    """What the program's tuning file says, if the options want it. A program needs not
-    have one; but where one was named that is not there, a warning says so."""
+def tuned_values(
+    path: str | Path, options: Options, derivative: Derivative | None = None
+) -> dict[str, int]:
+    """What the program's tuning file says for it or for a derivative, if the options
+    want it. A program needs not have one; but where one was named that is not there, a
+    warning says so."""
+    from minifut.gradients.derivative import tuned_part
     from minifut.parameters.file import DEFAULT_EXTENSION, path_beside, tuning_beside
 
     extension = options.tuning_extension
@@ -98,7 +135,7 @@ def tuned_values(path: str | Path, options: Options) -> dict[str, int]:
     if extension != DEFAULT_EXTENSION and not beside.is_file():
         note = f"there is no tuning file {beside}, so parameters keep their defaults"
         print(f"minifut: warning: {note}", file=sys.stderr)
-    return tuning_beside(path, extension)
+    return tuned_part(tuning_beside(path, extension), derivative)
 
 
 def device_kind(device: str | None) -> str:

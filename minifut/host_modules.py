@@ -48,10 +48,11 @@ _in_memory: OrderedDict[str, HostModule] = OrderedDict()
 
 
 def host_module(
-    source: Source, schedule: str, make: Callable[[], HostModule]
+    source: Source, schedule: str, make: Callable[[], HostModule], part: str = ""
 ) -> HostModule:
-    """The module of a source for a schedule, made if it is not known."""
-    key = key_of(source, schedule)
+    """The module of a source for a schedule, made if it is not known; `part` says what
+    of the source if it is not the program itself."""
+    key = key_of(source, schedule, part)
     found = _in_memory.get(key) or _stored(key)
     if found is None or not found.is_current():
         found = make()
@@ -73,12 +74,12 @@ def _stored(key: str) -> HostModule | None:
         return None
 
 
-def key_of(source: Source, schedule: str) -> str:
+def key_of(source: Source, schedule: str, part: str = "") -> str:
     """The name of a module among all that are kept."""
     place = os.path.abspath(source.name)
     root = os.environ.get("MINIFUT_IMPORT_ROOT", "")
-    parts = (compiler_identity(), source.name, place, root, schedule, source.text)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    parts = (compiler_identity(), source.name, place, root, schedule, part)
+    return hashlib.sha256("\0".join((*parts, source.text)).encode()).hexdigest()
 
 
 @cache

@@ -23,11 +23,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import ArgumentError, UsageError
+from minifut.gradients import methods
+from minifut.gradients.jacobian import jacobian
 from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minifut.gradients.kept import Derivatives
     from minifut.gufunc import Gufunc
     from minifut.parameters.tuning import Tuning
     from minifut.recipe import Recipe
@@ -145,12 +148,19 @@ class EntryPoint:
         fails, `MemoryError` when the device's memory does not suffice.
         """
         if options or len(arguments) != len(self.parameters):
-            arguments, options = self._bound(arguments, options)
+            arguments, options = self.bound(arguments, options)
         return self.function(*arguments, **options)
 
-    def call(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    derivative = methods.derivative
+    grad = methods.grad
+    value_and_grad = methods.value_and_grad
+    jvp = methods.jvp
+    vjp = methods.vjp
+    jacobian = jacobian
+
+    def call(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
         """Run it; the results as a tuple, however many there are."""
-        results = self(*arguments)
+        results = self(*arguments, **options)
         return results if len(self.results) != 1 else (results,)
 
     def signature_text(self) -> str:
@@ -176,10 +186,11 @@ class EntryPoint:
 
         return Gufunc(self, self.gufunc_signature)
 
-    def _bound(
+    def bound(
         self, given: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments in order, and what is left: options of the backend."""
+        """All arguments in order, and what is left: options of the backend. Raises
+        `ArgumentError` if they do not fit the parameters."""
         rest = dict(named)
         names = [p.name for p in self.parameters]
         missing = [name for name in names[len(given) :] if name not in rest]
@@ -254,6 +265,7 @@ class Program:
         self._upload = upload
         self.opaques = opaques
         self.recipe = recipe
+        self.derivatives: Derivatives | None = None
         self.entries: dict[str, EntryPoint] = {
             e.name: replace(e, program=self) for e in entries
         }
@@ -319,7 +331,9 @@ def _recipe_of(program: Program | None) -> tuple[Recipe, tuple[tuple[str, int], 
         raise TypeError(
             "this program was not made by minifut.compile: it has no recipe"
         )
-    return program.recipe, tuple(program.tuning.items())
+    known = program.derivatives
+    recipe = program.recipe if known is None else known.recipe(program.recipe)
+    return recipe, tuple(program.tuning.items())
 
 
 def describe(

@@ -59,7 +59,7 @@ class Options:
     backend: str = "opencl"
     schedule: str | None = None
     device: str | None = None
-    parameters: Mapping[str, int] = field(default_factory=dict)
+    parameters: Mapping[str, int] = field(default_factory=dict, hash=False)
     use_tuning: bool = True
     tuning_extension: str = "tuning"
     max_memory: int | None = None

@@ -14,7 +14,7 @@ like do, where kernels have the shapes that it makes: on a GPU.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -44,6 +44,13 @@ class Settings(dict[str, int]):
         self[name] = value
         self.lines[name] = line
 
+    def where(self, wanted: Callable[[str], bool]) -> Settings:
+        """Those whose names are wanted."""
+        found = Settings(self.path)
+        for name in filter(wanted, self):
+            found.set(name, self[name], self.lines[name])
+        return found
+
 
 @contextmanager
 def located(values: Mapping[str, int], but: Collection[str] = ()) -> Iterator[None]:
@@ -63,12 +70,10 @@ def path_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Path
     return Path(f"{program}.{extension}")
 
 
-def tuning_beside(
-    program: str | Path, extension: str = DEFAULT_EXTENSION
-) -> dict[str, int]:
+def tuning_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Settings:
     """What the program's tuning file says; nothing if there is none."""
     path = path_beside(program, extension)
-    return read_tuning(path) if path.exists() else {}
+    return read_tuning(path) if path.exists() else Settings(path)
 
 
 def read_tuning(path: Path) -> Settings:

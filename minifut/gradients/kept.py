@@ -1,0 +1,81 @@
+"""The derivatives of a program: compiled when first asked for, and kept with it.
+
+    prog.derivatives.entry(Derivative("loss", "vjp", (0,)))  ->  an entry point
+
+Each is a program of its own, with its own tuning parameters, generated from the source
+by the same stages and kept between runs like any other module. A pickled program takes
+the generated derivatives along, so that nothing is compiled where it arrives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from minifut.gradients.derivative import Derivative
+from minifut.recipe import Recipe, Values, program_again
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minifut.compiler import Options
+    from minifut.errors import Source
+    from minifut.program import EntryPoint, Program
+
+Made = tuple[Derivative, Recipe, Values]
+"""a derivative, and what its program is made from"""
+
+
+class Derivatives:
+    """Derivatives of the entry points of a program, from its source."""
+
+    def __init__(
+        self, source: Source, options: Options, made: Sequence[Made] = ()
+    ) -> None:
+        self.source = source
+        self.options = replace(options, parameters={})  # they are the program's own
+        self._arrived = {derivative: (r, values) for derivative, r, values in made}
+        self._programs: dict[Derivative, Program] = {}
+
+    def entry(self, derivative: Derivative) -> EntryPoint:
+        """The entry point that computes a derivative."""
+        if derivative not in self._programs:
+            self._programs[derivative] = self._program(derivative)
+        (entry,) = self._programs[derivative].entries.values()
+        return entry
+
+    def _program(self, derivative: Derivative) -> Program:
+        from minifut.compiler import compile_program
+
+        if derivative in self._arrived:
+            return program_again(*self._arrived[derivative])
+        return compile_program(self.source, self.options, derivative)
+
+    def recipe(self, recipe: Recipe) -> Recipe:
+        """The recipe of the program, with its derivatives."""
+        known = dict(self._arrived)
+        for derivative, program in self._programs.items():
+            if program.recipe is not None:
+                known[derivative] = program.recipe, tuple(program.tuning.items())
+        made = tuple((derivative, *how) for derivative, how in known.items())
+        return DifferentiableProgram(recipe, self.source, self.options, made)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentiableProgram:
+    """The recipe of a program whose source is known, with its derivatives."""
+
+    recipe: Recipe
+    source: Source
+    options: Options
+    made: tuple[Made, ...]
+
+    def load(self) -> Program:
+        """The program, ready for further derivatives."""
+        program = self.recipe.load()
+        program.derivatives = Derivatives(self.source, self.options, self.made)
+        return program
+
+    def __dask_tokenize__(self) -> Any:
+        # the same program whether derivatives were asked for or not
+        return self.recipe

@@ -1,0 +1,179 @@
+"""The methods of entry points that differentiate.
+
+    loss.grad(w, xs, ys, wrt="w")              dw
+    loss.value_and_grad(w, xs, ys, wrt="w")    loss, dw
+    f.jvp((x, y), (dx, None))                  f(x, y), its tangent
+    f.vjp((x, y), adjoint, wrt=("x", "y"))     f(x, y), (adjoint of x, adjoint of y)
+
+`wrt` names the parameters to differentiate in, or gives their positions: one, or
+several in a sequence, when the derivatives are a tuple. Without it they are all
+parameters of floats. A parameter of floats is a scalar, an array, a record or a tuple;
+its derivative has the same form. Arguments are those of a call, also by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from minifut.errors import ArgumentError, UsageError
+from minifut.gradients.derivative import Derivative, Mode
+from minifut.suggestions import nearest_or_all
+
+if TYPE_CHECKING:
+    from minifut.program import EntryPoint, Parameter
+
+Wrt = str | int | Sequence[str | int] | None
+
+_NOT_TYPES = re.compile(r"[*(){}, ]|\[[^]]*\]|\w+:")
+"""what a type has besides the types of its leaves"""
+
+
+def derivative(entry: EntryPoint, mode: Mode, wrt: Wrt = None) -> EntryPoint:
+    """The entry point that computes a derivative, with tuning parameters of its own:
+    those of its `program`.
+
+    Its parameters are those of the entry point, then, for "vjp", an adjoint of each
+    result or, for "jvp", a tangent of each parameter in `wrt`. Its results are those
+    of the entry point, then the adjoints of the parameters, or the tangents of the
+    results.
+    Raises `UsageError` for parameters that cannot be differentiated.
+    """
+    return made(entry, mode, positions(entry, wrt))
+
+
+def value_and_grad(
+    entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any
+) -> tuple[Any, Any]:
+    """The result, which must be one float, and its gradient in the parameters `wrt`."""
+    require_scalar(entry)
+    chosen = positions(entry, wrt)
+    given, options = entry.bound(arguments, named)
+    value, *gradients = made(entry, "vjp", chosen)(*given, 1.0, **options)
+    return value, like(wrt, gradients)
+
+
+def grad(entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any) -> Any:
+    """The gradient of the result, which must be one float, in the parameters `wrt`."""
+    return value_and_grad(entry, *arguments, wrt=wrt, **named)[1]
+
+
+def vjp(
+    entry: EntryPoint,
+    arguments: Sequence[Any],
+    adjoints: Any,
+    wrt: Wrt = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """The results, and the adjoints of the parameters `wrt` for given adjoints of the
+    results: one, or for several results a tuple."""
+    given, options = entry.bound(tuple(arguments), options)
+    seeds = (adjoints,) if len(entry.results) == 1 else tuple(adjoints)
+    if len(seeds) != len(entry.results):
+        raise ArgumentError(
+            f"{entry.name}: {len(entry.results)} results have as many adjoints, "
+            f"{len(seeds)} were given"
+        )
+    found = made(entry, "vjp", positions(entry, wrt)).call((*given, *seeds), **options)
+    count = len(entry.results)
+    return _one_or_all(found[:count]), like(wrt, found[count:])
+
+
+def jvp(
+    entry: EntryPoint,
+    arguments: Sequence[Any],
+    tangents: Sequence[Any],
+    wrt: Wrt = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """The results, and their tangents for given tangents of the parameters `wrt`.
+    Without `wrt` there is a tangent for each parameter, None for a constant."""
+    given, options = entry.bound(tuple(arguments), options)
+    if wrt is None:
+        if len(tangents) != len(entry.parameters):
+            raise ArgumentError(
+                f"{entry.name}: {len(entry.parameters)} parameters have as many "
+                f"tangents (None for a constant), {len(tangents)} were given"
+            )
+        chosen = tuple(i for i, t in enumerate(tangents) if t is not None)
+        tangents = [t for t in tangents if t is not None]
+    else:
+        chosen = positions(entry, wrt)
+        tangents = [tangents] if isinstance(wrt, (str, int)) else tangents
+    if len(tangents) != len(chosen):
+        raise ArgumentError(
+            f"{entry.name}: {len(chosen)} parameters are differentiated, but "
+            f"{len(tangents)} tangents were given"
+        )
+    found = made(entry, "jvp", chosen).call((*given, *tangents), **options)
+    count = len(entry.results)
+    return _one_or_all(found[:count]), _one_or_all(found[count:])
+
+
+def positions(entry: EntryPoint, wrt: Wrt) -> tuple[int, ...]:
+    """The positions of the parameters that `wrt` stands for. Raises `UsageError`."""
+    names = [p.name for p in entry.parameters]
+    if wrt is None:
+        found = tuple(i for i, p in enumerate(entry.parameters) if of_floats(p))
+        if not found:
+            raise UsageError(f'entry point "{entry.name}" has no parameter of floats')
+        return found
+    listed = (wrt,) if isinstance(wrt, (str, int)) else tuple(wrt)
+    chosen = []
+    for item in listed:
+        if isinstance(item, str):
+            if item not in names:
+                known = nearest_or_all(item, names)
+                raise UsageError(
+                    f"{entry.name}: there is no parameter '{item}'; {known}"
+                )
+            item = names.index(item)
+        if not -len(names) <= item < len(names):
+            raise UsageError(f"{entry.name}: there is no parameter number {item}")
+        chosen.append(item % len(names))
+    if len(set(chosen)) != len(chosen) or not chosen:
+        raise UsageError(f"{entry.name}: wrt names each parameter once, and some")
+    return tuple(chosen)
+
+
+def of_floats(parameter: Parameter) -> bool:
+    """Whether a scalar, array, tuple or record consists of floats, as its type says."""
+    words = _NOT_TYPES.sub(" ", parameter.type_text).split()
+    return all(word in ("f16", "f32", "f64") for word in words)
+
+
+def is_scalar(entry: EntryPoint) -> bool:
+    """Whether the result is one float."""
+    types = [result.value_type for result in entry.results]
+    return len(types) == 1 and str(types[0]) in ("f16", "f32", "f64")
+
+
+def require_scalar(entry: EntryPoint) -> None:
+    """Raises `UsageError` if the result is not one float."""
+    if not is_scalar(entry):
+        raise UsageError(
+            f"only one float has a gradient, but the entry point is "
+            f"{entry.signature_text()}; use vjp or jacobian"
+        )
+
+
+def made(entry: EntryPoint, mode: Mode, chosen: tuple[int, ...]) -> EntryPoint:
+    """The entry point of a derivative in the parameters at these positions."""
+    program = entry.program
+    if program is None or program.derivatives is None:
+        raise UsageError(
+            f'entry point "{entry.name}" cannot be differentiated: its program was '
+            "loaded without its source; use minifut.compile"
+        )
+    return program.derivatives.entry(Derivative(entry.name, mode, chosen))
+
+
+def _one_or_all(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def like(wrt: Wrt, values: Sequence[Any]) -> Any:
+    """One derivative for one parameter, a tuple for several and for a sequence."""
+    one = wrt is None and len(values) == 1
+    return values[0] if one or isinstance(wrt, (str, int)) else tuple(values)
