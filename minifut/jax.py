@@ -1,0 +1,194 @@
+"""Entry points as differentiable functions of JAX.
+
+    loss = minifut.jax.function(minifut.compile("model.fut").loss)
+    jax.grad(loss)(w, xs, ys)           # by minifut's derivative, also inside jit
+
+A call becomes a `pure_callback`, whose results have the shapes that the entry point's
+sizes give for the arguments. The derivative is the entry point's `vjp` in the arguments
+that are differentiated; an entry point whose result is one float runs once for both its
+value and its gradient. Needs the extra `jax`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from minifut.errors import ArgumentError, UsageError
+from minifut.gradients.methods import is_scalar
+from minifut.values.foreign import numpy_view
+from minifut.values.types import DTYPES
+
+if TYPE_CHECKING:
+    from minifut.program import EntryPoint, Parameter
+
+
+def function(entry: EntryPoint) -> Callable[..., Any]:
+    """The entry point as a function of JAX arrays: an array, or for several results a
+    tuple. Its parameters and results are arrays and scalars.
+
+    Raises `UsageError` for entry points with other types, for f64 or 64-bit integers
+    where `jax_enable_x64` is off, and, when it is called, for results whose sizes do
+    not follow from the shapes of arguments.
+    """
+    made = _Function(entry)
+    differentiable = jax.custom_vjp(made.primal)
+    differentiable.defvjp(made.forward, made.backward, symbolic_zeros=True)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        given, _ = entry.bound(arguments, named)
+        pairs = zip(given, made.dtypes, strict=True)
+        return differentiable(*(jnp.asarray(value, dtype) for value, dtype in pairs))
+
+    call.__name__, call.__doc__ = entry.name, entry.__doc__
+    return call
+
+
+class _Function:
+    """What `jax.custom_vjp` asks for, for an entry point.
+
+    The residual holds the positions of the parameters to differentiate in as the keys
+    of a dict: they are part of its structure, not traced values. The dict has their
+    gradients if the result is one float; otherwise the arguments stand beside it.
+    """
+
+    def __init__(self, entry: EntryPoint) -> None:
+        self.entry = entry
+        self.dtypes = [_dtype(entry, parameter) for parameter in entry.parameters]
+        self.results = [_dtype(entry, result) for result in entry.results]
+        self.scalar = is_scalar(entry)
+
+    def primal(self, *arguments: Any) -> Any:
+        return _one_or_all(_run(self.entry.call, self.types(arguments), arguments))
+
+    def forward(self, *primals: Any) -> tuple[Any, Any]:
+        arguments = [p.value for p in primals]
+        pairs = enumerate(zip(primals, self.dtypes, strict=True))
+        wanted = [i for i, (p, dtype) in pairs if p.perturbed and dtype.kind == "f"]
+        if not self.scalar or not wanted:
+            return self.primal(*arguments), (dict.fromkeys(wanted), arguments)
+
+        def both(given: Sequence[Any]) -> tuple[Any, ...]:
+            value, gradients = self.entry.value_and_grad(*given, wrt=wanted)
+            return value, *gradients
+
+        types = [*self.types(arguments), *map(_type_of, _at(arguments, wanted))]
+        value, *gradients = _run(both, types, arguments)
+        return value, (dict(zip(wanted, gradients, strict=True)), ())
+
+    def backward(self, residual: Any, adjoints: Any) -> tuple[Any, ...]:
+        found, arguments = residual
+        if not self.scalar and found:
+            found = self.adjoints(list(found), arguments, adjoints)
+        elif found:
+            found = {i: gradient * adjoints for i, gradient in found.items()}
+        return tuple(found.get(i) for i in range(len(self.dtypes)))
+
+    def adjoints(
+        self, wanted: list[int], arguments: Sequence[Any], adjoints: Any
+    ) -> dict[int, Any]:
+        """The adjoints of the parameters at these positions."""
+        types = self.types(arguments)
+        own = adjoints if len(types) > 1 else (adjoints,)
+        seeds = [_seed(t, adjoint) for t, adjoint in zip(types, own, strict=True)]
+
+        def run(given: Sequence[Any]) -> tuple[Any, ...]:
+            inner, outer = given[: len(arguments)], given[len(arguments) :]
+            values: tuple[Any, ...]
+            _, values = self.entry.vjp(inner, _one_or_all(outer), wrt=wanted)
+            return values
+
+        shapes = [_type_of(argument) for argument in _at(arguments, wanted)]
+        values = _run(run, shapes, [*arguments, *seeds])
+        return dict(zip(wanted, values, strict=True))
+
+    def types(self, arguments: Sequence[Any]) -> list[Any]:
+        """The types of the results of a call, from the shapes of its arguments."""
+        sizes = _sizes(self.entry, arguments)
+        return [
+            jax.ShapeDtypeStruct(_shape(self.entry, result, sizes), dtype)
+            for result, dtype in zip(self.entry.results, self.results, strict=True)
+        ]
+
+
+def _run(
+    run: Callable[[Sequence[Any]], Iterable[Any]], types: Any, arguments: Sequence[Any]
+) -> Any:
+    """The results of a call outside of JAX."""
+
+    def outside(*given: Any) -> tuple[Any, ...]:
+        values = run([numpy_view(value)[()] for value in given])
+        return tuple(np.asarray(value) for value in values)
+
+    return jax.pure_callback(
+        outside, tuple(types), *arguments, vmap_method="sequential"
+    )
+
+
+def _seed(type_: Any, adjoint: Any) -> Any:
+    """The adjoint of a result; zeros where there is none, as for integers."""
+    if isinstance(adjoint, jax.custom_derivatives.SymbolicZero):
+        return jnp.zeros(type_.shape, type_.dtype)
+    return adjoint if adjoint.dtype == type_.dtype else jnp.zeros_like(type_)
+
+
+def _sizes(entry: EntryPoint, arguments: Sequence[Any]) -> dict[str, int]:
+    """The sizes of arguments, by name."""
+    sizes: dict[str, int] = {}
+    for parameter, argument in zip(entry.parameters, arguments, strict=True):
+        shape = parameter.shape or ()
+        if len(shape) != len(argument.shape):
+            raise ArgumentError(
+                f"parameter {parameter.name}: {parameter.sized_text} is expected, got "
+                f"an array of {len(argument.shape)} dimensions"
+            )
+        named = zip(shape, argument.shape, strict=True)
+        sizes |= {name: size for name, size in named if isinstance(name, str)}
+    return sizes
+
+
+def _shape(
+    entry: EntryPoint, result: Parameter, sizes: dict[str, int]
+) -> tuple[int, ...]:
+    found = []
+    for size in result.shape or ():
+        known = size if isinstance(size, int) else sizes.get(size or "")
+        if known is None:
+            raise UsageError(
+                f'entry point "{entry.name}" gives {result.sized_text}: JAX needs the '
+                "sizes of results, and these do not follow from shapes of arguments"
+            )
+        found.append(known)
+    return tuple(found)
+
+
+def _dtype(entry: EntryPoint, part: Parameter) -> np.dtype[Any]:
+    type_ = part.value_type
+    if type_ is None:
+        raise UsageError(
+            f'entry point "{entry.name}": {part.type_text} is no array or scalar, the '
+            "only types that JAX has"
+        )
+    dtype = DTYPES[type_.element]
+    if dtype.itemsize == 8 and not jax.config.jax_enable_x64:
+        raise UsageError(
+            f'entry point "{entry.name}" has {type_}, which JAX leaves out unless '
+            'jax.config.update("jax_enable_x64", True) was called'
+        )
+    return dtype
+
+
+def _type_of(value: Any) -> Any:
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def _one_or_all(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _at(values: Sequence[Any], chosen: Sequence[int]) -> list[Any]:
+    return [values[i] for i in chosen]

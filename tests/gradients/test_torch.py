@@ -1,0 +1,111 @@
+"""Entry points as functions of PyTorch, against its own gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+
+torch = pytest.importorskip("torch")
+
+SOURCE = """
+entry loss [n][d] (w: [d]f64) (b: f64) (xs: [n][d]f64) (ys: [n]f64): f64 =
+  let error x y = let p = 1 / (1 + f64.exp (-(f64.sum (map2 (*) x w) + b)))
+                  in -(y * f64.log p + (1 - y) * f64.log (1 - p))
+  in f64.sum (map2 error xs ys) / f64.i64 n
+
+entry scaled [n] (x: [n]f64) (s: f64): ([n]f64, i64) = (map (* s) x, n)
+"""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("opencl", marks=pytest.mark.device), "interpreter"],
+)
+def program(request: pytest.FixtureRequest) -> minifut.Program:
+    return minifut.compile(SOURCE, backend=request.param)
+
+
+def data() -> tuple[Any, Any]:
+    random = np.random.default_rng(3)
+    xs = random.normal(size=(40, 3))
+    return torch.from_numpy(xs), torch.from_numpy((xs.sum(1) > 0).astype(float))
+
+
+def own_loss(w: Any, b: Any, xs: Any, ys: Any) -> Any:
+    return torch.nn.functional.binary_cross_entropy_with_logits(xs @ w + b, ys)
+
+
+def train(loss: Any) -> tuple[list[float], Any]:
+    xs, ys = data()
+    w = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    b = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.SGD([w, b], lr=0.5)
+    values = []
+    for _ in range(10):
+        optimiser.zero_grad()
+        value = loss(w, b, xs, ys)
+        value.backward()
+        optimiser.step()
+        values.append(value.item())
+    return values, w.detach()
+
+
+def test_ten_steps_of_training_agree(program: minifut.Program) -> None:
+    values, w = train(minifut.torch.function(program.loss))
+    wanted, own = train(own_loss)
+    assert values[-1] < values[0] / 1.5
+    np.testing.assert_allclose(values, wanted, rtol=1e-12)
+    np.testing.assert_allclose(w, own, rtol=1e-12)
+
+
+def test_the_gradient_by_differences(program: minifut.Program) -> None:
+    xs, ys = data()
+    w = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    b = torch.rand((), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        minifut.torch.function(program.loss), (w, b, xs[:4], ys[:4])
+    )
+
+
+def test_several_results_of_which_one_is_no_float(program: minifut.Program) -> None:
+    x = torch.arange(3.0, dtype=torch.float64, requires_grad=True)
+    scaled, n = minifut.torch.function(program.scaled)(x, s=2.0)
+    assert n.item() == 3
+    assert not n.requires_grad
+    (3 * scaled.sum()).backward()
+    np.testing.assert_array_equal(x.grad, 6 * np.ones(3))
+
+
+def test_no_gradient_where_none_is_wanted(program: minifut.Program) -> None:
+    xs, ys = data()
+    value = minifut.torch.function(program.loss)(torch.ones(3).double(), 0.0, xs, ys)
+    assert not value.requires_grad
+
+
+def test_tensors_are_not_copied() -> None:
+    seen: list[Any] = []
+    entry = minifut.compile(SOURCE, backend="interpreter").scaled
+
+    def watched(*arguments: Any) -> Any:
+        seen.extend(arguments)
+        results = entry.function(*arguments)
+        seen.append(results[0])
+        return results
+
+    import dataclasses
+
+    x = torch.ones(3, dtype=torch.float64)
+    function = minifut.torch.function(dataclasses.replace(entry, function=watched))
+    result, _ = function(x, 2.0)
+    assert np.shares_memory(seen[0], x.numpy())
+    assert np.shares_memory(seen[2], result.numpy())
+
+
+def test_tensors_elsewhere_are_refused(program: minifut.Program) -> None:
+    x = torch.ones(3, dtype=torch.float64, device="meta")
+    with pytest.raises(minifut.ArgumentError, match=r"a tensor on meta.*\.cpu\(\)"):
+        minifut.torch.function(program.scaled)(x, 2.0)
