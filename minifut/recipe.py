@@ -13,7 +13,7 @@ the user did.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from minifut.errors import Source
@@ -30,8 +30,8 @@ class Recipe(Protocol):
     """A frozen, hashable value that makes a program, with the options and, if it is
     known, the source that it was compiled from."""
 
-    backend: ClassVar[str]
-
+    @property
+    def backend(self) -> str: ...
     @property
     def device(self) -> str | None: ...
     @property

@@ -70,6 +70,14 @@ class DifferentiableProgram:
     options: Options
     made: tuple[Made, ...]
 
+    @property
+    def backend(self) -> str:
+        return self.recipe.backend
+
+    @property
+    def device(self) -> str | None:
+        return self.recipe.device
+
     def load(self) -> Program:
         """The program, ready for further derivatives."""
         program = self.recipe.load()
