@@ -53,9 +53,9 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
           }, (0i32)),
           \(row: [2]i32, k_row: [2]i32) -> (i32) {
             let t: i32 = redomap(2, (row, k_row),
-              reduce commutative(\(a: i32, b: i32) -> (i32) {
-                let c: i32 = add_i32(a, b)
-                return c
+              reduce commutative(\(d: i32, e: i32) -> (i32) {
+                let f: i32 = add_i32(d, e)
+                return f
               }, (0i32)),
               \(x: i32, k: i32) -> (i32) {
                 let y: i32 = mul_i32(x, k)
