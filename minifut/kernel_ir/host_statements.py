@@ -122,10 +122,13 @@ class Launch:
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
     a scalar, a size, or (for local memory) its number of elements. `per_launch` are
     the variables with the values of the build constants that this launch chooses.
+    `work` is how many scalar operations it takes at most, where the host knows that: a
+    small launch runs in the thread of the host.
     """
 
     form = (
         "launch {kernel}{arguments} grid {grid} group {group}< built for {per_launch}>"
+        "< work {work}>"
     )
 
     kernel: str
@@ -133,6 +136,7 @@ class Launch:
     group: tuple[Size, ...]
     arguments: tuple[Memory | Name | Size, ...]
     per_launch: tuple[Name, ...] = ()
+    work: Size | None = None
 
 
 @node

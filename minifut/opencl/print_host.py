@@ -225,8 +225,9 @@ class HostPrinter:
                 case Size():
                     arguments.append(self.size(argument))
         chosen = [self.name(name) for name in launch.per_launch]
+        work = "" if launch.work is None else f".of({self.size(launch.work)})"
         built = f".built({', '.join(chosen)})" if chosen else ""
-        self.line(f"kernels[{number}]{built}{call}({', '.join(arguments)})")
+        self.line(f"kernels[{number}]{work}{built}{call}({', '.join(arguments)})")
 
     # --- functions --------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.analysis.destinations import destinations
 from minifut.analysis.layouts import Order, innermost
+from minifut.analysis.work import work_of
 from minifut.errors import CompileError
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Param
@@ -38,6 +39,8 @@ HostValue: TypeAlias = Atom | Array
 
 BUILD_CONSTANTS = frozenset({"tile_size", "reg_tile_size", "group_size"})
 """the kinds of parameters that kernels are built for"""
+POINT_WORK = 4
+"""scalar operations for a point of a copy or of a literal"""
 
 
 class HostBuilder:
@@ -61,6 +64,7 @@ class HostBuilder:
         self.destinations: dict[Name, core.Stm] = {}
         self.derivation: Derivation | None = None
         self.per_launch: set[Name] = set()
+        self.work: Size | None = None
         self.accumulators: dict[Name, Accumulator] = {}
 
     # --- names ------------------------------------------------------------------------
@@ -223,7 +227,8 @@ class HostBuilder:
             return
         plane = plane_of(target, source)
         if plane is not None:
-            copy_transposed(self, plane)
+            with self.working(source.count * POINT_WORK):
+                copy_transposed(self, plane)
             return
         self.each(
             "copy", target.shape, lambda k, at: k.write(target, at, k.read(source, at))
@@ -234,10 +239,26 @@ class HostBuilder:
         from minifut.lowering.dispatch import LAUNCH_NEST
 
         kept, self.derivation = self.derivation, None
-        LAUNCH_NEST[self.schedule](
-            self, base, shape, visit, expensive=False, parallel=True
-        )
+        with self.working(product(shape) * POINT_WORK):
+            LAUNCH_NEST[self.schedule](
+                self, base, shape, visit, expensive=False, parallel=True
+            )
         self.derivation = kept
+
+    @contextmanager
+    def working(self, work: Size | None) -> Iterator[None]:
+        """Launches inside execute at most so many scalar operations."""
+        kept, self.work = self.work, None if work is None else self.known_size(work)
+        try:
+            yield
+        finally:
+            self.work = kept
+
+    def known_size(self, size: Size) -> Size | None:
+        """A size of the IR in variables of the host; None if one of its names is not a
+        scalar of the host."""
+        size = self.size(size)
+        return size if self.scalars.keys() >= size.names() else None
 
     # --- kernels ----------------------------------------------------------------------
 
@@ -281,7 +302,9 @@ class HostBuilder:
         if isinstance(group, Size):
             sizes = (group,)
         per_launch = tuple(c.name for c in kernel.constants if c.per_launch)
-        launch = kc.Launch(kernel.name, grid, sizes, tuple(arguments), per_launch)
+        launch = kc.Launch(
+            kernel.name, grid, sizes, tuple(arguments), per_launch, self.work
+        )
         if k.arenas:
             launch_with_arenas(self, k, launch)
         else:
@@ -335,7 +358,7 @@ class HostBuilder:
         if exp.level == kernels.GROUP:
             lower = LOWER_GROUPS[self.schedule]
         try:
-            with rollback_trace_on(self, NotInKernel):
+            with rollback_trace_on(self, NotInKernel), self.working(work_of(exp)):
                 lower(self, statement.pattern, exp)
         except NotInKernel as reason:
             del self.statements[mark[0] :]

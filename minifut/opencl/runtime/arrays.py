@@ -54,6 +54,11 @@ def block_of_array(session: Session, array: np.ndarray, consumed: bool) -> Block
 
 def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block:
     """A pyopencl array as a block; it must live in the session's context."""
+    if array.queue is not None:
+        array.queue.finish()  # what the user enqueued, maybe elsewhere
+    made = getattr(array, "minifut_block", None)
+    if made is not None and not consumed and made.pool is session.pool:
+        return Block(made.buffer, array.nbytes, made.host)
     if not array.flags.c_contiguous:
         raise UsageError("a pyopencl array must be contiguous; use .copy()")
     nbytes = array.nbytes
@@ -63,8 +68,6 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
         raise UsageError(
             "a pyopencl array of another context; make it with `prog.to_device(x)`"
         )
-    if array.queue is not None and array.queue != session.queue:
-        array.queue.finish()
     source = Block(array.base_data, nbytes)
     if array.offset == 0 and not consumed:
         return source
@@ -115,11 +118,25 @@ def device_result(
 ) -> Any:
     """The device array of a result; it keeps the block."""
     kind = device_array_class()
-    nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    strides: tuple[int, ...] = ()
+    nbytes = dtype.itemsize
+    for size in reversed(shape):
+        strides, nbytes = (nbytes, *strides), nbytes * size
     if not nbytes:
         return kind(session.queue, shape, dtype)
     mine = owned(session, block, nbytes, seen)
-    result = kind(session.queue, shape, dtype, data=mine.buffer)
+    # As pyopencl's own operators make arrays: what is given needs no checks.
+    result = kind(
+        None,
+        shape,
+        dtype,
+        data=mine.buffer,
+        strides=strides,
+        _fast=True,
+        _size=nbytes // dtype.itemsize,
+        _context=session.context,
+        _queue=session.queue,
+    )
     result.minifut_block = mine
     return result
 

@@ -1,7 +1,7 @@
 """A cache of kernel binaries, shared by later processes.
 
-    program = load_program(session, key)  ->  what was kept for that key, or None
-    keep(device, program, key)            keep it when this process ends
+    load_program(session, handle, key)    ->  what was kept for that key, or None
+    keep(device, handle, program, key)    keep it when this process ends
 
 The key names the text, the options, the device and the driver. PoCL compiles a kernel
 when it is launched, once for each size of groups, so that its binary is worth asking
@@ -45,18 +45,20 @@ SPECIALISE = "POCL_WORK_GROUP_SPECIALIZATION"
 """which PoCL reads: whether it compiles for each size of groups"""
 ANY_SIZE = "0-0-0"
 
-_kept: list[tuple[Any, str, int]] = []
-"""programs of this process: what to store, and how large the stored binary was"""
+_kept: list[tuple[Any, Any, str, int]] = []
+"""programs of this process, with the device that each is built for: what to store, and
+how large the stored binary was"""
 
 
-def key_of(device: Device, options: str, text: str) -> str:
+def key_of(device: Device, handle: Any, options: str, text: str) -> str:
     """The name under which the binary of this program is kept."""
-    driver = (device.platform, device.version, device.name, device.target)
+    name = device.name if handle == device.handle else f"synchronous {device.name}"
+    driver = (device.platform, device.version, name, device.target)
     key = "\n".join((*driver, os.environ.get(SPECIALISE, ""), options, text))
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def load_program(session: Session, key: str) -> Any:
+def load_program(session: Session, handle: Any, key: str) -> Any:
     """The program that an earlier process built, or None."""
     from minifut.cache import load_bytes
 
@@ -67,26 +69,26 @@ def load_program(session: Session, key: str) -> Any:
         return None
     cl = session.cl
     try:
-        program = cl.Program(session.context, [session.device.handle], [binary])
+        program = cl.Program(session.context, [handle], [binary])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cl.CompilerWarning)
             program.build(cache_dir=False)
     except cl.Error:  # made by a driver that has changed since
         return None
-    _keep(program, key, len(binary))
+    _keep(program, handle, key, len(binary))
     return program
 
 
-def keep(device: Device, program: Any, key: str) -> None:
+def keep(device: Device, handle: Any, program: Any, key: str) -> None:
     """Store the binary of `program` when the process ends."""
     if not device.is_simulator:
-        _keep(program, key, 0)
+        _keep(program, handle, key, 0)
 
 
-def _keep(program: Any, key: str, known: int) -> None:
+def _keep(program: Any, handle: Any, key: str, known: int) -> None:
     if len(_kept) >= MOST:
         store_binaries()
-    _kept.append((program, key, known))
+    _kept.append((program, handle, key, known))
 
 
 # PoCL's folders are removed after this has run: driver_cache was imported before.
@@ -98,9 +100,9 @@ def store_binaries() -> None:
     if os.environ.get(SPECIALISE, "1") == "1":
         for folder in private_folders():
             _link_what_was_launched(folder)
-    for program, key, known in _kept:
+    for program, handle, key, known in _kept:
         try:
-            binary = program.binaries[0]
+            binary = program.binaries[program.devices.index(handle)]
         except Exception:
             # At exit, and only a cache: a driver's refusal must not show.
             continue

@@ -46,6 +46,9 @@ class Device:
     is_simulator: bool
     target: str = ""
     """what PoCL compiles kernels for, where that is not its own choice"""
+    synchronous: Any = None
+    """the device of the same driver that runs commands in the thread that enqueues
+    them, if there is one: for launches that take less time than waking other threads"""
 
     @property
     def shares_memory(self) -> bool:
@@ -77,8 +80,8 @@ def _import_opencl() -> Any:
     use_private_folder()
     _without_pyopencl_cache()
     _threads_stay_on_their_cores()
-    # One thread per core, and no second device that shares them.
-    os.environ.setdefault("POCL_DEVICES", "pthread")
+    # One thread per core, and for small launches the thread that enqueues them.
+    os.environ.setdefault("POCL_DEVICES", "pthread basic")
     try:
         import pyopencl
     except ImportError as error:
@@ -113,6 +116,18 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     )
 
 
+def _with_synchronous(devices: list[Device]) -> list[Device]:
+    """The devices of a platform; where PoCL shows the processor twice, with threads of
+    its own and without, as one."""
+    basic = [d for d in devices if d.is_pocl and d.handle.name.startswith("basic")]
+    threaded = [d for d in devices if d.is_pocl and d.handle.name.startswith("pthread")]
+    if not basic or not threaded:
+        return devices
+    both = replace(threaded[0], synchronous=basic[0].handle)
+    others = [d for d in devices if d is not basic[0] and d is not threaded[0]]
+    return [both, *others]
+
+
 def _packaged_pocl_version() -> str | None:
     """The version of the PoCL that pip installed, as platforms spell it."""
     from importlib.metadata import PackageNotFoundError, version
@@ -130,13 +145,14 @@ def list_devices() -> list[Device]:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader knows no platform
         return []
-    found: list[tuple[Any, Any]] = []
+    described: list[Device] = []
     for platform in platforms:
         try:
-            found += [(platform, handle) for handle in platform.get_devices()]
+            handles = platform.get_devices()
         except cl.Error:  # a platform whose driver finds no hardware
             continue
-    described = [_describe(0, platform, handle, cl) for platform, handle in found]
+        found = [_describe(0, platform, handle, cl) for handle in handles]
+        described += _with_synchronous(found)
     packaged = _packaged_pocl_version()
 
     def key(device: Device) -> tuple[Any, ...]:

@@ -39,22 +39,33 @@ MANY_BARRIERS = 40
 """in a kernel: PoCL takes minutes to optimise what lies between more of them"""
 
 
+SMALL_WORK = 1 << 17
+"""scalar operations that one thread executes before others would have been woken"""
+
+
 class Launcher:
     """`launcher(points, *arguments)` enqueues the kernel over that many work-items.
 
     Where a launch gives the size of groups, the kernel is built for each such size, as
     a constant that loops are unrolled by and registers are counted for.
+
+    `launcher.of(work)` is the launcher for so much work: a small launch, while nothing
+    else runs, goes to the device that executes it at once in this thread. Each device
+    has a build of its own, when it is first needed.
     """
 
     __slots__ = (
         "_build",
         "_built",
         "_enqueue",
+        "_events",
         "_failure",
         "_local",
         "_queue",
         "_session",
         "_sizes",
+        "_small",
+        "_synchronous",
         "_width",
         "kernel",
     )
@@ -66,10 +77,14 @@ class Launcher:
         prelude: str,
         options: str,
         constants: Mapping[str, int] = MappingProxyType({}),
+        synchronous: bool = False,
     ) -> None:
         self.kernel = kernel
         self._session = session
-        self._queue = session.queue
+        self._synchronous = synchronous
+        self._queue = session.synchronous if synchronous else session.queue
+        self._events: Any = Done() if synchronous else session
+        self._small: Launcher | None = self if session.synchronous is None else None
         self._failure = session.failure
         local = kernel.local
         self._local = (local,) if isinstance(local, int) else local
@@ -79,6 +94,16 @@ class Launcher:
         self._built: dict[tuple[int, ...], Launcher] = {}
         self._enqueue: Any = self._first
 
+    def of(self, work: int) -> Launcher:
+        """The launcher for so many scalar operations."""
+        if work > SMALL_WORK or self._session.last_event is not None:
+            return self
+        small = self._small
+        if small is None:
+            given = self._session, self.kernel, *self._build
+            small = self._small = Launcher(*given, synchronous=True)
+        return small
+
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
         found = self._built.get(values)
@@ -86,7 +111,9 @@ class Launcher:
             prelude, options, constants = self._build
             chosen = dict(zip(self.kernel.per_launch, values, strict=True))
             known = {**constants, **chosen}
-            found = Launcher(self._session, self.kernel, prelude, options, known)
+            found = Launcher(
+                self._session, self.kernel, prelude, options, known, self._synchronous
+            )
             self._built[values] = found
         return found
 
@@ -95,7 +122,7 @@ class Launcher:
         if width and points.__class__ is int:
             if points > 0:
                 whole = (points + width - 1) // width * width
-                self._session.last_event = self._enqueue(
+                self._events.last_event = self._enqueue(
                     self._queue, (whole,), self._local, self._failure, *arguments
                 )
             return
@@ -105,7 +132,7 @@ class Launcher:
             sizes = tuple(
                 (n + g - 1) // g * g for n, g in zip(extents, self._local, strict=True)
             )
-            self._session.last_event = self._enqueue(
+            self._events.last_event = self._enqueue(
                 self._queue, sizes, self._local, self._failure, *arguments
             )
 
@@ -116,7 +143,7 @@ class Launcher:
             if enqueue is None:
                 enqueue = self._sizes[group] = self.prepare(group)
             whole = (points + group - 1) // group * group
-            self._session.last_event = enqueue(
+            self._events.last_event = enqueue(
                 self._queue, (whole,), (group,), self._failure, *arguments
             )
 
@@ -136,18 +163,26 @@ class Launcher:
             options += " -cl-opt-disable"
         if debugging("kernels"):
             report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
-        program = _build(self._session, text, options, self.kernel.name)
+        device = self._session.device
+        handle = device.synchronous if self._synchronous else device.handle
+        program = _build(self._session, handle, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
         kernel.set_scalar_arg_dtypes(types)
         return kernel
 
 
-def _build(session: Session, text: str, options: str, name: str) -> Any:
+class Done:
+    """Where the events of commands go that are done when they are enqueued."""
+
+    last_event: Any
+
+
+def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     cl = session.cl
     restore_private_folder()
-    key = binaries.key_of(session.device, options, text)
-    program = binaries.load_program(session, key)
+    key = binaries.key_of(session.device, handle, options, text)
+    program = binaries.load_program(session, handle, key)
     if program is not None:
         return program
     program = cl.Program(session.context, text)
@@ -155,7 +190,7 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
         with warnings.catch_warnings():
             # Remarks of the OpenCL compiler are for its developers, not for users.
             warnings.simplefilter("ignore", cl.CompilerWarning)
-            program.build(options, cache_dir=False)
+            program.build(options, devices=[handle], cache_dir=False)
     except cl.Error as error:
         if "bracket nesting level" in str(error):
             raise UsageError(
@@ -164,7 +199,7 @@ def _build(session: Session, text: str, options: str, name: str) -> Any:
             ) from None
         message = f"kernel {name}: {error}"
         raise InternalError("opencl", message, _numbered(text)) from None
-    binaries.keep(session.device, program, key)
+    binaries.keep(session.device, handle, program, key)
     return program
 
 

@@ -37,7 +37,7 @@ def size_class(nbytes: int) -> int:
 class Block:
     """`nbytes` of device memory, and the buffer that kernels get."""
 
-    __slots__ = ("_pool", "borrowed", "buffer", "capacity", "host", "nbytes")
+    __slots__ = ("borrowed", "buffer", "capacity", "host", "nbytes", "pool")
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Block:
         self.borrowed = pool is None
         """whether the contents have another owner, so that a result needs a copy: an
         argument used in place, a constant of the program"""
-        self._pool = pool
+        self.pool = pool
         self.capacity = capacity
 
     def __del__(self) -> None:
         # An interrupt may have come before it was complete.
-        pool = getattr(self, "_pool", None)
+        pool = getattr(self, "pool", None)
         if pool is not None:
             pool.release(self.capacity, self.buffer, self.host)
 

@@ -10,6 +10,10 @@ looks for itself for a while, and gives way to any thread of the driver that wai
 the same core. Meanwhile no core falls asleep, which a virtual one is slow to come back
 from: products that take 1 ms gain 7 %, those of 9 ms lose nothing.
 
+Waking the threads of the driver takes longer than a small launch. PoCL has a device
+without threads, whose commands are done when they are enqueued: small launches go to
+its queue while nothing else runs (kernels.py), copies of a few bytes need no queue.
+
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
 and failures are recorded in one place. A forked process has no device (its driver's
 threads stayed behind), and is told so.
@@ -34,6 +38,8 @@ from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
 SPIN_SECONDS = 5e-3
 """seconds of looking whether the device is done, before waiting for it"""
+SMALL_COPY = 1 << 15
+"""bytes that are copied faster than a command is enqueued and waited for"""
 
 
 give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
@@ -80,8 +86,15 @@ class Session:
         self.device = device
         self.lock = threading.RLock()
         self.is_forked = False
-        self.context = cl.Context([device.handle])
-        self.queue = cl.CommandQueue(self.context)
+        handles = [device.handle, device.synchronous]
+        self.context = cl.Context([handle for handle in handles if handle is not None])
+        self.queue = cl.CommandQueue(self.context, device.handle)
+        self.synchronous = (
+            None
+            if device.synchronous is None
+            else cl.CommandQueue(self.context, device.synchronous)
+        )
+        """commands are done when they are enqueued here; only while no other runs"""
         self._waiter = Waiter(self.queue)
         self.pool = Pool(cl, self.context, self.queue, device, max_memory)
         self.shares_memory = device.shares_memory
@@ -213,7 +226,7 @@ class Session:
             return
         if self.shares_memory:
             self.wait()  # earlier kernels may still use this memory
-            block.host[: array.nbytes] = array.reshape(-1).view(np.uint8)
+            bytes_of(block)[: array.nbytes] = array.reshape(-1).view(np.uint8)
         else:
             self.cl.enqueue_copy(self.queue, block.buffer, array)
 
@@ -222,6 +235,11 @@ class Session:
     ) -> None:
         """Enqueue a copy between blocks, which may be the same if parts are apart."""
         if nbytes > 0:
+            if nbytes <= SMALL_COPY and self.is_idle_in(to, source):
+                bytes_of(to)[to_byte : to_byte + nbytes] = bytes_of(source)[
+                    source_byte : source_byte + nbytes
+                ]
+                return
             self.last_event = self.cl.enqueue_copy(
                 self.queue,
                 to.buffer,
@@ -234,9 +252,18 @@ class Session:
     def fill(self, block: Block, byte: int, nbytes: int, pattern: bytes) -> None:
         """Enqueue filling bytes with a repeated pattern of 1, 2, 4 or 8 bytes."""
         if nbytes > 0:
+            if nbytes <= SMALL_COPY and self.is_idle_in(block):
+                bytes_of(block)[byte : byte + nbytes] = np.frombuffer(
+                    pattern * (nbytes // len(pattern)), np.uint8
+                )
+                return
             self.last_event = self.cl.enqueue_fill_buffer(
                 self.queue, block.buffer, pattern, byte, nbytes
             )
+
+    def is_idle_in(self, *blocks: Block) -> bool:
+        """Whether the host may access the blocks now, in place."""
+        return self.last_event is None and all(b.host is not None for b in blocks)
 
     def fetch(self, block: Block, byte: int, into: np.ndarray) -> None:
         """Copy bytes of a block into an array; wait for it."""
@@ -245,9 +272,15 @@ class Session:
             return
         if self.shares_memory:
             self.wait()
-            into.reshape(-1).view(np.uint8)[:] = block.host[byte : byte + nbytes]
+            into.reshape(-1).view(np.uint8)[:] = bytes_of(block)[byte : byte + nbytes]
         else:
             self.cl.enqueue_copy(self.queue, into, block.buffer, src_offset=byte)
+
+
+def bytes_of(block: Block) -> np.ndarray:
+    """The memory of a block that the process shares."""
+    host: np.ndarray = block.host
+    return host.reshape(-1).view(np.uint8)
 
 
 _sessions: dict[tuple[Any, ...], Session] = {}

@@ -80,6 +80,13 @@ class WatchedLauncher:
         self._note(points)
         self._launcher(points, *arguments)
 
+    def of(self, work: int) -> WatchedLauncher:
+        """The same for so much work."""
+        launcher = self._launcher.of(work)
+        return WatchedLauncher(
+            launcher, self._number, self._shape, self._chosen, self._seen
+        )
+
     def built(self, *values: int) -> WatchedLauncher:
         """The same of another build."""
         launcher = self._launcher.built(*values)

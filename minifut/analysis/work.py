@@ -1,0 +1,215 @@
+"""How many scalar operations an operation executes at most, as a size of the program.
+
+    segmap grid (i < n) { x = xs[i]; y = x * x; returns y }          3 * n
+    segmap grid (i < n) { loop for j < i { 4 operations } }          4 * n * n + n
+
+It is an upper bound: index variables count as the size of their dimension, of branches
+the more expensive one counts. There is none (None) where a number of iterations depends
+on data: a `while` loop, a bound that is loaded or computed, the call of a function.
+
+The schedule of a launch is chosen by it, and versions are compared by it, so it must be
+cheap to evaluate: a polynomial of few terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from minifut.ir import core, kernels
+from minifut.ir.accumulators import UpdateAcc, WithAcc
+from minifut.ir.core import Body, Lambda, Stm
+from minifut.ir.scalars import Operator
+from minifut.ir.sizes import (
+    ONE,
+    ZERO,
+    Extreme,
+    Monomial,
+    Quotient,
+    Size,
+    maximum,
+    product,
+)
+from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.traverse import atom_size
+from minifut.ir.types import ArrayType
+from minifut.names import Name
+
+COSTLY_OF_INTEGERS = {"div", "mod", "quot", "rem", "pow"}
+CHEAP_OF_FLOATS = {
+    "add", "sub", "mul", "min", "max", "neg", "abs", "sgn", "fma", "mad", "lerp",
+    "isnan", "isinf", "to_bits", "from_bits", "copysign", "floor", "ceil", "round",
+    "trunc", "lt", "le", "gt", "ge", "eq", "ne", "convert",
+}  # fmt: skip
+"""every other function of floats is a division or a longer polynomial"""
+COST = 16
+"""of a division or a transcendental function, in additions"""
+UPDATE_COST = 4
+"""of an atomic update"""
+MOST_TERMS = 6
+"""of a polynomial that is worth evaluating before every launch"""
+
+UNKNOWN = None
+"""the bound of what is computed from data"""
+Bounds = Mapping[Name, Size | None]
+"""the greatest values of names that are bound inside, in names that are not"""
+
+
+class Unbounded(Exception):
+    """The work depends on data."""
+
+
+def work_of(operation: object) -> Size | None:
+    """The most scalar operations that one execution of the operation takes, over names
+    that are free in it; None if that is not known before it runs."""
+    try:
+        work = _exp(operation, (), {})
+    except Unbounded:
+        return None
+    return work if len(work.terms) <= MOST_TERMS else None
+
+
+def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+    match exp:
+        case core.ScalarOp(operator, _):
+            return Size.constant(COST if _is_costly(operator) else 1)
+        case (
+            kernels.SegMap() | kernels.SegRed() | kernels.SegScan() | kernels.SegHist()
+        ):
+            return _segmented(exp, bounds)
+        case Screma(width, _, _, _, function):
+            folds = [_lambda(fold.operator, bounds) for fold in exp.folds]
+            return _times(width, _sum(folds) + _lambda(function, bounds), bounds)
+        case Scatter(width, _, _, function):
+            return _times(width, _lambda(function, bounds), bounds)
+        case Hist(width, _, operators, function):
+            updates = [_lambda(o.operator, bounds) + UPDATE_COST for o in operators]
+            return _times(width, _sum(updates) + _lambda(function, bounds), bounds)
+        case core.If(_, then, otherwise):
+            return _greatest([_body(then, bounds), _body(otherwise, bounds)])
+        case core.Match(_, cases, default):
+            bodies = [*(case.body for case in cases), default]
+            return _greatest([_body(body, bounds) for body in bodies])
+        case core.Loop(parameters, _, core.ForLoop(index, bound, _), body):
+            steps = _upper(atom_size(bound), bounds)
+            inner = {**_hidden(parameters, bounds), index: steps}
+            return steps * (_body(body, inner) + 1)
+        case core.Loop() | core.Apply():
+            raise Unbounded
+        case WithAcc(_, function):
+            return _lambda(function, bounds)
+        case UpdateAcc():
+            return Size.constant(UPDATE_COST)
+        case core.Index() | core.Rearrange() | core.Reshape() | core.Scratch():
+            return ONE
+    return _sum([_elements(bound, bounds) for bound in pattern])
+
+
+def _is_costly(operator: Operator) -> bool:
+    if operator.operands[0].is_float:
+        return operator.name not in CHEAP_OF_FLOATS
+    return operator.name in COSTLY_OF_INTEGERS
+
+
+def _segmented(exp: Any, bounds: Bounds) -> Size:
+    sizes = [_upper(size, bounds) for size in exp.space.sizes]
+    inner = {**bounds, **dict(zip(exp.space.indices, sizes, strict=True))}
+    point = _statements(exp.body.statements, inner) + len(exp.body.result)
+    for operator in getattr(exp, "operators", ()):
+        point = point + _lambda(operator.operator, inner)
+    return product(tuple(sizes)) * point
+
+
+def _lambda(function: Lambda, bounds: Bounds) -> Size:
+    return _body(function.body, _hidden(function.parameters, bounds))
+
+
+def _hidden(parameters: Iterable[core.Param], bounds: Bounds) -> Bounds:
+    """The bounds where these are bound too, to values that depend on data."""
+    return {**bounds, **{bound.name: UNKNOWN for bound in parameters}}
+
+
+def _body(body: Body, bounds: Bounds) -> Size:
+    return _statements(body.statements, bounds) + len(body.result)
+
+
+def _statements(statements: Iterable[Stm], bounds: Bounds) -> Size:
+    known = dict(bounds)
+    total = ZERO
+    for statement in statements:
+        total = total + _exp(statement.exp, statement.pattern, known)
+        size = _size_of(statement.exp)
+        for bound in statement.pattern:
+            known[bound.name] = UNKNOWN
+            if size is not None and all(known.get(n, ONE) for n in size.names()):
+                known[bound.name] = _upper(size, known)
+    return total
+
+
+def _size_of(exp: object) -> Size | None:
+    match exp:
+        case core.SizeExp(size):
+            return size
+        case core.Copy(atom):
+            return atom_size(atom) if not isinstance(atom, core.Constant) else None
+    return None
+
+
+def _elements(bound: core.Param, bounds: Bounds) -> Size:
+    if not isinstance(bound.type, ArrayType):
+        return ONE
+    return product(tuple(_upper(size, bounds) for size in bound.type.shape))
+
+
+def _times(count: Size, each: Size, bounds: Bounds) -> Size:
+    return _upper(count, bounds) * (each + 1)
+
+
+def _upper(size: Size, bounds: Bounds) -> Size:
+    """A size that is at least this one for all values of index variables, which are not
+    negative: `n - i` becomes `n`."""
+    inner = {name: bounds[name] for name in size.names() if name in bounds}
+    known = {name: bound for name, bound in inner.items() if bound is not None}
+    if len(known) < len(inner):
+        raise Unbounded
+    kept = tuple(
+        (monomial, coefficient)
+        for monomial, coefficient in size.terms
+        if coefficient > 0 or known.keys().isdisjoint(_names(monomial))
+    )
+    for monomial, _ in kept:
+        for atom in monomial:
+            _check_monotonic(atom, known.keys())
+    return Size(kept).substitute(known)
+
+
+def _names(monomial: Monomial) -> frozenset[Name]:
+    return Size(((monomial, 1),)).names()
+
+
+def _check_monotonic(atom: Any, inner: Collection[Name]) -> None:
+    """Quotients and extremes grow with index variables unless these are subtracted, or
+    divided by."""
+    match atom:
+        case Quotient(dividend, divisor, _):
+            parts, falling = [dividend], divisor.names()
+        case Extreme(operands, _):
+            parts, falling = list(operands), frozenset()
+        case _:
+            return
+    for part in parts:
+        falling |= Size(tuple(term for term in part.terms if term[1] < 0)).names()
+    if not falling.isdisjoint(inner):
+        raise Unbounded
+
+
+def _greatest(works: list[Size]) -> Size:
+    known = [work.as_constant for work in works]
+    numbers = [number for number in known if number is not None]
+    return (
+        Size.constant(max(numbers)) if len(numbers) == len(works) else maximum(*works)
+    )
+
+
+def _sum(works: Iterable[Size]) -> Size:
+    return sum(works, start=ZERO)

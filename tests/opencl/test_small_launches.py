@@ -1,0 +1,97 @@
+"""Small launches run in the thread of the host, large ones on the device's threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.opencl import runtime as rt
+from minifut.opencl.runtime.kernels import SMALL_WORK
+
+pytestmark = pytest.mark.device
+
+TEXT = """
+entry twice (xs: []f32): []f32 = map (2 *) xs
+entry steps (n: i64) (xs: *[]f32): []f32 =
+  loop xs for i < n do map2 (\\x j -> 2 * x + f32.i64 (j % 3)) xs (indices xs)
+entry mixed (xs: []f32) (ys: []f32): f32 =
+  f32.sum (map (+ 1) xs) + f32.maximum (scan (+) 0 ys)
+entry shift [n] (xs: *[n]f32): [n]f32 =
+  let x = xs[n - 1]
+  in loop xs for i < n - 1 do xs with [i] = xs[i + 1] + x
+"""
+SMALL, LARGE = 100, SMALL_WORK
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    return minifut.compile(TEXT)
+
+
+def numbers(n: int) -> np.ndarray:
+    return (np.arange(n) % 7).astype(np.float32)
+
+
+@pytest.fixture
+def session() -> rt.Session:
+    found = rt.open_session(None)
+    if found.synchronous is None:
+        pytest.skip("the device has no part without threads")
+    return found
+
+
+def test_small_launches_leave_nothing_to_wait_for(
+    program: Any, session: rt.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = []
+    monkeypatch.setattr(
+        rt.Session, "failed", lambda self: bool(events.append(self.last_event))
+    )
+    program.twice(numbers(SMALL))
+    program.twice(numbers(LARGE))
+    monkeypatch.undo()
+    session.wait()
+    assert [event is None for event in events] == [True, False]
+
+
+@pytest.mark.parametrize("n", [0, 1, SMALL, LARGE])
+def test_results_do_not_depend_on_where_launches_run(program: Any, n: int) -> None:
+    xs = numbers(n)
+    np.testing.assert_array_equal(program.twice(xs), 2 * xs)
+    expected = xs
+    for _ in range(5):
+        expected = 2 * expected + (np.arange(n) % 3).astype(np.float32)
+    np.testing.assert_array_equal(program.steps(5, xs), expected)
+
+
+@pytest.mark.parametrize("sizes", [(SMALL, LARGE), (LARGE, SMALL), (SMALL, SMALL)])
+def test_launches_stay_in_order(program: Any, sizes: tuple[int, int]) -> None:
+    xs, ys = map(numbers, sizes)
+    expected = (xs + 1).sum() + ys.sum()
+    assert program.mixed(xs, ys) == pytest.approx(expected, rel=1e-4)
+
+
+def test_elements_are_read_and_written_in_order(program: Any) -> None:
+    xs = numbers(50)
+    expected = np.append(xs[1:] + xs[-1], xs[-1])
+    np.testing.assert_array_equal(program.shift(xs), expected)
+
+
+def test_what_a_user_enqueued_comes_first(program: Any, session: rt.Session) -> None:
+    given = program.to_device(numbers(SMALL))
+    for _ in range(20):
+        given = given + 1  # pyopencl enqueues it
+    result = program.twice(given, device=True)
+    np.testing.assert_array_equal(np.asarray(result), 2 * (numbers(SMALL) + 20))
+
+
+def test_failures_of_small_launches_are_raised(program: Any) -> None:
+    checked = minifut.compile(
+        "entry main (xs: []i64) (i: []i64) = map (\\i -> xs[i]) i"
+    )
+    with pytest.raises(minifut.errors.ProgramError, match=r"Index \[9\]"):
+        checked.main(np.arange(3), np.array([0, 9]))
+    assert checked.main(np.arange(3), np.array([2])).tolist() == [2]
