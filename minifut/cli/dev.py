@@ -60,6 +60,19 @@ T = TypeVar("T")
     multiple=True,
     help="Run these passes alone, in this order, on FILE: printed IR, or a program.",
 )
+@click.option(
+    "--reduce",
+    "to_reduce",
+    type=PROGRAM,
+    metavar="FILE",
+    help="Make a program smaller for which the command of --while succeeds.",
+)
+@click.option(
+    "--while",
+    "command_line",
+    metavar="COMMAND",
+    help="With --reduce: a shell command; {} stands for the program to try.",
+)
 @click.option("-e", "--entry", "entries", multiple=True, help="Keep this entry point.")
 def command(
     file: Path | None,
@@ -73,6 +86,8 @@ def command(
     module: bool,
     schedule: str,
     only: tuple[str, ...],
+    to_reduce: Path | None,
+    command_line: str | None,
     entries: tuple[str, ...],
 ) -> None:
     """Look inside the compiler.
@@ -81,6 +96,13 @@ def command(
     Without other options the IR after the passes over the core is printed; kernel code
     is with --stop-after or --dump-after, from lower-cpu or lower-gpu on.
     """
+    if to_reduce is not None or command_line is not None:
+        from minifut.cli.reduce import reduce_file
+
+        if to_reduce is None or command_line is None:
+            raise UsageError("--reduce FILE and --while COMMAND belong together")
+        reduce_file(to_reduce, command_line)
+        return
     if list_passes or list_rules:
         if list_passes:
             show_passes()
