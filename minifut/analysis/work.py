@@ -32,7 +32,7 @@ from minifut.ir.sizes import (
 )
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import atom_size
-from minifut.ir.types import ArrayType
+from minifut.ir.types import shape_of
 from minifut.names import Name
 
 COSTLY_OF_INTEGERS = {"div", "mod", "quot", "rem", "pow"}
@@ -46,7 +46,7 @@ COST = 16
 """of a division or a transcendental function, in additions"""
 UPDATE_COST = 4
 """of an atomic update"""
-MOST_TERMS = 6
+MOST_TERMS = 12
 """of a polynomial that is worth evaluating before every launch"""
 
 UNKNOWN = None
@@ -100,7 +100,19 @@ def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
             return _lambda(function, bounds)
         case UpdateAcc():
             return Size.constant(UPDATE_COST)
-        case core.Index() | core.Rearrange() | core.Reshape() | core.Scratch():
+        case core.Update(_, entries, _):
+            (updated,) = pattern
+            rest = shape_of(updated.type)[len(entries) :]
+            kept = [e.length for e in entries if isinstance(e, core.DimSlice)]
+            return product(tuple(_upper(size, bounds) for size in (*kept, *rest)))
+        case (
+            core.Copy()
+            | core.Index()
+            | core.Rearrange()
+            | core.Reshape()
+            | core.Scratch()
+            | core.Assert()
+        ):
             return ONE
     return _sum([_elements(bound, bounds) for bound in pattern])
 
@@ -156,9 +168,7 @@ def _size_of(exp: object) -> Size | None:
 
 
 def _elements(bound: core.Param, bounds: Bounds) -> Size:
-    if not isinstance(bound.type, ArrayType):
-        return ONE
-    return product(tuple(_upper(size, bounds) for size in bound.type.shape))
+    return product(tuple(_upper(size, bounds) for size in shape_of(bound.type)))
 
 
 def _times(count: Size, each: Size, bounds: Bounds) -> Size:

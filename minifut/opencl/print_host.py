@@ -26,14 +26,15 @@ from minifut.opencl.c_expressions import Names
 
 _WORDS = """
     run kernels rt np program ceil_div quiet PRELUDE covering f16 f32 f64 fmin fmax sqrt
-    sign truncate quotient remainder floor_div floor_mod
+    sign truncate quotient remainder floor_div floor_mod shift_left shift_right power
+    trailing_zeros
 """
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_WORDS.split()))
 """what a name of the module may not be: words of Python, its own, and its helpers"""
 _OWN = re.compile(r"(?:TEXT|program|wrap)_\w+")
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
-    r"ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
+    r"shift_left|shift_right|power|trailing_zeros|ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
 )
 
 

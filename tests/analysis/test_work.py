@@ -35,6 +35,11 @@ CASES = {
     let y: i64 = redomap(m, (ys), reduce(\\(a: i64, b: i64) -> (i64) {
         let c: i64 = add_i64(a, b) return c }, (0i64)),
       \\(e: i64) -> (i64) { return e })""": "4 * m * n + 2 * n",
+    # an update writes one element, whatever array it is of
+    """let z: [m]i64 = scratch(i64, [m])
+    let zs: [m]i64 = loop (a: [m]i64 = z) for j: i64 < m do {
+      let b: [m]i64 = a with [j] = k return b }
+    let y: i64 = zs[i]""": "3 * m * n + 3 * n",
 }
 """statements of a body, and the work of a map over n points with it"""
 

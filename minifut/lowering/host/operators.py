@@ -40,7 +40,7 @@ def host_text(operator: Operator) -> str | None:
 
 
 def _integer(name: str, type_: str) -> str | None:
-    wrap = f"wrap_{type_}"
+    wrap, bits = f"wrap_{type_}", type_[1:]
     if name in ("add", "sub", "mul"):
         return f"{wrap}({{0}} {_INFIX[name]} {{1}})"
     if name in ("and", "or", "xor"):
@@ -56,6 +56,14 @@ def _integer(name: str, type_: str) -> str | None:
         "not": f"{wrap}(~{{0}})",
         "abs": f"{wrap}(abs({{0}}))",
         "sgn": "sign({0})",
+        "shl": f"{wrap}(shift_left({{0}}, {{1}}, {bits}))",
+        "shr": f"shift_right({{0}}, {{1}}, {bits})",
+        "pow": f"{wrap}(power({{0}}, {{1}}, {bits}))",
+        "mul_hi": f"(({{0}} * {{1}}) >> {bits})",
+        "mad_hi": f"{wrap}((({{0}} * {{1}}) >> {bits}) + {{2}})",
+        "popc": f"wrap_u{bits}({{0}}).bit_count()",
+        "clz": f"({bits} - wrap_u{bits}({{0}}).bit_length())",
+        "ctz": f"trailing_zeros({{0}}, {bits})",
     }.get(name)
 
 

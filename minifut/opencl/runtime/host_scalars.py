@@ -69,6 +69,27 @@ def sign(a: int) -> int:
     return (a > 0) - (a < 0)
 
 
+def shift_left(a: int, places: int, bits: int) -> int:
+    """0 for as many places as there are bits, or more; a negative number is more."""
+    return a << places if 0 <= places < bits else 0
+
+
+def shift_right(a: int, places: int, bits: int) -> int:
+    """With the sign; all bits are shifted out by as many places as there are, or more,
+    or a negative number."""
+    return a >> places if 0 <= places < bits else -(a < 0)
+
+
+def power(a: int, exponent: int, bits: int) -> int:
+    """The last bits of the power; 0 for a negative exponent."""
+    return pow(a, exponent, 1 << bits) if exponent >= 0 else 0
+
+
+def trailing_zeros(a: int, bits: int) -> int:
+    """The zeros behind the last one; all bits of 0."""
+    return (a & -a).bit_length() - 1 if a else bits
+
+
 def truncate(a: Any, bits: int, signed: bool) -> int:
     """A float to an integer: towards zero, saturated; 0 for what is not finite. A
     negative number becomes an unsigned one by way of the signed type as wide."""
