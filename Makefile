@@ -6,12 +6,13 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format gpu-check clean
 
 help:
 	@echo "make demo    run the examples on real input and check their results"
 	@echo "make test    run the test suite"
 	@echo "make lint    ruff and mypy"
+	@echo "make gpu-check  compile the GPU kernels offline and check them"
 	@echo "make clean   remove .venv and what the tools cached"
 
 $(READY): pyproject.toml
@@ -36,6 +37,9 @@ lint: $(VENV)/.lint-ready
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
+
+gpu-check: $(READY)
+	@$(PY) -m benchmarks.gpu
 
 format: $(VENV)/.lint-ready
 	@$(PY) -m ruff check --fix .

@@ -151,16 +151,21 @@ class Launcher:
         self._enqueue = self.prepare()
         return self._enqueue(*arguments)
 
-    def prepare(self, group: int | None = None) -> Any:
-        """Build the kernel now (for groups of a size, where a launch gives that); gives
-        the OpenCL kernel object."""
-        cl = self._session.cl
+    def source(self, group: int | None = None) -> tuple[str, str]:
+        """The text that the driver compiles, and its options."""
         prelude, options, constants = self._build
         text = prelude + expanded(self.kernel.text or "", constants)
         macros = dict(constants) if group is None else {**constants, WORK_ITEMS: group}
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
         if self._session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
+        return text, options
+
+    def prepare(self, group: int | None = None) -> Any:
+        """Build the kernel now (for groups of a size, where a launch gives that); gives
+        the OpenCL kernel object."""
+        cl = self._session.cl
+        text, options = self.source(group)
         if debugging("kernels"):
             report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
         device = self._session.device

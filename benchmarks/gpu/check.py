@@ -1,0 +1,171 @@
+"""Limits on kernels, and their registers against those of the last accepted state.
+
+    spills, stack                none, for any kernel
+    registers                    at most a tenth above golden.json
+    products                     four waves on gfx90a; multiply-adds contracted whatever
+                                 the version of Clang
+    hot loads                    no bank conflicts; nine tenths of each sector used
+    atomics in local memory      as many conflicts as the case says, at most
+
+Hot kernels are named by their case; a load is hot that is executed at least
+a tenth as often as the most frequent load of the same memory in its kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.cases import Case
+from benchmarks.gpu.launches import Launch
+from benchmarks.gpu.model import (
+    ARCHITECTURES,
+    Bound,
+    hottest,
+    product_share,
+    stream_share,
+)
+from benchmarks.gpu.toolchain import Amd, Nvidia
+
+GOLDEN = Path(__file__).parent / "golden.json"
+REGISTER_GROWTH = 1.1
+FEWEST_WAVES = 4
+LEAST_EFFICIENCY = 0.9
+MOST_CONFLICT = 1.0
+SECTOR = 32
+HOT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of a case with all that was found out about it."""
+
+    case: Case
+    launch: Launch
+    nvidia: dict[str, Nvidia]
+    amd: Amd
+    contracts: bool
+
+    @property
+    def key(self) -> str:
+        """Its name in golden.json."""
+        return f"{self.case.name}/{self.launch.kernel.removeprefix('main_')}"
+
+    @property
+    def registers(self) -> dict[str, int]:
+        """Registers for each architecture."""
+        found = {name: each.registers for name, each in self.nvidia.items()}
+        return {**found, "gfx90a": self.amd.registers}
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether the limits on loads hold for it."""
+        return bool(self.case.hot) and self.launch.kernel.endswith(self.case.hot)
+
+    def hot_accesses(self, space: str, kind: str) -> list[dict[str, Any]]:
+        """The accesses of a kind that are as frequent as a tenth of the most frequent.
+        The test for failures, once for each work-item, is none of them."""
+        found = [
+            each
+            for each in self.launch.accesses
+            if (each["space"], each["kind"]) == (space, kind)
+            and "failure[0]" not in self.line(each)
+        ]
+        most = max((each["requests"] for each in found), default=0)
+        return [each for each in found if each["requests"] >= HOT * most]
+
+    def line(self, access: dict[str, Any]) -> str:
+        """The line of the kernel's text with an access."""
+        number = access["line"]
+        return self.launch.text.splitlines()[number - 1].strip() if number else ""
+
+    def conflict(self, kind: str = "load") -> float:
+        """Wavefronts of hot accesses to local memory over the least."""
+        hot = self.hot_accesses("local", kind)
+        least = sum(each["least"] for each in hot)
+        return sum(each["wavefronts"] for each in hot) / least if least else 1.0
+
+    def efficiency(self, kind: str = "load") -> float:
+        """The part of the sectors of hot accesses to global memory that is used."""
+        hot = self.hot_accesses("global", kind)
+        sectors = sum(each["sectors"] for each in hot) * SECTOR
+        return sum(each["useful"] for each in hot) / sectors if sectors else 1.0
+
+    def predicted(self, architecture: str) -> Bound | None:
+        """The share of the peak, of arithmetic for products and bandwidth for others.
+        The loop is that of sm_90's code for all architectures."""
+        loop = hottest(self.nvidia["sm_90"].loops)
+        if loop is None:
+            return None
+        device = ARCHITECTURES[architecture]
+        if self.case.is_product and self.is_hot:
+            size = 8 if loop.count("DFMA", "DMUL") else 4
+            return product_share(device, loop, self.conflict(), size)
+        compiled = self.nvidia["sm_90"]
+        shared = self.launch.local_bytes + compiled.shared
+        if not loop.loads:
+            return None
+        return stream_share(device, loop, compiled.registers, self.launch.group, shared)
+
+
+def read_golden() -> dict[str, dict[str, int]]:
+    """The registers of the last accepted state."""
+    known: dict[str, dict[str, int]] = json.loads(GOLDEN.read_text())
+    return known
+
+
+def write_golden(kernels: list[Kernel]) -> None:
+    """Accept the registers of these kernels."""
+    known = {each.key: each.registers for each in kernels}
+    GOLDEN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def complaints(kernel: Kernel, golden: dict[str, dict[str, int]]) -> Iterator[str]:
+    """What is wrong with a kernel."""
+    for name, compiled in kernel.nvidia.items():
+        if compiled.spills or compiled.stack:
+            yield f"{name}: {compiled.spills} bytes spilled, {compiled.stack} of stack"
+    if kernel.amd.spills > 0 or kernel.amd.scratch > 0:
+        yield f"gfx90a: {kernel.amd.spills} registers spilled"
+    for name, count in kernel.registers.items():
+        known = golden.get(kernel.key, {}).get(name)
+        if known is None:
+            yield f"{name}: not in golden.json (accept it by --golden)"
+        elif count > known * REGISTER_GROWTH:
+            yield f"{name}: {count} registers, {known} before"
+    if kernel.case.is_product and kernel.is_hot:
+        if kernel.amd.waves < FEWEST_WAVES:
+            yield f"gfx90a: {kernel.amd.waves} waves instead of {FEWEST_WAVES}"
+        if not kernel.contracts:
+            yield "an old Clang does not contract multiplications and additions"
+    if kernel.is_hot:
+        for each in kernel.hot_accesses("local", "load"):
+            conflict = each["wavefronts"] / each["least"]
+            if conflict > MOST_CONFLICT:
+                yield f"{kernel.line(each)}: bank conflicts {conflict:.2f}"
+        efficiency = kernel.efficiency()
+        if efficiency < LEAST_EFFICIENCY:
+            yield f"global loads use {efficiency:.2f} of their sectors"
+    if kernel.conflict("atomic") > kernel.case.atomic_conflict:
+        yield f"atomics: {kernel.conflict('atomic'):.1f} conflicts"
+
+
+def table(kernels: list[Kernel]) -> Iterator[str]:
+    """What was found out, a kernel a line."""
+    yield (
+        f"{'case/kernel':<34}{'sm_80':>6}{'sm_90':>6}{'gfx90a':>7}{'waves':>6}"
+        f"{'conflict':>9}{'load':>6}{'store':>6}  predicted sm_80, sm_86, sm_90"
+    )
+    for each in kernels:
+        registers = each.registers
+        shares = [each.predicted(name) for name in ARCHITECTURES]
+        text = ", ".join(str(share) if share else "-" for share in shares)
+        yield (
+            f"{each.key:<34}{registers['sm_80']:>6}{registers['sm_90']:>6}"
+            f"{registers['gfx90a']:>7}{each.amd.waves:>6}"
+            f"{max(each.conflict(), each.conflict('atomic')):>9.2f}"
+            f"{each.efficiency():>6.2f}{each.efficiency('store'):>6.2f}  {text}"
+        )

@@ -1,0 +1,144 @@
+"""Run cases on Oclgrind, posing as a large GPU; keep kernel texts and transactions.
+
+    python -m benchmarks.gpu.launches FOLDER CASE..      (a process: see `run_cases`)
+  → FOLDER/CASE.json    a list of launches: kernel, text, options, sizes, local memory,
+                        accesses of the warps by the line of the text
+
+Oclgrind is a library of the OpenCL driver loader, so it is chosen by the environment of
+the process; the plugin appends one JSON object for each launch to a file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.gpu.cases import Case
+
+LOCAL_MEMORY, GROUP_SIZE = 49152, 1024
+"""of the GPU that Oclgrind poses as"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel as it was launched. `local_bytes` are those passed as arguments."""
+
+    kernel: str
+    text: str
+    options: tuple[str, ...]
+    group: int
+    groups: int
+    local_bytes: int
+    accesses: tuple[dict[str, Any], ...]
+
+
+def read_launches(path: Path) -> list[Launch]:
+    """The launches of a case, one for each different kernel text."""
+    launches: dict[tuple[str, ...], Launch] = {}
+    for each in json.loads(path.read_text()):
+        each["options"] = tuple(each["options"])
+        each["accesses"] = tuple(each["accesses"])
+        launch = Launch(**each)
+        launches.setdefault((launch.text, *launch.options), launch)
+    return list(launches.values())
+
+
+def environment(folder: Path, plugin: Path, driver: Path) -> dict[str, str]:
+    """The environment of a process whose only OpenCL device is Oclgrind."""
+    vendors = folder / "vendors"
+    vendors.mkdir(parents=True, exist_ok=True)
+    (vendors / "oclgrind.icd").write_text(f"{driver}\n")
+    return {
+        **os.environ,
+        "OCL_ICD_VENDORS": str(vendors),
+        "MINIFUT_DEVICE": "Oclgrind",
+        "OCLGRIND_PLUGINS": str(plugin),
+        "OCLGRIND_NUM_THREADS": "1",
+        "TRANSACTIONS": str(folder / "transactions.jsonl"),
+    }
+
+
+def run_cases(folder: Path, names: Sequence[str]) -> None:
+    """Run the cases in this process, whose environment is the one above."""
+    import numpy as np
+
+    from benchmarks.gpu.cases import CASES
+    from minifut.opencl.runtime import kernels
+    from minifut.opencl.runtime.queue import open_session
+
+    log: list[dict[str, Any]] = []
+    logged = _logged(kernels.Launcher.prepare, log)
+    kernels.Launcher.prepare = logged  # type: ignore[method-assign]
+    session = open_session("Oclgrind")
+    transactions = Path(os.environ["TRANSACTIONS"])
+    for case in CASES:
+        if case.name not in names:
+            continue
+        session.device = dataclasses.replace(
+            session.device,
+            cores=case.cores,
+            local_memory=LOCAL_MEMORY,
+            group_size=GROUP_SIZE,
+        )
+        namespace: dict[str, Any] = {}
+        exec(compile(_module(case), f"{case.name}.py", "exec"), namespace)
+        program = namespace["program"]
+        instance = program.load(session=session, parameters=dict(case.parameters))
+        session.wait()
+        log.clear()
+        transactions.unlink(missing_ok=True)
+        instance.entry(case.entry)(*case.arguments(np.random.default_rng(1)))
+        session.wait()
+        traced = [json.loads(line) for line in transactions.read_text().splitlines()]
+        assert [each["kernel"] for each in traced] == [each["kernel"] for each in log]
+        for each, trace in zip(log, traced, strict=True):
+            each["accesses"] = trace["accesses"]
+        (folder / f"{case.name}.json").write_text(json.dumps(log))
+
+
+def _module(case: Case) -> str:
+    from minifut import stages
+    from minifut.errors import Source
+
+    checked = stages.check(Source(f"{case.name}.fut", case.program))
+    core = stages.to_kernels(stages.to_core(checked))
+    return stages.to_host_module(core, "gpu", case.name)
+
+
+def _logged(prepare: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
+    """`Launcher.prepare` that records every launch in `log`."""
+
+    def prepare_logged(launcher: Any, group: int | None = None) -> Any:
+        enqueue = prepare(launcher, group)
+        text, options = launcher.source(group)
+        macros = [option for option in options.split() if option.startswith("-D")]
+
+        def call(
+            queue: Any, sizes: Any, local: Any, failure: Any, *arguments: Any
+        ) -> Any:
+            typed = zip(arguments, launcher.kernel.types, strict=True)
+            launch = {
+                "kernel": launcher.kernel.name,
+                "text": text,
+                "options": macros,
+                "group": math.prod(local),
+                "groups": math.prod(sizes) // math.prod(local),
+                "local_bytes": sum(a.size for a, type_ in typed if type_ == "local"),
+            }
+            log.append(launch)
+            return enqueue(queue, sizes, local, failure, *arguments)
+
+        return call
+
+    return prepare_logged
+
+
+if __name__ == "__main__":
+    run_cases(Path(sys.argv[1]), sys.argv[2:])

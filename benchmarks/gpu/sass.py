@@ -1,0 +1,106 @@
+"""The loops of NVIDIA's machine code (SASS), as nvdisasm prints it.
+
+.L_x_3:
+        /*0a10*/    LDS.128 R12, [R4] ;        Loop(counts={"LDS.128": 1, "FFMA": 4,
+        /*0a20*/    FFMA R0, R12, R8, R0 ;          ..}, inner=True, loads=1)
+        ..
+        /*0b00*/    @P0 BRA `(.L_x_3) ;
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"^(\.L[\w.$]*):")
+_INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?);")
+_PREDICATE = re.compile(r"^@!?U?P\w+\s+")
+_TARGET = re.compile(r"\((\.L[\w.$]*)\)")
+_REGISTER = re.compile(r"\bR(\d+)\b")
+MEMORY = ("LDS", "STS", "LDG", "STG")
+WIDTHS = {"64": 8, "128": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop: how often each operation (with the width of accesses to memory) stands
+    in it, whether no loop is inside, and the most loads from global memory that are
+    issued before one of their values is needed, with the bytes of each."""
+
+    counts: dict[str, int]
+    inner: bool
+    loads: int
+    load_bytes: int
+
+    @property
+    def issued(self) -> int:
+        """All instructions."""
+        return sum(self.counts.values())
+
+    def count(self, *names: str) -> int:
+        """The instructions of these operations."""
+        return sum(self.counts.get(name, 0) for name in names)
+
+
+def operation(instruction: str) -> str:
+    """The operation, with the width of an access to memory: LDS.128, FFMA."""
+    name = _PREDICATE.sub("", instruction).split()[0].rstrip(",")
+    base, *modifiers = name.split(".")
+    if base in MEMORY:
+        return ".".join([base, *(m for m in modifiers if m in WIDTHS)])
+    return base
+
+
+def loops_of(text: str) -> tuple[Loop, ...]:
+    """The loops: what stands between a label and a later branch to it."""
+    instructions: list[str] = []
+    labels: dict[str, int] = {}
+    for line in text.splitlines():
+        if label := _LABEL.match(line.strip()):
+            labels[label[1]] = len(instructions)
+        elif instruction := _INSTRUCTION.match(line):
+            instructions.append(instruction[1].strip())
+    extents = set()
+    for at, instruction in enumerate(instructions):
+        target = _TARGET.search(instruction)
+        if operation(instruction) == "BRA" and target:
+            start = labels.get(target[1], at)
+            if start < at:
+                extents.add((start, at))
+    return tuple(
+        _loop(instructions[a : b + 1], _is_inner((a, b), extents))
+        for a, b in sorted(extents)
+    )
+
+
+def _is_inner(loop: tuple[int, int], others: set[tuple[int, int]]) -> bool:
+    start, end = loop
+    return not any(start <= a and b <= end for a, b in others - {loop})
+
+
+def _loop(body: list[str], inner: bool) -> Loop:
+    loads, size = loads_in_flight(body)
+    return Loop(dict(Counter(map(operation, body))), inner, loads, size)
+
+
+def loads_in_flight(body: list[str]) -> tuple[int, int]:
+    """The most loads from global memory before the first use of one of their values,
+    and the bytes of each."""
+    pending: set[str] = set()
+    count = most = 0
+    size = 4
+    for instruction in body:
+        name = operation(instruction)
+        registers = _REGISTER.findall(instruction)
+        if pending & set(registers[not name.startswith("ST") :]):
+            pending.clear()
+            count = 0
+        if name.startswith("LDG") and registers:
+            width = WIDTHS.get(name.partition(".")[2], 4)
+            first = int(registers[0])
+            pending.update(str(first + i) for i in range(width // 4))
+            count += 1
+            if count > most:
+                most, size = count, width
+    return most, size

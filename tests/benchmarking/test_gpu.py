@@ -1,0 +1,162 @@
+"""Offline checks of GPU kernels: machine code, cost model, limits, and a whole run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu import __main__ as command
+from benchmarks.gpu import toolchain
+from benchmarks.gpu.cases import CASES, Case
+from benchmarks.gpu.check import Kernel, complaints, table
+from benchmarks.gpu.launches import Launch
+from benchmarks.gpu.model import (
+    ARCHITECTURES,
+    hottest,
+    product_share,
+    resident_groups,
+    stream_share,
+)
+from benchmarks.gpu.sass import Loop, loops_of
+from benchmarks.gpu.toolchain import Amd, Nvidia, Unavailable
+
+SASS = """
+.text.kernel:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/                   LDG.E R2, [R4.64] ;
+        /*0020*/                   LDG.E.128 R8, [R4.64+0x10] ;
+        /*0030*/                   FADD R0, R0, R2 ;
+        /*0040*/                   LDG.E R3, [R6.64] ;
+.L_x_2:
+        /*0050*/                   LDS.64 R20, [R22] ;
+        /*0060*/              @!P1 FFMA R24, R20, R21, R24 ;
+        /*0070*/               @P0 BRA `(.L_x_2) ;
+        /*0080*/               @P2 BRA `(.L_x_1) ;
+        /*0090*/                   EXIT ;
+"""
+
+
+def loop(loads: int = 0, size: int = 4, **counts: int) -> Loop:
+    named = {name.replace("_", "."): count for name, count in counts.items()}
+    return Loop(named, True, loads, size)
+
+
+def test_loops_are_found_with_what_is_in_them() -> None:
+    outer, inner = loops_of(SASS)
+    assert inner == Loop({"LDS.64": 1, "FFMA": 1, "BRA": 1}, True, 0, 4)
+    assert not outer.inner and outer.count("LDG", "LDG.128") == 3
+    assert outer.loads == 2 and outer.load_bytes == 16
+    assert hottest((outer, inner)) is inner and hottest(()) is None
+
+
+def test_a_product_is_bound_by_its_scarcest_resource() -> None:
+    new, old = ARCHITECTURES["sm_90"], ARCHITECTURES["sm_80"]
+    by_hand = loop(FFMA=64, LDS_128=4, IADD3=2)  # 128 x 128 x 8, float4
+    assert product_share(new, by_hand).by == "issue"
+    assert product_share(new, by_hand).share == pytest.approx(64 / 70)
+    assert product_share(old, by_hand).share == 1.0
+    small = loop(FFMA=16, LDS=8, IADD3=2)
+    assert product_share(new, small).share == pytest.approx(0.5)
+    assert product_share(new, small, 2.0).share == pytest.approx(0.25)
+    apart = loop(FMUL=64, FADD=64, LDS_128=4, IADD3=2)
+    assert product_share(new, apart).share <= 0.5
+    double = loop(DFMA=64, LDS_128=8, IADD3=2)
+    assert product_share(new, double, size=8).by == "fma"
+
+
+def test_streams_need_bytes_in_flight() -> None:
+    device = ARCHITECTURES["sm_90"]
+    one, four = loop(1, LDG=1, FADD=1, IADD3=4), loop(4, LDG=4, FADD=4, IADD3=4)
+    bound = stream_share(device, one, 32, 256, 0)
+    flight = 2048 * 4 / (device.latency * device.bytes_per_cycle)
+    assert bound.by == "latency" and bound.share == pytest.approx(flight)
+    assert stream_share(device, four, 32, 256, 0).share == 1.0
+    assert stream_share(device, one, 128, 256, 0).share == pytest.approx(flight / 4)
+    busy = loop(4, LDG=4, IADD3=400)
+    assert stream_share(device, busy, 32, 256, 0).by == "issue"
+
+
+@pytest.mark.parametrize(
+    "registers, threads, shared, groups",
+    [(32, 256, 0, 8), (64, 256, 0, 4), (40, 1024, 0, 1), (16, 64, 0, 32), (32, 256, 48 << 10, 4)],
+)  # fmt: skip
+def test_resident_groups(
+    registers: int, threads: int, shared: int, groups: int
+) -> None:
+    device = ARCHITECTURES["sm_90"]
+    assert resident_groups(device, registers, threads, shared) == groups
+
+
+def access(**changes: Any) -> dict[str, Any]:
+    return {
+        "line": 1, "space": "local", "kind": "load", "requests": 100, "bytes": 12800,
+        "useful": 12800, "sectors": 400, "wavefronts": 100, "least": 100, **changes,
+    }  # fmt: skip
+
+
+def kernel(*accesses: dict[str, Any], **amd: int) -> Kernel:
+    case = Case("p", "", lambda _: (), hot="groups", is_product=True)
+    launch = Launch("main_groups", "x = tile[at];\n", (), 256, 1, 0, accesses)
+    compiled = Nvidia(64, 0, 0, 0, (loop(FFMA=16, LDS=8),))
+    nvidia = {"sm_80": compiled, "sm_90": compiled}
+    return Kernel(case, launch, nvidia, Amd(64, amd.get("scratch", 0), 0, amd.get("waves", 8)), True)  # fmt: skip
+
+
+GOLDEN = {"p/groups": {"sm_80": 64, "sm_90": 64, "gfx90a": 64}}
+
+
+def said(of: Kernel, golden: dict[str, dict[str, int]] = GOLDEN) -> str:
+    return "\n".join(complaints(of, golden))
+
+
+def test_limits() -> None:
+    good = kernel(access(), access(space="global"))
+    assert said(good) == "" and len(list(table([good]))) == 2
+    assert "bank conflicts 2.00" in said(kernel(access(wavefronts=200)))
+    rare = access(requests=5, wavefronts=200)
+    assert said(kernel(access(), rare)) == ""
+    assert "use 0.25" in said(kernel(access(space="global", sectors=1600)))
+    assert "2 waves" in said(kernel(waves=2))
+    assert "spilled" in said(kernel(scratch=16))
+    assert "contract" in said(replace(good, contracts=False))
+    assert "64 registers, 50 before" in said(good, {"p/groups": {**GOLDEN["p/groups"], "sm_90": 50}})  # fmt: skip
+    assert "golden" in said(good, {})
+    spilled = replace(good.nvidia["sm_90"], spills=8)
+    assert "8 bytes spilled" in said(replace(good, nvidia={"sm_90": spilled}))
+    assert "atomics" in said(kernel(access(kind="atomic", wavefronts=9000)))
+
+
+def test_missing_tools_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
+    monkeypatch.setattr("sys.argv", ["gpu"])
+    assert command.main() == 0
+    text = capsys.readouterr().out
+    assert "skipped" in text and "clang-19" in text and "g++" in text
+
+
+def test_cases_have_names_of_their_own_and_arguments() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+    for case in CASES:
+        assert case.arguments(np.random.default_rng(1))
+
+
+@pytest.mark.device
+def test_a_kernel_is_run_compiled_and_measured(tmp_path: Path) -> None:
+    try:
+        tools = toolchain.find_tools()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    cases = [case for case in CASES if case.name == "transpose"]
+    (found,) = command.found_kernels(tools, cases, tmp_path, 1)
+    assert found.launch.kernel == "main_transpose" and found.launch.group == 256
+    assert found.conflict() == 1.0 and found.efficiency() == 1.0
+    assert 10 <= found.registers["sm_90"] <= 64 and found.amd.waves == 8
+    bound = found.predicted("sm_90")
+    assert bound is not None and 0 < bound.share <= 1
