@@ -1,4 +1,5 @@
-"""Checks of points that are tested chunk by chunk fail as they did point by point."""
+"""Checks of points, of maps and folds, that are tested chunk by chunk fail as they did
+point by point."""
 
 from __future__ import annotations
 
@@ -18,8 +19,22 @@ ROWS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [4][m]i32 =
   tabulate_2d 4 m (\\i j -> xs[ks[j] + i])"""
 CHAINED = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
   map (\\k -> xs[i64.i32 xs[k]]) ks"""
+SUMS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): i32 =
+  i32.sum (map (\\k -> 3 * xs[k]) ks)"""
+ROW_MAXIMA = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [40]i32 =
+  tabulate 40 (\\i -> i32.maximum (map (\\k -> xs[k] ^ i32.i64 i) ks))"""
+IN_ORDER = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): i32 =
+  let affine (a, b) (c, d): (i32, i32) = (a * c, b * c + d)
+  in (reduce affine (1, 0) (map (\\k -> (xs[k] | 1, xs[k])) ks)).1"""
+SCANS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
+  scan (+) 0 (map (\\k -> xs[k]) ks)"""
+SEGMENTED = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
+  scan (\\(f, a) (g, b) -> (f || g, if g then b else a + b)) (false, 0)
+       (map (\\k -> (k % 9 == 0, xs[k])) ks) |> map (.1)"""
 PROGRAMS = {
-    "gather": GATHER, "branches": BRANCHES, "rows": ROWS, "chained": CHAINED
+    "gather": GATHER, "branches": BRANCHES, "rows": ROWS, "chained": CHAINED,
+    "sums": SUMS, "row maxima": ROW_MAXIMA, "in order": IN_ORDER, "scans": SCANS,
+    "segmented": SEGMENTED,
 }  # fmt: skip
 INDICES = {
     "inside": lambda m: np.arange(m) % 90,
@@ -39,7 +54,7 @@ def test_results_and_failures_are_those_of_the_interpreter(
     core = compiler.to_core(compiler.check(Source("program.fut", text)))
     program = minifut.compile(text)
     xs = (np.arange(100, dtype=np.int32) * 7) % 100
-    for m in (1, 3, 40, 3000):
+    for m in (1, 3, 40, 3000, 150_000):
         ks = INDICES[indices](m).astype(np.int64)
         try:
             wanted = run(core, "main", [ks, xs])
@@ -51,7 +66,7 @@ def test_results_and_failures_are_those_of_the_interpreter(
             np.testing.assert_array_equal(np.asarray(program.main(ks, xs)), wanted[0])
 
 
-@pytest.mark.parametrize("name", ["gather", "branches", "rows"])
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "chained"])
 def test_no_check_is_in_the_loop_that_does_the_work(name: str) -> None:
     core = compiler.to_core(compiler.check(Source("program.fut", PROGRAMS[name])))
     module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "program")

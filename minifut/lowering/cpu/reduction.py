@@ -1,14 +1,16 @@
 """What reductions and scans of the CPU schedule share.
 
 A `Reduction` is the operation with the facts that select its schedule; `visit` runs its
-body at a point. Lanes are accumulators in private arrays, `acc[0:64]`, one for each of
-the elements (or segments) that are reduced at the same time.
+body at a point. Where the checks of a range can be tested before any of its work, the
+operation is the one without them, and `in_phases` tests them. Lanes are accumulators in
+private arrays, `acc[0:64]`, one for each of the elements (or segments) that are reduced
+at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
@@ -29,6 +31,7 @@ from minifut.lowering.operators import (
     returned,
     value_types,
 )
+from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
 
 EXPENSIVE = "the body or the operator has loops, checks or arrays"
@@ -47,16 +50,31 @@ class Reduction:
     """arrays of the mapped results; none: they are not written"""
     operands_out: list[Array] | None = None
     """where the operands themselves are stored (by scans with expensive bodies)"""
+    checks: ChunkChecks[SegRed | SegScan] | None = None
+    """those that `operation` lacks, as they are tested before a range"""
 
     @staticmethod
     def of(host: HostBuilder, operation: SegRed | SegScan) -> Reduction:
         """The facts about an operation."""
-        del host
         if any(not isinstance(r, Returns) for r in operation.body.result):
             raise NotInKernel("a reduction that writes")
         operators = operation.operators
-        cheap = is_cheap(operation.body) and all(map(is_cheap_operator, operators))
-        return Reduction(operation, operators, value_types(operators), cheap, [])
+        cheap = all(map(is_cheap_operator, operators))
+        types = value_types(operators)
+        if cheap:
+            checks = test_chunks_first(operation, host)
+            if isinstance(checks, ChunkChecks) and is_cheap(checks.unchecked.body):
+                unchecked = checks.unchecked
+                return Reduction(unchecked, operators, types, True, [], checks=checks)
+        cheap = cheap and is_cheap(operation.body)
+        return Reduction(operation, operators, types, cheap, [])
+
+    @property
+    def checked(self) -> Reduction:
+        """The same with its checks at each point."""
+        if self.checks is None:
+            return self
+        return replace(self, operation=self.checks.checked, is_cheap=False, checks=None)
 
     @property
     def smallest(self) -> Size:
@@ -96,6 +114,37 @@ class Reduction:
         for out, value in zip(self.operands_out or [], values, strict=False):
             k.write(out, position, value)
         return values[:count]
+
+    def in_phases(
+        self,
+        k: KernelBuilder,
+        segment: Sequence[kc.Expression],
+        ends: tuple[kc.Expression, kc.Expression],
+        work: Callable[[Reduction], None],
+        otherwise: Callable[[Reduction], None],
+    ) -> None:
+        """`work` on a range without the checks, all of which hold there; `otherwise`
+        what finds the point of which one fails."""
+        if self.checks is None:
+            work(self)
+            return
+        fine = k.declare("fine", kc.Literal(1, kc.INT))
+        index = k.variable("i", kc.LONG)
+        with k.nested() as tests:
+            names = self.operation.space.indices
+            for name, at in zip(names[:-1], segment, strict=True):
+                k.bind(name, at)
+            k.bind_index(names[-1], index)
+            k.statements_of(self.checks.statements)
+            holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)
+            k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
+        first, last = ends
+        one, block = kc.Literal(1, kc.LONG), kc.Block(tuple(tests))
+        k.emit(kc.For(index, first, last, one, block, True))
+        with k.branch(fine.differs(0)):
+            work(replace(self, checks=None))
+        with k.otherwise():
+            otherwise(self.checked)
 
     def _targets(
         self, k: KernelBuilder, atoms: list[Atom], position: tuple[kc.Expression, ...]

@@ -106,6 +106,8 @@ def vectorise_across_segments(
         return Declined("there is one segment")
     if not reduction.is_cheap:
         return Declined(EXPENSIVE)
+    if reduction.checks is not None:
+        return Declined("its checks are tested before each range of a segment")
     along, across = contiguous_reads(host, reduction.operation)
     if across > along:
         return True

@@ -1,4 +1,5 @@
-"""Checks of a chunk of points, tested before any of its work.
+"""Checks of a chunk of points (of a map, or the range of a fold or scan), tested before
+any of its work.
 
     for all points i: if (!(k[i] < n)) fail; ys[i] = xs[k[i]]
 
@@ -16,12 +17,12 @@ at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from minifut.ir import core
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
-from minifut.ir.kernels import KernelBody, SegMap
+from minifut.ir.kernels import KernelBody, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.traverse import bound_names, free_names, map_children, walk
@@ -37,20 +38,24 @@ LARGEST = 24
 TOTAL = (ScalarOp, core.SizeExp, core.Copy)
 
 
+Segmented = TypeVar("Segmented", SegMap, SegRed | SegScan)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class ChunkChecks:
-    """`statements` compute whether all checks of a point hold, `condition`; `unchecked`
-    is the operation without them."""
+class ChunkChecks(Generic[Segmented]):
+    """`statements` compute whether all checks of a point hold, `condition`; `checked`
+    is the operation, `unchecked` the same without them."""
 
     statements: tuple[Stm, ...]
     condition: Atom
-    unchecked: SegMap
+    checked: Segmented
+    unchecked: Segmented
 
 
 @decision(paper="Hoisting checks: Gupta, Optimizing array bound checks (1993)")
 def test_chunks_first(
-    operation: SegMap, host: HostBuilder
-) -> ChunkChecks | Declined | None:
+    operation: Segmented, host: HostBuilder
+) -> ChunkChecks[Segmented] | Declined | None:
     """Test the checks of all points of a chunk in a loop of their own.
 
     before:
@@ -96,7 +101,7 @@ def test_chunks_first(
     unchecked = replace(operation, body=_without_checks(body))
     if not is_simple(unchecked):
         return Declined("points are not independent scalar code without their checks")
-    found = _Conditions(Builder(host.names, {}))
+    found: _Conditions = _Conditions(Builder(host.names, {}))
     condition = found.of(body.statements)
     wanted = {condition} if isinstance(condition, Name) else set()
     needed: list[Stm] = []
@@ -109,7 +114,7 @@ def test_chunks_first(
         return Declined("a condition needs what a check stands before")
     if len(needed) > LARGEST:
         return Declined("the conditions take much code")
-    return ChunkChecks(tuple(needed), condition, unchecked)
+    return ChunkChecks(tuple(needed), condition, operation, unchecked)
 
 
 class _Conditions:

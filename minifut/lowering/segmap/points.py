@@ -113,7 +113,9 @@ def outputs_of(
     ]
 
 
-def is_simple(operation: kernels.SegMap) -> bool:
+def is_simple(
+    operation: kernels.SegMap | kernels.SegRed | kernels.SegScan,
+) -> bool:
     """Whether points may be vectorised: they only compute scalars, each writes elements
     of its own, and none can fail."""
     return all(

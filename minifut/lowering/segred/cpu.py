@@ -110,7 +110,8 @@ def reduce_along(
     """Each work unit is a chunk of one segment."""
     split = partition(host, sizes[:-1], sizes[-1], reduction.smallest)
     reduce_segments(host, reduction, split, results)
-    if reduction.is_cheap and not split.segments:
+    if reduction.is_cheap and reduction.checks is None and not split.segments:
+        # A group that fails would not be counted among those that finish.
         reduce_single_segment(host, reduction, split, results)
         return
     partials = reduce_units(host, reduction, split)
@@ -211,11 +212,19 @@ def reduce_range(
     first, last = ends
     accumulators = Accumulators(k, reduction.operators)
     accumulators.reset()
-    start = k.declare("start", first)
-    reduce_chunk(k, ReductionChunk(reduction, accumulators, segment, ends, start))
-    with k.loop("i", last, start) as index:
-        values = reduction.visit(k, segment, index)
-        accumulators.combine(values, reassociate=True)
+
+    def most_at_once(unchecked: Reduction) -> None:
+        start = k.declare("start", first)
+        chunk = ReductionChunk(unchecked, accumulators, segment, ends, start)
+        reduce_chunk(k, chunk)
+        one_by_one(unchecked, start)
+
+    def one_by_one(reduction: Reduction, start: kc.Expression = first) -> None:
+        with k.loop("i", last, start) as index:
+            values = reduction.visit(k, segment, index)
+            accumulators.combine(values, reassociate=True)
+
+    reduction.in_phases(k, segment, ends, most_at_once, one_by_one)
     return accumulators
 
 

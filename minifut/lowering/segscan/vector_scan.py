@@ -41,11 +41,33 @@ def vector_scan(
     `accumulators` as carry-in; `total` is the number of points of all segments."""
     segment, first, last = place
 
+    def in_vectors(unchecked: Reduction) -> None:
+        start = _scan_in_vectors(k, unchecked, accumulators, place, scanned, total)
+        one_by_one(unchecked, start)
+
+    def one_by_one(reduction: Reduction, start: kc.Expression = first) -> None:
+        with k.loop("i", last, start) as index:
+            accumulators.combine(reduction.visit(k, segment, index))
+            accumulators.save(scanned, (*segment, index))
+
+    reduction.in_phases(k, segment, (first, last), in_vectors, one_by_one)
+
+
+def _scan_in_vectors(
+    k: KernelBuilder,
+    reduction: Reduction,
+    accumulators: Accumulators,
+    place: tuple[list[kc.Variable], kc.Expression, kc.Expression],
+    scanned: list[Array],
+    total: Size,
+) -> kc.Expression:
+    """Scan whole vectors; gives the first point that is left."""
+    segment, first, last = place
+
     def save(index: kc.Expression, values: list[kc.Variable]) -> None:
         for array, value in zip(scanned, values, strict=True):
             k.write(array, (*segment, index), value)
 
-    start: kc.Expression = first
     begin = k.variable("start", kc.LONG)
     fold = Fold(
         cache(lambda: point_code(k, reduction, segment, save)),
@@ -56,9 +78,7 @@ def vector_scan(
         is_large=lambda: k.size_value(total) >= LARGE,
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
-    if vectors is not None:
-        start = begin
-        k.statements.extend((kc.Declare(begin, first), *vectors))
-    with k.loop("i", last, start) as index:
-        accumulators.combine(reduction.visit(k, segment, index))
-        accumulators.save(scanned, (*segment, index))
+    if vectors is None:
+        return first
+    k.statements.extend((kc.Declare(begin, first), *vectors))
+    return begin
