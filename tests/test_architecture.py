@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,77 +16,132 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minifut"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# The packages that each package may import (besides itself and what is `COMMON`).
-# A package that is not listed may be imported only by those that name it.
-MAY_IMPORT = {
-    "ir": set(),
-    "values": {"ir"},
-    "frontend": {"ir"},
-    "analysis": {"ir"},
-    "rewrite": {"ir", "analysis"},
-    "passes": {"ir", "analysis", "rewrite"},
-    "kernel_ir": {"ir", "rewrite"},
-    "kernel_passes": {"ir", "rewrite", "passes", "kernel_ir"},
-    "lowering": {
-        "ir",
-        "analysis",
-        "rewrite",
-        "passes",
-        "kernel_ir",
-        "kernel_passes",
-    },
-    "opencl": {
-        "ir",
-        "analysis",
-        "rewrite",
-        "kernel_ir",
-        "lowering",
-        "kernel_passes",
-        "passes",
-        "values",
-    },
-}
-RUNTIME_MAY_IMPORT = {"values"}
+PAGE = ROOT / "docs" / "architecture.md"
+
+# What everything may import; these import only each other.
 COMMON = {
+    "cache",
     "debug",
     "errors",
     "files",
     "names",
     "resources",
-    "cache",
     "suggestions",
     "version",
 }
+# The surface of the library: what users import and start.
+SURFACE = {"__init__", "__main__"}
 
 
-def imports_of(path: Path) -> set[str]:
-    """The packages of minifut that a module imports, deferred imports included."""
-    packages = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def table_of_packages() -> dict[str, set[str]]:
+    """What each package may import, by the table of docs/architecture.md; modules that
+    stand in one row are one package."""
+    allowed: dict[str, set[str]] = {}
+    for line in PAGE.read_text().split("## What passes between")[0].splitlines():
+        cells = line.split("|")
+        if line.startswith("| `") and len(cells) == 5:
+            names = re.findall(r"`([^`]+)`", cells[1])
+            allowed[" ".join(names)] = set(re.findall(r"`([^`]+)`", cells[3]))
+    return allowed
+
+
+ALLOWED = table_of_packages()
+HOME = {name: row for row in ALLOWED for name in row.split()}
+
+
+def package_of(parts: tuple[str, ...]) -> str:
+    """The package of a module, or its row in the table."""
+    name = "/".join(parts[:2]) if parts[:2] == ("opencl", "runtime") else parts[0]
+    return HOME.get(name, name)
+
+
+def imported_modules(path: Path, for_types: bool = True) -> list[tuple[str, ...]]:
+    """The modules of minifut that a module imports, deferred imports and, if wanted,
+    those for annotations included, as paths."""
+    modules = []
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
+            modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            modules = [node.module]
-            if node.module == "minifut":
-                modules = [f"minifut.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for module in modules:
-            parts = module.split(".")
-            if parts[0] == "minifut" and len(parts) > 1:
-                packages.add(parts[1])
-    return packages
+            modules += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif not (
+            isinstance(node, ast.If)
+            and ast.unparse(node.test) == "TYPE_CHECKING"
+            and not for_types
+        ):
+            waiting.extend(ast.iter_child_nodes(node))
+    split = [tuple(module.split(".")) for module in modules]
+    return [parts[1:] for parts in split if parts[0] == "minifut" and len(parts) > 1]
 
 
-@pytest.mark.parametrize("package", sorted(MAY_IMPORT))
-def test_layers_import_only_lower_ones(package: str) -> None:
-    offenders = {}
-    for path in (PACKAGE / package).rglob("*.py"):
-        allowed = MAY_IMPORT[package] | COMMON | {package}
-        extra = imports_of(path) - allowed
-        if extra:
-            offenders[str(path.relative_to(ROOT))] = sorted(extra)
-    assert not offenders
+@cache
+def imports() -> dict[str, set[str]]:
+    """The packages that each package imports."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        own = package_of(path.relative_to(PACKAGE).with_suffix("").parts)
+        others = {package_of(parts) for parts in imported_modules(path)}
+        found.setdefault(own, set()).update(others - {own})
+    return found
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_packages_import_what_the_page_says(package: str) -> None:
+    listed = {HOME[name] for name in ALLOWED[package]}
+    assert imports()[package] - COMMON == listed
+
+
+def test_the_page_lists_all_packages() -> None:
+    assert set(imports()) - COMMON - SURFACE == set(ALLOWED)
+    for package in COMMON:
+        assert imports()[package] <= COMMON
+
+
+def test_no_packages_import_each_other() -> None:
+    """Rows are in order: each imports only those above it."""
+    order = list(ALLOWED)
+    for row, below in ALLOWED.items():
+        upward = {p for p in below if order.index(HOME[p]) >= order.index(row)}
+        assert not upward, (row, upward)
+
+
+def test_packages_are_imported_by_statements() -> None:
+    """An import by a string would be seen by nobody. What is above all others, the
+    command line and the library's surface, may load its parts so."""
+    hidden = [
+        str(path.relative_to(ROOT))
+        for path in FILES
+        if path.relative_to(PACKAGE).with_suffix("").parts[0] not in {"cli", *SURFACE}
+        and re.search(r"\bimport_module\b|__import__", path.read_text())
+    ]
+    assert not hidden
+
+
+def test_operations_are_lowered_through_the_dispatch_module() -> None:
+    """Without it, the modules of `lowering` import each other in no cycle."""
+    folder = PACKAGE / "lowering"
+    modules = {
+        ".".join(("lowering", *path.relative_to(folder).with_suffix("").parts)): path
+        for path in folder.rglob("*.py")
+        if path.name not in ("__init__.py", "dispatch.py")
+    }
+    edges = {
+        name: {
+            target
+            for parts in imported_modules(path, for_types=False)
+            for target in (".".join(parts), ".".join(parts[:-1]))
+            if target in modules and target != name
+        }
+        for name, path in modules.items()
+    }
+    waiting = dict(edges)
+    while waiting:
+        free = [name for name, below in waiting.items() if not below & waiting.keys()]
+        assert free, sorted(waiting)
+        for name in free:
+            del waiting[name]
 
 
 def test_the_runtime_does_without_the_compiler() -> None:

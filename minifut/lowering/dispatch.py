@@ -12,6 +12,9 @@ from minifut.lowering.accumulators import cpu as accumulators_cpu
 from minifut.lowering.accumulators import gpu as accumulators_gpu
 from minifut.lowering.groups import cpu as groups_cpu
 from minifut.lowering.groups import gpu as groups_gpu
+from minifut.lowering.groups import gpu_code
+from minifut.lowering.host import code as host_code
+from minifut.lowering.host.on_host import run_on_host
 from minifut.lowering.seghist import cpu as seghist_cpu
 from minifut.lowering.seghist import gpu as seghist_gpu
 from minifut.lowering.segmap import cpu as segmap_cpu
@@ -21,9 +24,23 @@ from minifut.lowering.segred import cpu as segred_cpu
 from minifut.lowering.segred import gpu as segred_gpu
 from minifut.lowering.segscan import cpu as segscan_cpu
 from minifut.lowering.segscan import gpu as segscan_gpu
+from minifut.lowering.threads import code as thread_code
 from minifut.lowering.transposition import cpu as transposition_cpu
 from minifut.lowering.transposition import gpu as transposition_gpu
 
+HOST_RULES = host_code.RULES
+"""what lowers each expression of the host"""
+VALUE_ON_HOST = host_code.value_of
+"""what an atom is bound to on the host"""
+RUN_ON_HOST = run_on_host
+"""the operation point by point, where no kernel can do it"""
+THREAD_RULES = thread_code.RULES
+"""what lowers each expression of a thread"""
+RULES_OF_GROUPS = {
+    "group": gpu_code.GROUP_RULES,
+    "thread": gpu_code.THREAD_RULES,
+}
+"""what lowers each expression of a group of a GPU, and of one of its threads"""
 LOWER = {
     (kernels.SegMap, "cpu"): points.lower,
     (kernels.SegMap, "gpu"): points.lower,

@@ -31,6 +31,7 @@ from minifut.frontend.syntax.traverse import subexpressions, walk
 
 _ATOMIC = (syntax.Var, syntax.Literal, syntax.Parens, syntax.ArrayExp, syntax.TupleExp)
 _COMMENTS = re.compile(r"^[ \t]*--[^\n]*\n?", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _COMMENT_BLOCK = re.compile(r"(?:^[ \t]*--[^\n]*\n?)+", re.MULTILINE)
 
 
@@ -107,6 +108,7 @@ def _is_typed(text: str, name: str) -> bool:
 
 def edits(text: str, name: str) -> Iterator[Edit]:
     """All edits of a program; types are used where the checker finds them."""
+    yield Edit(0, len(text), _BLANK_LINES.sub("\n", text).lstrip("\n"))
     yield from _without_comments(text)
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 

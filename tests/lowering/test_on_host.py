@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from minifut import compiler
 from minifut.cli.dev import command
 from minifut.errors import Source
+from minifut.ir import kernels
+from minifut.lowering.dispatch import LOWER
 from minifut.lowering.program import lower_program
-from minifut.lowering.segmap import points as segmap
 from minifut.lowering.threads.builder import NotInKernel
 
 PROGRAM = """
@@ -28,7 +29,7 @@ def no_maps(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise NotInKernel("maps are out of order")
 
-    monkeypatch.setattr(segmap, "lower", refuse)
+    monkeypatch.setitem(LOWER, (kernels.SegMap, "cpu"), refuse)
 
 
 @pytest.mark.usefixtures("no_maps")

@@ -41,7 +41,7 @@ class Accumulator:
 
 def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
     """Lower the function with the arrays, or copies of them, as accumulators."""
-    from minifut.lowering.dispatch import PREPARE_ACCUMULATORS
+    from minifut.lowering.dispatch import PREPARE_ACCUMULATORS, VALUE_ON_HOST
 
     arrays = iter(stm.pattern)
     lent, roots = [], [p.name for p in exp.function.parameters]
@@ -54,9 +54,7 @@ def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
     with PREPARE_ACCUMULATORS[host.schedule](host, roots):
         host.statements_of(exp.function.body.statements)
     for bound, atom in zip(arrays, exp.function.body.result, strict=True):
-        from minifut.lowering.host.code import value_of
-
-        host.bind(bound, value_of(host, atom))
+        host.bind(bound, VALUE_ON_HOST(host, atom))
     for own, bins in lent:
         for bound, array in zip(own, bins.arrays, strict=True):
             host.bind(bound, array)

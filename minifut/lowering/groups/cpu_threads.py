@@ -22,6 +22,7 @@ from minifut.lowering.operators import Accumulators, returned
 from minifut.lowering.packing.emit import copy_collectively
 from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
 from minifut.lowering.segmap import points as segmap
+from minifut.lowering.segmap.simple_points import is_simple
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.lowering.tiles.register_nests import emit_register_nest
@@ -61,7 +62,7 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
         bind_indices(k, exp.space, at)
         segmap.finish_point(k, exp.body, outputs, at)
 
-    each_point(k, exp, visit, parallel=segmap.is_simple(exp))
+    each_point(k, exp, visit, parallel=is_simple(exp))
     bind_results(k, stm.pattern, outputs)
 
 

@@ -285,11 +285,9 @@ class GroupBuilder(KernelBuilder):
     # --- statements ------------------------------------------------------------------
 
     def rules(self) -> Mapping[type, Any]:
-        from minifut.lowering.groups import gpu_code as group_code
+        from minifut.lowering.dispatch import RULES_OF_GROUPS
 
-        if self.level == "group":
-            return group_code.GROUP_RULES
-        return group_code.THREAD_RULES
+        return RULES_OF_GROUPS[self.level]
 
 
 DIRECT = (

@@ -331,14 +331,14 @@ class HostBuilder:
         """Lower statements in order; with `results`, they are those of a whole body."""
         if results is not None:
             self.destinations |= destinations(statements, results)
-        from minifut.lowering.host.code import RULES
+        from minifut.lowering.dispatch import HOST_RULES
 
         for statement in statements:
             if isinstance(statement.exp, kernels.SegMap | kernels.SegRed
                           | kernels.SegScan | kernels.SegHist):  # fmt: skip
                 self.segmented(statement)
                 continue
-            rule = RULES.get(type(statement.exp))
+            rule = HOST_RULES.get(type(statement.exp))
             if rule is None:
                 what = type(statement.exp).__name__
                 raise CompileError(
@@ -352,7 +352,7 @@ class HostBuilder:
         mark = len(self.statements), len(self.program.kernels)
         trace = self.program.trace
         self.derivation = None if trace is None else Derivation(trace, statement)
-        from minifut.lowering.dispatch import LOWER, LOWER_GROUPS
+        from minifut.lowering.dispatch import LOWER, LOWER_GROUPS, RUN_ON_HOST
 
         lower: Any = LOWER[type(exp), self.schedule]
         if exp.level == kernels.GROUP:
@@ -363,9 +363,7 @@ class HostBuilder:
         except NotInKernel as reason:
             del self.statements[mark[0] :]
             del self.program.kernels[mark[1] :]
-            from minifut.lowering.host.on_host import run_on_host
-
-            run_on_host(self, statement, str(reason))
+            RUN_ON_HOST(self, statement, str(reason))
         finally:
             self.derivation = None
 

@@ -28,7 +28,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.traverse import bound_names, free_names, map_children, walk
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.segmap.points import is_simple
+from minifut.lowering.segmap.simple_points import is_simple
 from minifut.names import Name
 from minifut.rewrite.decision import decision
 from minifut.rewrite.rule import Declined

@@ -12,32 +12,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels
-from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
+from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
+from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
+from minifut.lowering.segmap.cpu import Phases
+from minifut.lowering.segmap.simple_points import is_simple
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
-
-SERIALISING = (
-    core.Assert,
-    core.Apply,
-    core.Loop,
-    core.Replicate,
-    core.Iota,
-    core.Concat,
-    core.Manifest,
-    core.Update,
-    kernels.SegMap,
-    UpdateAcc,
-)
 
 
 def lower(
@@ -78,12 +68,9 @@ def lower(
 
 def phases_of(
     host: HostBuilder, operation: kernels.SegMap, outputs: list[Array]
-) -> Any:
+) -> Phases | None:
     """What tests the checks of a point, and what does its work without them; None if
     that is done point by point."""
-    from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
-    from minifut.lowering.segmap.cpu import Phases
-
     chosen = test_chunks_first(operation, host)
     if not isinstance(chosen, ChunkChecks):
         return None
@@ -113,24 +100,6 @@ def outputs_of(
     ]
 
 
-def is_simple(
-    operation: kernels.SegMap | kernels.SegRed | kernels.SegScan,
-) -> bool:
-    """Whether points may be vectorised: they only compute scalars, each writes elements
-    of its own, and none can fail."""
-    return all(
-        isinstance(r, kernels.Returns) for r in operation.body.result
-    ) and not any(
-        isinstance(node, SERIALISING)
-        or (
-            isinstance(node, core.Stm)
-            and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-            and any(isinstance(p.type, ArrayType) for p in node.pattern)
-        )
-        for node in walk(operation.body)
-    )
-
-
 def output_of(
     host: HostBuilder,
     bound: Param,
@@ -144,8 +113,6 @@ def output_of(
             shape = shape_of(bound.type)
             if any(size.names() & sizes for size in shape):
                 raise NotInKernel("rows of different sizes")
-            from minifut.lowering.host.slices import destination
-
             if (made_there := destination(host, bound)) is not None:
                 return made_there
             element = bound.type

@@ -293,9 +293,9 @@ class KernelBuilder(CodeBuilder):
 
     def rules(self) -> Mapping[type, Any]:
         """What lowers each expression; see `threads.code`."""
-        from minifut.lowering.threads.code import RULES
+        from minifut.lowering.dispatch import THREAD_RULES
 
-        return RULES
+        return THREAD_RULES
 
     def statements_of(self, statements: tuple[core.Stm, ...]) -> None:
         """Lower statements in order."""
