@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
+from minifut.kernel_passes.contract import contract_multiply_adds
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.editor import each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
@@ -31,7 +32,14 @@ PREFETCH = Pass(
     "prefetch what loops with indirect accesses read one element after the other",
     traced=True,
 )
-
+CONTRACT = Pass(
+    "contract",
+    each_kernel(contract_multiply_adds),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "contract multiplications and additions where float arithmetic allows it",
+    traced=True,
+)
 HIDE_BEFORE_BARRIERS = Pass(
     "hide-before-barriers",
     each_kernel(hide_before_barriers),
@@ -48,7 +56,13 @@ DEDUPLICATE = Pass(
     "keep one of kernels that differ only in names",
 )
 
-ALL_PASSES: tuple[Pass, ...] = (VECTORISE, PREFETCH, HIDE_BEFORE_BARRIERS, DEDUPLICATE)
+ALL_PASSES: tuple[Pass, ...] = (
+    VECTORISE,
+    PREFETCH,
+    CONTRACT,
+    HIDE_BEFORE_BARRIERS,
+    DEDUPLICATE,
+)
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
@@ -61,6 +75,7 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         # last: what is the same then is the same for the device
         DEDUPLICATE,
     ),
-    # the work-items of a group are its vectors, and hide each other's waiting
-    "gpu": (HIDE_BEFORE_BARRIERS, DEDUPLICATE),
+    # the work-items of a group are its vectors, and hide each other's waiting; their
+    # compilers contract nothing by themselves, while that of PoCL does
+    "gpu": (CONTRACT, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
 }

@@ -75,6 +75,13 @@ BODIES = {
         map (\\x -> loop (a, b, c) = (x, u32.i32 x, u8.i32 x) for i < 5 do
               (a << (x & 63) ^ a >> i ^ i32.popc a + i32.ctz a + i32.clz a,
                b * 1664525 ^ b >> 8 ^ b >> u32.i32 x, c << u8.i32 i ^ c >> 2)) xs |> unzip3""",
+    "quotients of positions": """
+      def main [n] (xs: [n]i32) =
+        let divide x i d = loop s = x for k < 3 do
+          s * 7 + i32.i64 ((i - 20) / d * 3 + i % d + (i + k) // d - (i - 9) %% d)
+        in map2 (\\x i -> (divide x i 1, divide x i 3, divide x i (n / 2 + 1),
+                          divide x i (20 - n), divide x i 17))
+             xs (iota n) |> map (\\(a, b, c, d, e) -> [a, b, c, d, e])""",
     "signs and powers": """
       def main (xs: []i32) =
         map (\\x -> loop (a, y) = (x, f32.sqrt (f32.i32 x)) for i < 4 do

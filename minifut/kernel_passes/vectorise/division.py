@@ -2,6 +2,7 @@
 
     quot(a, b), 32 bits     trunc((double)a / (double)b)
     div(a, b)               the same, less one where it was rounded up
+    div(i + lane, n)        i / n, one more from the lane with the next multiple of n on
 
 Exact: with up to 16 bits in f32, up to 32 in f64, a quotient that is not whole is
 farther from the next whole number than the error of the division. A lane that divides
@@ -33,6 +34,39 @@ def by_floats(
     zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
     result = _result(lanes, operator, left, right)
     return lanes.choose(lanes.compare("!=", right, zero), result, zero)
+
+
+def by_steps(
+    lanes: VectorOperations,
+    operator: Operator,
+    first: kc.Expression,
+    divisor: kc.Expression,
+) -> kc.Expression:
+    """A quotient or rest of consecutive i64, the first lane's is `first`, by the same
+    number: one scalar division. Lane by lane if one of both is negative."""
+    whole, width = first // divisor, lanes.width
+    rest = lanes.broadcast(first - whole * divisor)
+    ramp = rest + lanes.each(lambda n: kc.Literal(n, kc.LONG), I64)
+    by = lanes.broadcast(divisor)
+    # At least as many as lanes: at most one multiple of the divisor is in between.
+    passed = lanes.compare(">=", ramp, by)
+    # Fewer: the rests are small numbers.
+    single, whole_type = kc.VectorType(F32, width), kc.VectorType(I64, width)
+    many = kc.Cast(
+        kc.Binary("/", kc.Cast(ramp, single), kc.Cast(by, single), single), whole_type
+    )
+    few = divisor < width
+    if operator.name in QUOTIENTS:
+        step = lanes.choose(passed, kc.Literal(1, kc.LONG), kc.Literal(0, kc.LONG))
+        result = lanes.broadcast(whole) + kc.Select(few, many, step, whole_type)
+    else:
+        less = lanes.choose(passed, by, kc.Literal(0, kc.LONG))
+        result = ramp - kc.Select(few, many * by, less, whole_type)
+    one_by_one = lanes.each(
+        lambda n: kc.Operation(operator, (first + n, divisor), kc.LONG), I64
+    )
+    usual = kc.Binary("&&", first >= 0, divisor > 0, kc.TRUTH)
+    return kc.Select(usual, result, one_by_one, whole_type)
 
 
 def _result(

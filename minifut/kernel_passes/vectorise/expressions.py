@@ -18,7 +18,12 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.accesses import LOADS
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_passes.vectorise.context import NotVectorisable
-from minifut.kernel_passes.vectorise.division import by_floats
+from minifut.kernel_passes.vectorise.division import (
+    QUOTIENTS,
+    RESTS,
+    by_floats,
+    by_steps,
+)
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.names import Name
@@ -73,6 +78,10 @@ class ExpressionVectoriser(VectorOperations):
             case kc.Binary():
                 return self.binary(exp)
             case kc.Operation(operator, operands, _):
+                if operator.type == I64 and operator.name in (*QUOTIENTS, *RESTS):
+                    dividend = affine(operands[0], self.affine, self.varying)
+                    if dividend and dividend[1] == 1 and not self.varies(operands[1]):
+                        return by_steps(self, operator, dividend[0], operands[1])
                 return self.operation(operator, [self.vectorise(o) for o in operands])
             case kc.Cast(operand, type_):
                 return self.cast(
