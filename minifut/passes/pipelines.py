@@ -227,6 +227,9 @@ DEFAULT: tuple[Pass, ...] = (
     SIMPLIFY_KERNELS,
 )
 
+FUSED: tuple[Pass, ...] = DEFAULT[: DEFAULT.index(ACCUMULATE)]
+"""up to SOACs that are fused and simplified"""
+
 MODERATE: tuple[Pass, ...] = tuple(
     FLATTEN_MODERATELY if step is FLATTEN else step for step in DEFAULT
 )
@@ -279,6 +282,7 @@ def find_pass(name: str, known: Sequence[Pass] = ALL_PASSES) -> Pass:
 __all__ = [
     "ALL_PASSES",
     "DEFAULT",
+    "FUSED",
     "PipelineOptions",
     "find_pass",
     "run_pass",

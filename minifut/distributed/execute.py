@@ -1,0 +1,191 @@
+"""Runs a plan on a cluster, which is anything that can run a function of the plan's
+module somewhere and knows the result by a reference.
+
+The executor decides nothing: steps run in the order of the plan, chunk i of a result is
+made from chunk i of each argument, and combinations form one tree over the chunks,
+
+    ((0 1) (2 3)) (4)
+
+which does not depend on how many workers there are. So neither do the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from minifut.distributed.plan import (
+    FromTheLeft,
+    Once,
+    OnChunks,
+    Plan,
+    Repeat,
+    Step,
+    Tree,
+)
+
+Reference: TypeAlias = Any
+"""a value somewhere on a cluster"""
+
+
+class Cluster(Protocol):
+    """Where functions run. `place`: the number of the chunk that the result belongs to,
+    or None."""
+
+    def constant(self, value: Any) -> Reference:
+        """A value of the client."""
+
+    def call(
+        self,
+        function: str,
+        arguments: Sequence[Reference],
+        results: int,
+        place: int | None,
+    ) -> list[Reference]:
+        """The results of a function of the module; of one without results, a reference
+        to its being done."""
+
+    def keep(self, references: Sequence[Reference]) -> list[Reference]:
+        """The same values, computed once and kept until nothing refers to them."""
+
+    def value(self, reference: Reference) -> Any:
+        """The value itself, which is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunked:
+    """One reference for each chunk."""
+
+    parts: tuple[Reference, ...]
+
+
+Values: TypeAlias = dict[str, "Reference | Chunked"]
+
+
+def execute(
+    plan: Plan, cluster: Cluster, inputs: Mapping[str, Any], bounds: Sequence[int]
+) -> Values:
+    """The values of the results. `inputs` are references, or `Chunked` ones; `bounds`
+    are where chunks begin and where the last one ends."""
+    starts = [cluster.constant(np.int64(start)) for start in bounds[:-1]]
+    sizes = [cluster.constant(np.int64(end - start)) for start, end in pairwise(bounds)]
+    values: Values = {
+        **inputs,
+        plan.whole: cluster.constant(np.int64(bounds[-1])),
+        plan.chunk_start: Chunked(tuple(starts)),
+        plan.chunk_size: Chunked(tuple(sizes)),
+    }
+    run = _Run(cluster, len(sizes))
+    run.steps(plan.steps, values)
+    return {name: values[name] for name in plan.results}
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    cluster: Cluster
+    chunks: int
+
+    def steps(self, steps: Sequence[Step], values: Values) -> None:
+        for step in steps:
+            match step:
+                case Once(function, arguments, results):
+                    given = [values[name] for name in arguments]
+                    made = self.cluster.call(function, given, len(results), None)
+                    if not results:  # checks only
+                        self.cluster.value(made[0])
+                    values.update(zip(results, made, strict=False))
+                case OnChunks(function, arguments, results):
+                    self._on_chunks(function, arguments, results, values)
+                case Tree():
+                    self._tree(step, values)
+                case FromTheLeft():
+                    self._from_the_left(step, values)
+                case Repeat():
+                    self._repeat(step, values)
+
+    def _on_chunks(
+        self,
+        function: str,
+        arguments: Sequence[str],
+        results: Sequence[str],
+        values: Values,
+    ) -> None:
+        rows = []
+        for at in range(self.chunks):
+            given = [_of_chunk(values[name], at) for name in arguments]
+            rows.append(self.cluster.call(function, given, len(results), at))
+        for number, name in enumerate(results):
+            values[name] = Chunked(tuple(row[number] for row in rows))
+
+    def _rows(self, names: Sequence[str], values: Values) -> list[list[Reference]]:
+        """For each chunk the values of these names."""
+        return [
+            [_of_chunk(values[name], at) for name in names] for at in range(self.chunks)
+        ]
+
+    def _tree(self, step: Tree, values: Values) -> None:
+        shared = [values[name] for name in step.arguments]
+        rows = self._rows(step.values, values)
+        width = len(step.values)
+        while len(rows) > 1:
+            pairs = zip(rows[::2], rows[1::2], strict=False)
+            joined = [
+                self.cluster.call(step.function, [*shared, *left, *right], width, None)
+                for left, right in pairs
+            ]
+            rows = [*joined, *(rows[-1:] if len(rows) % 2 else [])]
+        values.update(zip(step.values, rows[0], strict=True))
+
+    def _from_the_left(self, step: FromTheLeft, values: Values) -> None:
+        shared = [values[name] for name in step.arguments]
+        totals = self._rows(step.totals, values)
+        before = [values[name] for name in step.start]
+        rows = [before]
+        for total in totals[:-1]:
+            before = self.cluster.call(
+                step.function, [*shared, *before, *total], len(total), None
+            )
+            rows.append(before)
+        for number, name in enumerate(step.results):
+            values[name] = Chunked(tuple(row[number] for row in rows))
+
+    def _repeat(self, step: Repeat, values: Values) -> None:
+        state = [values[name] for name in step.initial]
+        bound = step.bound
+        if isinstance(bound, str):
+            bound = int(self.cluster.value(values[bound]))
+        at = 0
+        while True:
+            inner = {**values, **dict(zip(step.values, state, strict=True))}
+            if step.condition is not None:
+                if not self.cluster.value(inner[step.condition]):
+                    break
+            elif bound is None or at >= bound:
+                break
+            if step.index is not None:
+                inner[step.index] = self.cluster.constant(np.int64(at))
+            self.steps(step.steps, inner)
+            state = self._kept([inner[name] for name in step.after])
+            at += 1
+        values.update(zip(step.results, state, strict=True))
+
+    def _kept(self, state: Sequence[Any]) -> list[Any]:
+        """The state of a loop, kept, so that no round is computed twice."""
+        flat: list[Reference] = []
+        for value in state:
+            flat += value.parts if isinstance(value, Chunked) else (value,)
+        kept = iter(self.cluster.keep(flat))
+        return [
+            Chunked(tuple(next(kept) for _ in value.parts))
+            if isinstance(value, Chunked)
+            else next(kept)
+            for value in state
+        ]
+
+
+def _of_chunk(value: Any, at: int) -> Reference:
+    return value.parts[at] if isinstance(value, Chunked) else value

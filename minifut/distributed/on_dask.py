@@ -1,0 +1,236 @@
+"""A cluster of dask, and arrays of dask as arguments and results.
+
+Each call of a function is one task; it takes whole results of other tasks, and picks
+the ones that it needs, so that no tasks are spent on that. The program travels as its
+generated module, and is loaded once in each process (`minifut.recipe`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed, delayed
+
+from minifut.distributed.execute import Chunked, execute
+from minifut.distributed.plan import Plan
+from minifut.distributed.planner import plan_of
+from minifut.errors import ArgumentError, UsageError
+from minifut.loaded_module import LoadedModule
+from minifut.program import EntryPoint, Parameter
+from minifut.recipe import entry_again
+from minifut.values.foreign import numpy_view
+from minifut.values.types import DTYPES
+
+CHUNK_BYTES = 1 << 26
+"""bytes of a chunk of the largest argument, where arguments are not in chunks yet"""
+
+SMALL = 1 << 12
+"""bytes of an array that every task may hold a copy of"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A result of a task: the one of this number, or all there is (None)."""
+
+    task: Any
+    number: int | None = None
+
+
+def run(
+    module: LoadedModule, function: str, picks: Sequence[int | None], *values: Any
+) -> tuple[Any, ...]:
+    """What a task does: call a function with results of other tasks."""
+    given = [
+        value if number is None else value[number]
+        for value, number in zip(values, picks, strict=True)
+    ]
+    return entry_again(module, (), function).call(given)
+
+
+@dataclass(frozen=True, slots=True)
+class DaskCluster:
+    """The scheduler of dask that is in use: that of a `distributed.Client`, or one of
+    this process."""
+
+    module: LoadedModule
+
+    def constant(self, value: Any) -> Pick:
+        """A value of the client, part of each task that takes it."""
+        return Pick(value)
+
+    def call(
+        self, function: str, arguments: Sequence[Any], results: int, place: int | None
+    ) -> list[Pick]:
+        """One task."""
+        picks = tuple(argument.number for argument in arguments)
+        tasks = [argument.task for argument in arguments]
+        key = f"{function}-{uuid.uuid4().hex}"
+        task = delayed(run, pure=False, traverse=False)(
+            self.module, function, picks, *tasks, dask_key_name=key
+        )
+        return [Pick(task, number) for number in range(results)] or [Pick(task)]
+
+    def keep(self, references: Sequence[Pick]) -> list[Pick]:
+        """Computed by the cluster, and kept there; this does not wait for a client's
+        cluster."""
+        tasks = {id(r.task): r.task for r in references if isinstance(r.task, Delayed)}
+        kept = dict(zip(tasks, dask.persist(*tasks.values()), strict=True))
+        return [Pick(kept.get(id(r.task), r.task), r.number) for r in references]
+
+    def value(self, reference: Pick) -> Any:
+        """The value, here."""
+        (found,) = dask.compute(reference.task)
+        return found if reference.number is None else found[reference.number]
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """An entry point over chunks. Call it like the entry point: arguments that have the
+    size may be arrays of dask. Results that have it are; others are NumPy's."""
+
+    plan: Plan
+    entry: EntryPoint
+    chunk_bytes: int = CHUNK_BYTES
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the plan.
+
+        Raises `ArgumentError` for wrong arguments, `ProgramError` where the program
+        fails on a chunk.
+        """
+        plan = self.plan
+        try:
+            bound = inspect.signature(self.entry).bind(*arguments, **named)
+        except TypeError as error:
+            raise ArgumentError(f"{self.entry.name}: {error}") from None
+        given = dict(zip(plan.inputs, bound.args, strict=True))
+        arrays = {name: given[name] for name in plan.inputs if name in plan.axes}
+        bounds = self._bounds(arrays)
+        cluster = DaskCluster(plan.module)
+        inputs: dict[str, Any] = {}
+        for (name, value), parameter in zip(
+            given.items(), self.entry.parameters, strict=True
+        ):
+            if name in arrays:
+                parts = _parts(value, plan.axes[name], bounds)
+                inputs[name] = Chunked(tuple(map(Pick, parts)))
+            else:
+                inputs[name] = _whole(value, parameter)
+        for size, name, dimension in plan.sizes:
+            length = int(np.shape(given[name])[dimension])
+            inputs[size] = Pick(np.int64(length))
+        values = execute(plan, cluster, inputs, bounds)
+        return self._results(values)
+
+    def _bounds(self, arrays: dict[str, Any]) -> list[int]:
+        """Where chunks begin: as in the first argument of dask, or by bytes."""
+        axes = self.plan.axes
+        lengths = {
+            name: int(np.shape(value)[axes[name]]) for name, value in arrays.items()
+        }
+        if not lengths:
+            raise UsageError(
+                f"{self.entry.name}: no argument has the size {self.plan.over}"
+            )
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            raise ArgumentError(f"{self.entry.name}: the size {self.plan.over}: {told}")
+        length = next(iter(lengths.values()))
+        for name, value in arrays.items():
+            if isinstance(value, da.Array):
+                chunks = value.chunks[axes[name]]
+                return [0, *np.cumsum(chunks, dtype=int).tolist()]
+        most = max(int(np.asarray(value).nbytes) for value in arrays.values())
+        count = max(1, min(length, -(-most // self.chunk_bytes)))
+        rows = -(-length // count) or 1
+        return [*range(0, length, rows), length] if length else [0, 0]
+
+    def _results(self, values: dict[str, Any]) -> Any:
+        """All results, computed; those in chunks stay where they were made."""
+        flat: list[Pick] = []
+        for value in values.values():
+            flat += value.parts if isinstance(value, Chunked) else (value,)
+        tasks = {id(p.task): p.task for p in flat if isinstance(p.task, Delayed)}
+        kept = dict(zip(tasks, dask.persist(*tasks.values()), strict=True))
+        made: list[Any] = []
+        for name in self.plan.results:
+            value = values[name]
+            if isinstance(value, Chunked):
+                parts = [_picked(kept, part) for part in value.parts]
+                made.append(_joined(parts, self.plan.axes[name]))
+            else:
+                (found,) = dask.compute(_picked(kept, value))
+                made.append(found)
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+def _picked(kept: dict[int, Any], pick: Pick) -> Any:
+    task = kept.get(id(pick.task), pick.task)
+    return task if pick.number is None else task[pick.number]
+
+
+def _joined(parts: Sequence[Any], axis: int) -> da.Array:
+    """An array of dask from its chunks, whose sizes are asked for."""
+    shapes = dask.compute(*(delayed(_described)(part) for part in parts))
+    arrays = [
+        da.from_delayed(part, shape, dtype)
+        for part, (shape, dtype) in zip(parts, shapes, strict=True)
+    ]
+    joined: da.Array = da.concatenate(arrays, axis=axis)
+    return joined
+
+
+def _described(array: Any) -> tuple[tuple[int, ...], Any]:
+    return array.shape, array.dtype
+
+
+def _parts(value: Any, axis: int, bounds: Sequence[int]) -> list[Any]:
+    """The chunks of an argument, as tasks."""
+    sizes = tuple(np.diff(bounds).tolist())
+    chunks = tuple(
+        sizes if dimension == axis else -1 for dimension in range(np.ndim(value))
+    )
+    if isinstance(value, da.Array):
+        array = value.rechunk(chunks)
+    else:
+        array = da.from_array(value, chunks=chunks)
+    return list(array.to_delayed().ravel())
+
+
+def _whole(value: Any, parameter: Parameter) -> Pick:
+    """An argument that every chunk needs."""
+    if isinstance(value, da.Array):
+        return Pick(value.rechunk(-1).to_delayed().item())
+    if isinstance(value, bool | int | float | list | tuple | range):
+        type_ = parameter.value_type
+        assert type_ is not None
+        return Pick(np.asarray(value, DTYPES[type_.element])[()])
+    array = numpy_view(value)
+    return Pick(delayed(array) if array.nbytes > SMALL else array[()])
+
+
+def distribute(
+    entry: EntryPoint, *, over: str, chunk_bytes: int = CHUNK_BYTES
+) -> Distributed:
+    """The entry point with one of its sizes spread over a cluster of dask.
+
+        step = minifut.dask.distribute(prog.step, over="n")
+        print(step.plan)
+        sums, counts = step(points, centres)       # points: an array of dask
+
+    It is planned from the maps, reductions, scans, histograms and filters of the
+    program, whose operators combine the results of chunks in one fixed tree: the
+    results have the same bits for any number of workers. `chunk_bytes` bounds chunks
+    of arguments that are not arrays of dask.
+
+    Raises `CompileError` with the place of what cannot be distributed, `UsageError` for
+    an unknown size.
+    """
+    return Distributed(plan_of(entry, over), entry, chunk_bytes)

@@ -1,0 +1,275 @@
+"""Entry points over chunks: what they give, however the chunks are cut, is what they
+give on the whole; and what cannot be cut is refused at its place."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.distributed.plan import Once, OnChunks, Repeat, Tree
+from minifut.distributed.planner import plan_of
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+pytestmark = pytest.mark.device
+
+SOURCE = """
+entry squares [n] (xs: [n]i32): [n]i32 = map (\\x -> x * x) xs
+entry total [n] (xs: [n]i32): i32 = i32.sum xs
+entry mean [n] (xs: [n]f32): f32 = f32.sum xs / f32.i64 n
+entry variance [n] (xs: [n]f32): f32 =
+  let m = f32.sum xs / f32.i64 n in f32.sum (map (\\x -> (x - m) ** 2) xs) / f32.i64 n
+entry centred [n] (xs: [n]f32): [n]f32 =
+  let m = f32.sum xs / f32.i64 n in map (\\x -> x - m) xs
+entry column_means [n][d] (xss: [n][d]f32): [d]f32 =
+  map (\\c -> f32.sum c / f32.i64 n) (transpose xss)
+entry row_sums [n][d] (xss: [n][d]i32): [n]i32 = map i32.sum xss
+entry norm_of_means [n][d] (xss: [n][d]f32): f32 =
+  f32.sum (map (\\c -> (f32.sum c) ** 2) (transpose xss))
+entry largest [n] (xs: [n]i32): (i32, i64) =
+  let best (x, i) (y, j) = if y > x || (y == x && j < i) then (y, j) else (x, i)
+  in reduce best (i32.lowest, -1) (zip xs (iota n))
+entry steepest [n] (xs: [n]i32): i32 =
+  let join (a, b, c, d) (e, f, g, h) =
+    (i32.max a (i32.max e (c + f)), i32.max f (b + h) , i32.max c (d + g), d + h)
+  let lift x = let y = i32.max x 0 in (y, y, y, x)
+  let swap (a, b, c, d) (e, f, g, h) = let (p, q, r, s) = join (a, b, c, d) (e, f, g, h)
+                                       in (p, i32.max b (d + f), i32.max g (h + c), s)
+  in (reduce swap (0, 0, 0, 0) (map lift xs)).0
+entry running [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs
+entry shares [n] (xs: [n]i32): [n]i32 =
+  let s = scan (+) 0 xs in map2 (\\x y -> x * 10 + y % 7) s xs
+entry linear [n] (xs: [n]i32) (ys: [n]i32): [n]i32 =
+  let after (a, b) (c, d) = (a * c, b * c + d)
+  in map (.1) (scan after (1, 0) (zip xs ys))
+entry row_scan [n][d] (xss: [n][d]i32): [n][d]i32 =
+  scan (map2 (+)) (replicate d 0) xss
+entry even [n] (xs: [n]i32): []i32 = filter (\\x -> x % 2 == 0) xs
+entry even_mean [n] (xs: [n]i32): (i64, i32) =
+  let ys = filter (\\x -> x % 2 == 0) xs in (length ys, i32.sum (map (+ 1) ys))
+entry kept_pairs [n] (xs: [n]i32) (ys: [n]f32): ([]i32, []f32) =
+  unzip (filter (\\(x, _) -> x > 3) (zip xs ys))
+entry histogram [n][k] (bins: [k]i32) (xs: [n]i32): [k]i32 =
+  reduce_by_index (copy bins) (+) 0 (map (\\x -> i64.i32 x % k) xs) (map (% 5) xs)
+entry row_histogram [n][d] (k: i64) (xs: [n]i32) (rows: [n][d]i32): [k][d]i32 =
+  reduce_by_index (replicate k (replicate d 1)) (map2 (+)) (replicate d 0)
+                  (map (\\x -> i64.i32 x % k) xs) rows
+entry positions [n] (xs: [n]i32): [n]i32 = map2 (\\x i -> x + 2 * i32.i64 i) xs (iota n)
+entry flat [n][d] (xss: [n][d]i32): i32 =
+  i32.sum (map2 (\\x i -> x * i32.i64 i) (flatten xss) (iota (n * d)))
+entry power [n] (xs: [n]i32) (steps: i32): [n]i32 =
+  loop ys = xs for _i < steps do map (\\y -> y * 3 + 1) ys
+entry relaxed [n] (xs: [n]f32) (steps: i32): ([n]f32, f32) =
+  loop (ys, s) = (xs, 0) for i < steps do
+    let t = f32.sum ys / f32.i64 n
+    in (map (\\y -> (y + t) / 2) ys, s + f32.i32 i * t)
+entry until [n] (xs: [n]f32): (i32, f32) =
+  loop (i, x) = (0, 8) while x > 0.1 do (i + 1, f32.sum (map (\\y -> y * x) xs))
+entry checked [n] (xs: [n]i32): i32 = assert (i32.maximum xs < 100) (i32.sum xs)
+"""
+RANDOM = np.random.default_rng(7)
+N, D = 103, 3
+INTS = RANDOM.integers(-9, 9, N).astype(np.int32)
+FLOATS = RANDOM.normal(size=N).astype(np.float32)
+ROWS = RANDOM.integers(-9, 9, (N, D)).astype(np.int32)
+POINTS = RANDOM.normal(size=(N, D)).astype(np.float32)
+SMALL = np.abs(FLOATS) / np.abs(FLOATS).sum() / 2
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "squares": (INTS,),
+    "total": (INTS,),
+    "mean": (FLOATS,),
+    "variance": (FLOATS,),
+    "centred": (FLOATS,),
+    "column_means": (POINTS,),
+    "row_sums": (ROWS,),
+    "norm_of_means": (POINTS,),
+    "largest": (INTS,),
+    "steepest": (INTS,),
+    "running": (INTS,),
+    "shares": (INTS,),
+    "linear": (INTS, INTS),
+    "row_scan": (ROWS,),
+    "even": (INTS,),
+    "even_mean": (INTS,),
+    "kept_pairs": (INTS, FLOATS),
+    "histogram": (np.arange(5, dtype=np.int32), np.abs(INTS)),
+    "row_histogram": (4, np.abs(INTS), ROWS),
+    "positions": (INTS,),
+    "flat": (ROWS,),
+    "power": (INTS, 3),
+    "relaxed": (FLOATS, 4),
+    "until": (SMALL,),
+    "checked": (INTS,),
+}
+
+
+@pytest.fixture(scope="module")
+def program() -> minifut.Program:
+    return minifut.compile(SOURCE)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def distribute(entry: minifut.EntryPoint, **options: Any) -> Any:
+    from minifut.dask import distribute
+
+    return distribute(entry, over="n", **options)
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def check(given: Any, wanted: Any) -> None:
+    for one, other in zip(as_tuple(given), as_tuple(wanted), strict=True):
+        one = np.asarray(one)
+        assert one.dtype == np.asarray(other).dtype
+        if one.dtype.kind == "f":
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+def in_chunks(value: Any, chunks: Any) -> Any:
+    """Arrays of n elements as arrays of dask."""
+    if isinstance(value, np.ndarray) and len(value) == N:
+        return da.from_array(value, chunks=(chunks, *value.shape[1:]))
+    return value
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_chunks_give_what_the_whole_gives(program: minifut.Program, name: str) -> None:
+    arguments = ARGUMENTS[name]
+    wanted = program[name](*arguments)
+    function = distribute(program[name])
+    for chunks in (N, (40, 0, 1, 62), 25):
+        given = [in_chunks(value, chunks) for value in arguments]
+        check(function(*given), wanted)
+
+
+@pytest.mark.parametrize("name", ["total", "running", "even", "histogram", "centred"])
+def test_no_elements(program: minifut.Program, name: str) -> None:
+    arguments = [a[:0] if len(a) == N else a for a in ARGUMENTS[name]]
+    given = distribute(program[name])(*arguments)
+    if name != "centred":
+        check(given, program[name](*arguments))
+
+
+def test_arrays_that_are_not_of_dask_are_cut_by_bytes(program: minifut.Program) -> None:
+    given = distribute(program.running, chunk_bytes=100)(INTS)
+    assert len(given.chunks[0]) == -(-N // 21)
+    check(given, program.running(INTS))
+
+
+def test_filters_leave_chunks_of_known_sizes(program: minifut.Program) -> None:
+    given = distribute(program.even)(in_chunks(INTS, 50))
+    wanted = [np.sum(INTS[at : at + 50] % 2 == 0) for at in (0, 50, 100)]
+    assert given.chunks == (tuple(wanted),)
+
+
+# --- the plan -------------------------------------------------------------------------
+
+
+def test_a_reduction_is_one_pass_over_the_chunks(program: minifut.Program) -> None:
+    kinds = [type(step) for step in plan_of(program.mean, "n").steps]
+    assert kinds.count(OnChunks) == kinds.count(Tree) == 1
+
+
+def test_a_variance_is_two_passes(program: minifut.Program) -> None:
+    kinds = [type(step) for step in plan_of(program.variance, "n").steps]
+    assert kinds.count(OnChunks) == 2
+    assert kinds[-1] is Once
+
+
+def test_a_loop_of_maps_stays_on_the_chunks(program: minifut.Program) -> None:
+    (step,) = plan_of(program.power, "n").steps
+    assert isinstance(step, OnChunks)
+
+
+def test_a_loop_of_reductions_stays_with_the_host(program: minifut.Program) -> None:
+    plan = plan_of(program.relaxed, "n")
+    loops = [step for step in plan.steps if isinstance(step, Repeat)]
+    assert len(loops) == 1 and loops[0].bound is not None
+    assert sum(isinstance(step, OnChunks) for step in loops[0].steps) == 2
+
+
+def test_plans_are_frozen_and_can_be_read(program: minifut.Program) -> None:
+    plan = plan_of(program.mean, "n")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.steps = ()  # type: ignore[misc]
+    shown = str(plan)
+    assert shown.startswith("plan of mean over n\n  in chunks xs")
+    assert "tree      combine_" in shown
+
+
+# --- refusals -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("entry f [n] (xs: [n]i32) = xs[3]", "1:28", "xs is indexed across its chunks"),
+        (
+            "entry f [n] (xs: [n]i32) =\n  map (\\i -> xs[(i * 7) % n]) (iota n)",
+            "2:14",
+            "more than the chunk",
+        ),
+        (
+            "entry f [n] (xs: [n]i32) =\n  map (\\x -> i32.sum (map (* x) xs)) xs",
+            "2:14",
+            "more than the chunk",
+        ),
+        ("entry f [n] (xs: [n]i32) = reverse xs", "", "chunks"),
+        ("entry f [n] (xs: [n]i32) = xs ++ xs", "", "joined end to end"),
+        (
+            "entry f [n] (xs: [n]i32) (is: [n]i64) = scatter (copy xs) is xs",
+            "",
+            "a scatter may write to any chunk",
+        ),
+        ("entry f [n] (xss: [n][n]i32) = map i32.sum xss", "", "in two dimensions"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(text: str, place: str, message: str) -> None:
+    program = minifut.compile(text)
+    with pytest.raises(minifut.CompileError, match=message) as failure:
+        plan_of(program.f, "n")
+    assert f"<text>:{place}" in str(failure.value)
+
+
+def test_unknown_sizes_are_refused(program: minifut.Program) -> None:
+    with pytest.raises(minifut.UsageError, match="there is no size 'k'"):
+        plan_of(program.mean, "k")
+
+
+def test_tuples_cannot_be_sent() -> None:
+    program = minifut.compile("entry f [n] (p: ([n]i32, i32)) = map (+ p.1) p.0")
+    with pytest.raises(minifut.UsageError, match="p is of type"):
+        plan_of(program.f, "n")
+
+
+def test_interpreted_programs_are_refused() -> None:
+    program = minifut.compile(SOURCE, backend="interpreter")
+    with pytest.raises(minifut.UsageError, match="a program for OpenCL is needed"):
+        plan_of(program.mean, "n")
+
+
+def test_sizes_that_disagree_are_refused(program: minifut.Program) -> None:
+    with pytest.raises(minifut.ArgumentError, match=r"xs\w* has 103, ys\w* has 102"):
+        distribute(program.linear)(INTS, INTS[1:])
+
+
+def test_failures_on_a_chunk_are_those_of_the_program(
+    program: minifut.Program,
+) -> None:
+    with pytest.raises(minifut.ProgramError, match=r"i32\.maximum xs < 100"):
+        distribute(program.checked)(in_chunks(INTS * 0 + 200, 50))
