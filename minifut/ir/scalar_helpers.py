@@ -221,6 +221,32 @@ void store_f16_#(float# x, __global half *place) {
 }
 """.replace("#", str(_width))
 
+CIRCULAR = ("sin", "cos", "tan")
+# PoCL reduces all lanes as large arguments need it if one is at least 2**23, and small
+# ones then come out wrong: sin of 1e-5 beside 1e8 as 0.01.
+_CIRCULAR = """
+float# {name}_f32_#(float# x) {{
+  int# large = fabs(x) >= (float#)(0x1p23f);
+  float# of_small = {name}(large ? (float#)(0) : x);
+  if (!any(large)) return of_small;
+  return large ? {name}(large ? x : (float#)(0x1p23f)) : of_small;
+}}
+"""
+QUARTERED = ("pow", "fmod")
+"""functions of two f64 that PoCL computes wrongly for eight lanes, not for four: pow of
+0.001 and -1 as 1.95, with AVX-512"""
+
+
+def _in_quarters(name: str, width: int) -> str:
+    parts = (
+        [".s0123", ".s4567", ".s89ab", ".scdef"][: width // 4] if width > 4 else [""]
+    )
+    calls = ", ".join(f"{name}(x{part}, y{part})" for part in parts)
+    own = f"double{width}"
+    head = f"{own} {name}_f64_{width}({own} x, {own} y)"
+    return f"{head} {{\n  return ({own})({calls});\n}}\n"
+
+
 _CALLS = {
     "round_f16": ("to_bits_f16", "from_bits_f16"),
     "nextafter_f16": ("to_bits_f16", "from_bits_f16"),
@@ -242,6 +268,11 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
         ]
         return [*called, (helper, HALF[helper].lstrip())]
     name, type_name, *width = helper.split("_")
+    if name in CIRCULAR:
+        text = _CIRCULAR.format(name=name).replace("#", width[0])
+        return [(helper, text.lstrip())]
+    if name in QUARTERED and type_name == "f64":
+        return [(helper, _in_quarters(name, int(width[0])))]
     return [(helper, _numeric(name, SCALARS[type_name], *width).lstrip())]
 
 

@@ -23,7 +23,12 @@ from functools import cache
 from minifut.ir.core import Constant
 from minifut.ir.node import value
 from minifut.ir.rounding import digits
-from minifut.ir.scalar_helpers import VECTOR_HELPERS, helper_source
+from minifut.ir.scalar_helpers import (
+    CIRCULAR,
+    QUARTERED,
+    VECTOR_HELPERS,
+    helper_source,
+)
 from minifut.ir.scalars import COMPARISONS, Operator
 from minifut.ir.types import ScalarType
 
@@ -234,8 +239,14 @@ def _float(name: str, type_: ScalarType) -> Spelling:
         case "sgn":
             text = "(isnan({0}) ? {0} : sign({0}))"
             return Spelling(text, text)
+    if name in CIRCULAR and type_.bits == 32:
+        wide = f"{name}_f32_{{v}}"
+        return Spelling(f"{name}({{0}})", f"{wide}({{0}})", (), (wide,))
     call = _RENAMED.get(name, name)
     text = f"{call}({{0}}, {{1}})" if name in _BINARY else f"{call}({{0}})"
+    if call in QUARTERED and type_.bits == 64:
+        wide = f"{call}_f64_{{v}}"
+        return Spelling(text, f"{wide}({{0}}, {{1}})", (), (wide,))
     return Spelling(text, text)
 
 
@@ -275,7 +286,7 @@ def _half(name: str) -> Spelling:
         f"round_f16({single.scalar})",
         single.vector and f"round_f16_{{v}}({single.vector})",
         (*single.helpers, "round_f16"),
-        ("round_f16_{v}",),
+        (*single.vector_helpers, "round_f16_{v}"),
     )
 
 
