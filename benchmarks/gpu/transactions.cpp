@@ -6,7 +6,9 @@
 // Global memory: a request takes a transaction for each sector of 32 bytes it touches.
 // Local memory: 32 banks of 4 bytes; a request takes a wavefront for each different word
 // in the bank with most of them. Requests of 8 (16) bytes a work-item are processed for
-// 16 (8) work-items at a time. Atomics on one word are serialised.
+// 16 (8) work-items at a time. Loads of neighbouring words in one basic block, aligned in
+// all work-items, count as one load of 16 bytes, which compilers make of them (what they
+// do make is seen in their code). Atomics on one word are serialised.
 // The first TRANSACTIONS_GROUPS work-groups of a launch are looked at.
 #include <oclgrind/Context.h>
 #include <oclgrind/Kernel.h>
@@ -32,7 +34,7 @@ using namespace oclgrind;
 
 namespace {
 
-constexpr size_t WARP = 32, SECTOR = 32, BANKS = 32, WORD = 4;
+constexpr size_t WARP = 32, SECTOR = 32, BANKS = 32, WORD = 4, VECTOR = 16;
 constexpr unsigned GLOBAL = 1, CONSTANT = 2, LOCAL = 3;
 
 using Instruction = const llvm::Instruction *;
@@ -77,6 +79,41 @@ void count_local(const Request &request, bool atomic, Counts &counts) {
   }
 }
 
+// Whether `next` continues `first` in all work-items, `offset` bytes further on.
+bool continues(const Request &first, const Request &next, size_t offset) {
+  if (first.size() != next.size())
+    return false;
+  for (size_t i = 0; i < first.size(); i++)
+    if (first[i].address + offset != next[i].address || first[i].size != next[i].size)
+      return false;
+  return true;
+}
+
+using Loads = std::vector<std::pair<Instruction, Request>>;
+
+// Join loads of neighbouring words, in whole vectors.
+Loads joined(Loads loads) {
+  std::sort(loads.begin(), loads.end(), [](const auto &a, const auto &b) {
+    return a.second[0].address < b.second[0].address;
+  });
+  Loads found;
+  for (size_t first = 0; first < loads.size();) {
+    Request request = loads[first].second;
+    size_t size = request[0].size, count = size < VECTOR ? VECTOR / size : 1;
+    bool whole = first + count <= loads.size();
+    for (const Access &each : request)
+      whole = whole && each.address % VECTOR == 0;
+    for (size_t i = 1; whole && i < count; i++)
+      whole = continues(request, loads[first + i].second, i * size);
+    if (whole)
+      for (Access &each : request)
+        each.size *= count;
+    found.push_back({loads[first].first, request});
+    first += whole ? count : 1;
+  }
+  return found;
+}
+
 void count_global(const Request &request, Counts &counts) {
   std::set<size_t> sectors;
   std::set<std::pair<size_t, size_t>> different;
@@ -115,26 +152,38 @@ class Transactions : public Plugin {
   }
 
   void count() {
+    std::map<std::tuple<const void *, size_t, size_t>, Loads> blocks;
     for (const auto &entry : pending) {
       Instruction instruction = std::get<0>(entry.first);
-      bool local = std::get<1>(entry.first) == LOCAL;
+      unsigned space = std::get<1>(entry.first);
       const std::string &kind = std::get<2>(entry.first);
-      unsigned line = 0;
-      if (instruction && instruction->getDebugLoc())
-        line = instruction->getDebugLoc().getLine();
-      Counts &counts = places[{line, local ? "local" : "global", kind}];
-      for (const auto &request : entry.second) {
-        counts.requests++;
-        for (const Access &each : request.second)
-          counts.bytes += each.size;
-        if (local)
-          count_local(request.second, kind == "atomic", counts);
+      for (const auto &request : entry.second)
+        if (space == LOCAL && kind == "load" && instruction)
+          blocks[{instruction->getParent(), request.first.first, request.first.second}]
+              .push_back({instruction, request.second});
         else
-          count_global(request.second, counts);
-      }
+          count(instruction, space, kind, request.second);
     }
+    for (const auto &block : blocks)
+      for (const auto &load : joined(block.second))
+        count(load.first, LOCAL, "load", load.second);
     pending.clear();
     executions.clear();
+  }
+
+  void count(Instruction instruction, unsigned space, const std::string &kind,
+             const Request &request) {
+    unsigned line = 0;
+    if (instruction && instruction->getDebugLoc())
+      line = instruction->getDebugLoc().getLine();
+    Counts &counts = places[{line, space == LOCAL ? "local" : "global", kind}];
+    counts.requests++;
+    for (const Access &each : request)
+      counts.bytes += each.size;
+    if (space == LOCAL)
+      count_local(request, kind == "atomic", counts);
+    else
+      count_global(request, counts);
   }
 
 public:

@@ -106,7 +106,8 @@ class KernelPrinter(ExpressionPrinter):
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)
-                self.line(f"{space}{self.element(memory)} {name}[{number}];")
+                aligned = " __attribute__((aligned(16)))" if space else ""
+                self.line(f"{space}{self.element(memory)} {name}[{number}]{aligned};")
             case kc.DeclarePointer(part, whole, start):
                 place = f"{self.names.text(whole.name)} + {self.primary(start)}"
                 name = self.names.text(part.name)

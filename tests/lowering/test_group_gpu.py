@@ -71,14 +71,14 @@ def test_sums_stay_in_registers_all_the_way() -> None:
     """Only the copies of the operands lie in local memory, and two barriers a round
     suffice: after they are filled, and before they are filled again."""
     text = gpu_text(TILED)
-    assert len(re.findall(r"__local float \*", text)) == 2
+    assert len(re.findall(r"__local float \w+\[.*aligned\(16\)", text)) == 2
     assert text.count("barrier(") == 2
     assert re.search(r"float acc_\w*\$\{", text)
 
 
 def test_one_element_for_each_thread_stays_in_a_register() -> None:
     text = gpu_text((FOLDER / "block_tiled.ir").read_text())
-    assert len(re.findall(r"__local float \*", text)) == 2
+    assert len(re.findall(r"__local float \w+\[.*aligned\(16\)", text)) == 2
     assert text.count("barrier(") == 2
 
 

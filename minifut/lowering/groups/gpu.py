@@ -13,6 +13,7 @@ by `groups.gpu_code`, with `groups.gpu_builder`; here are its size and its resul
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minifut.analysis.residency.distributed import RegisterArrays, register_arrays
@@ -23,6 +24,8 @@ from minifut.ir.sizes import ONE, Size, maximum, product
 from minifut.ir.traverse import bound_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.groups.gpu_builder import GroupBuilder
+from minifut.lowering.groups.gpu_copy_layout import innermost_dimensions
+from minifut.lowering.groups.gpu_interleave import interleave, interleaved_position
 from minifut.lowering.groups.results import (
     TileExtent,
     element_places,
@@ -47,6 +50,8 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
         return host.build_constants.keys() >= names
 
     registers = register_arrays(body, known_when_built)
+    interleaved = interleave(operation, registers)
+    body = interleaved.operation.body
     group, most = _group_size(host, operation, registers)
     outputs = [
         output_of(host, bound, result, space)
@@ -57,6 +62,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     base = pattern[0].name.base if pattern else "check"
     k = GroupBuilder(host, f"{base}_groups", group, registers)
     k.keep_constants(most)
+    k.innermost = innermost_dimensions(body)
     k.thread = (k.declare("thread", k.identity("get_global_id")), groups * group)
     number = k.declare("group", k.identity("get_group_id"))
     at = tuple(k.as_size(index) for index in unravel(k, number, sizes))
@@ -70,7 +76,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.pass_destinations(body, tuple(rows))
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
-        write_result(k, result, output, at, _write_tile)
+        write_result(k, result, output, at, partial(_write_tile, interleaved.width))
     host.launch(k, groups * group, group)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
@@ -104,13 +110,14 @@ _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
 def _write_tile(
+    width: int,
     k: GroupBuilder,
     output: Array,
     tile: Value,
     extents: Sequence[TileExtent],
 ) -> None:
     if isinstance(tile, RegisterTile):
-        _write_registers(k, output, tile, extents)
+        _write_registers(k, output, tile, extents, width)
         return
     assert isinstance(tile, Array)
     rank = sum(not extent.is_single for extent in extents)
@@ -124,10 +131,16 @@ def _write_tile(
 
 
 def _write_registers(
-    k: GroupBuilder, output: Array, tile: RegisterTile, extents: Sequence[TileExtent]
+    k: GroupBuilder,
+    output: Array,
+    tile: RegisterTile,
+    extents: Sequence[TileExtent],
+    width: int,
 ) -> None:
     """Each thread writes its registers. A full tile is tested once; a partial tile has
     a guard at each element."""
+    places_of = partial(_interleaved_places, width) if width else element_places
+
     with k.thread_region():
         threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
         if not extents:
@@ -138,12 +151,29 @@ def _write_registers(
         ends = [s.start + s.block * s.register - 1 for s in extents]
         full = k.declare("full", _inside(k, ends, extents))
         with k.branch(full), each_register(k, tile.counts) as at, k.scope():
-            places = element_places(extents, threads, [*map(Size.of, at)])
+            places = places_of(extents, threads, [*map(Size.of, at)])
             k.write(output, places, tile.at(at))
         with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
-            places = element_places(extents, threads, [*map(Size.of, at)])
+            places = places_of(extents, threads, [*map(Size.of, at)])
             with k.branch(_inside(k, places, extents)):
                 k.write(output, places, tile.at(at))
+
+
+def _interleaved_places(
+    width: int,
+    extents: Sequence[TileExtent],
+    threads: Sequence[Size],
+    registers: Sequence[Size],
+) -> tuple[Size, ...]:
+    """The indices in the result of an element of an interleaved tile."""
+    indices = iter(zip(threads, registers, strict=True))
+    return tuple(
+        extent.start
+        if extent.is_single
+        else extent.start
+        + interleaved_position(*next(indices), extent.block, extent.register, width)
+        for extent in extents
+    )
 
 
 def _inside(

@@ -23,10 +23,13 @@ from typing import TYPE_CHECKING, Any
 from minifut.analysis.residency.distributed import RegisterArrays
 from minifut.ir import core, kernels
 from minifut.ir.kernels import Returns
-from minifut.ir.sizes import ONE, Size, product
+from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.traverse import used_names
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups.gpu_copy_layout import padded_strides
+from minifut.lowering.groups.gpu_interleave import vector_width
+from minifut.lowering.groups.gpu_limits import local_bytes
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.positions import unravel
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
@@ -54,6 +57,7 @@ class GroupBuilder(KernelBuilder):
         self.pending_writes: set[Name] = set()
         self.global_names: set[Name] = set()
         self.unrolled_names: set[Name] = set()
+        self.innermost: Mapping[Name, int] = {}
 
     def may_call(self, function: core.Function) -> bool:
         """Group code calls functions on scalars only: work on arrays is distributed
@@ -232,9 +236,27 @@ class GroupBuilder(KernelBuilder):
         count = product(shape)
         if not self.is_of_host(count):
             raise NotInKernel(f"only the group knows the size of {base}")
+        return whole(self._local_array(element, count, base), shape)
+
+    def transposed_copy(
+        self, element: ScalarType, shape: tuple[Size, ...], innermost: int, base: str
+    ) -> Array:
+        """An array of the group with that dimension innermost (`gpu_copy_layout`)."""
+        pad = vector_width(local_bytes(element))
+        strides, count = padded_strides(shape, innermost, pad)
+        return Array(self._local_array(element, count, base), shape, ZERO, strides)
+
+    def _local_array(self, element: ScalarType, count: Size, base: str) -> kc.Memory:
+        """Local memory; that of a size known when the kernel is built is declared in
+        the kernel, where its alignment is known and vectors can be loaded."""
         known = count.as_constant
-        count = Size.constant(max(1, known)) if known is not None else count
-        return whole(self.local_memory(element, count, base), shape)
+        if known is not None or not self.is_build_constant(count):
+            count = Size.constant(max(1, known)) if known is not None else count
+            return self.local_memory(element, count, base)
+        self.keep_constants(count)
+        memory = kc.Memory(self.names.fresh(base), element, "local")
+        self.prologue.append(kc.DeclareArray(memory, count))
+        return memory
 
     def own_array(self, result: Name, array: Name) -> Array:
         """An array of the group that `result` may write: itself, or a copy."""

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from minifut.ir import core, kernels
-from minifut.ir.core import Stm
+from minifut.ir.core import Param, Stm
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
@@ -192,7 +192,7 @@ def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> 
             _load_clamped(k, source, parts, (), kept, found)
         k.bind(bound.name, found)
         return
-    made = k.fresh(bound)
+    made = _memory_of_copy(k, bound)
     order = _coalesced(source, parts, kept)
     shape = tuple(made.shape[d] for d in order)
     inside = _inside(k, parts)
@@ -207,6 +207,15 @@ def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> 
             _load_clamped(k, source, parts, where, kept, found)
             k.write(made, where, found)
     k.bind(bound.name, made)
+
+
+def _memory_of_copy(k: GroupBuilder, bound: Param) -> Array:
+    """Local memory, in the layout that suits the threads that read it."""
+    innermost = k.innermost.get(bound.name)
+    if innermost is None or bound.name in k.destinations:
+        return k.fresh(bound)
+    element, shape = element_of(bound.type), k.shape(bound.type)
+    return k.transposed_copy(element, shape, innermost, bound.name.base)
 
 
 def _coalesced(source: Array, parts: list[Clamped], kept: list[int]) -> list[int]:
