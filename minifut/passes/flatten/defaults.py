@@ -17,6 +17,9 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     folds of what functions give       1.8-7.0    `exp` and its like go by vectors, but
                                                   not in the fold of a thread
 
+A thread does a product inside its body without tiles, 3 to 11 times slower than the
+last version from 16 x 16 results on, whatever the number of points (`tiled_points`).
+
 So a CPU is busy with a few points for each core, except that scans and folds of calls
 are flattened up to 2^17 points. Where the last version is just one segmented operation,
 or two for a fold, it is always taken, but for products. Groups were at 0.9-1.1 of the
@@ -27,13 +30,14 @@ too: fewer heavy points than that are better mapped first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from minifut.ir.core import Index, Lambda, Loop, ScalarOp, Stm
 from minifut.ir.kernels import NEVER, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import bound_names, walk
 from minifut.ir.types import ArrayType
 from minifut.passes.flatten.context import SEGMENTED
 
@@ -43,6 +47,8 @@ CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
+MANY = 1 << 32
+"""more points than a map has"""
 GROUP_BUSY = 256
 
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
@@ -62,6 +68,25 @@ def outer_defaults(
     scans = any(isinstance(exp, SegScan) for exp in made)
     flattened = scans or (makes_arrays(function) and folds_calls(function))
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
+
+
+def tiled_points(points: Size, last: Sequence[Stm]) -> Size:
+    """The points of a map whose last version has these statements, as its threshold
+    counts them: none if products of `CPU_PRODUCTS` results are tiled there, which a
+    thread would do element by element.
+
+    points // (1 + MANY * ((rows * columns) // CPU_PRODUCTS))
+    """
+    bound = {name for statement in last for name in bound_names(statement)}
+    results = [
+        product(statement.exp.space.sizes[-3:-1])
+        for statement in last
+        if isinstance(statement.exp, SegRed) and shares_operands(statement.exp)
+    ]
+    known = [size for size in results if size.names().isdisjoint(bound)]
+    if not known:
+        return points
+    return points // (maximum(*known) // CPU_PRODUCTS * MANY + 1)
 
 
 def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:

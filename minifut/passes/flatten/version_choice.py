@@ -24,6 +24,7 @@ from minifut.passes.flatten.defaults import (
     INTRA_DEFAULTS,
     fold_defaults,
     outer_defaults,
+    tiled_points,
 )
 from minifut.passes.flatten.intra_group import (
     both,
@@ -75,7 +76,10 @@ class VersionChoice:
             build.append(Stm(own, groups.choice(last), (), build.location))
             last = build.finish(*(parameter.name for parameter in own))
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
-        condition = context.build.let(AtLeast(self.points(), chosen), OUTER)
+        points = self.points()
+        if self.soac.is_map and not self.perfect:
+            points = tiled_points(points, tuple(on_host(self.inner.build.statements)))
+        condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 
     def points(self) -> Size:

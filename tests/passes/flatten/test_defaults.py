@@ -45,3 +45,29 @@ def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     ]
     assert [given["cpu"] for given in outer] == [NESTS[nest]]
     assert [given["gpu"] for given in outer] == [defaults.GPU_BUSY]
+
+
+PRODUCTS = """
+def mul [n][m][k] (a: [n][k]f32) (b: [k][m]f32): [n][m]f32 =
+  map (\\row -> map (\\col -> f32.sum (map2 (*) row col)) (transpose b)) a
+entry main [b][n] (xs: [b][n][n]f32) (ys: [n][n]f32) =
+  map (\\x -> mul (mul x ys) (map (map (+ 1)) x)) xs
+"""
+
+
+@pytest.mark.parametrize(("n", "counted"), [(4, 1000), (15, 1000), (16, 0), (64, 0)])
+def test_points_with_products_that_are_worth_tiles_do_not_count(
+    n: int, counted: int
+) -> None:
+    core = compiler.to_core(compiler.check(Source("products.fut", PRODUCTS)))
+    compared = [
+        statement.exp.parallelism
+        for statement in walk(compiler.to_kernels(core))
+        if isinstance(statement, Stm)
+        and isinstance(statement.exp, AtLeast)
+        and statement.exp.threshold.name == "main.map_map_map.outer"
+    ]
+    assert len(compared) == 1
+    sizes = {"b": 1000, "n": n}
+    values = {name: sizes[name.base] for name in compared[0].names()}
+    assert compared[0].evaluate(values) == counted
