@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from minifut.analysis.facts import meaning, proof, ranges
@@ -50,6 +51,18 @@ MOST_TERMS = 12
 """of a form; longer ones are not reasoned about"""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unresolved:
+    """A disjunction that holds (or a conjunction that does not), the atoms that it is
+    about, and the time at which its parts were last looked at."""
+
+    condition: Name
+    truth: bool
+    origin: str
+    about: frozenset[Atom]
+    asked: int
+
+
 class Facts:
     """What is known at a place; see the module."""
 
@@ -60,7 +73,10 @@ class Facts:
         self.about: dict[Atom, list[Fact]] = {}
         self.bounds: dict[Atom | Monomial, Range] = {}
         self.truths: dict[Name, bool] = {}
-        self.unresolved: list[tuple[core.Atom, bool, str]] = []
+        self.unresolved: list[_Unresolved] = []
+        self.clock = 0
+        self.learnt: dict[Atom, int] = {}
+        """the time at which something was last learnt of an atom"""
         self.memo: dict[Any, Any] = {}
         self.undo: list[tuple[Any, Any, Any]] = []
         self.version = 0
@@ -147,7 +163,7 @@ class Facts:
         self.order[index] = len(self.order)
         self.put(self.bounds, index, (0, max(self.range_of_form(width)[1] - 1, 0)))
         self.learn(Fact(difference(width, number(1)), origin))
-        self.learn(Fact(difference(width, of_atom(index), 1), origin))
+        self.learn(Fact(difference(width, of_atom(index), 1), origin), index)
         self.resolve()
 
     def run_at_least_once(self, width: Form, origin: str) -> None:
@@ -156,13 +172,19 @@ class Facts:
         self.learn(Fact(difference(width, number(1)), origin))
         self.resolve()
 
-    def learn(self, fact: Fact) -> None:
-        """A fact that holds until the end of the scope."""
+    def learn(self, fact: Fact, new: Atom | None = None) -> None:
+        """A fact that holds until the end of the scope; it says nothing more of other
+        atoms if it is of a `new` one."""
         form = fact.form
         if len(form) > MOST_TERMS:
             return
+        atoms = set(atoms_of(form))
+        if any(known.form == form for a in atoms for known in self.about.get(a, ())):
+            return
         self.version += 1
-        for atom in set(atoms_of(form)):
+        for atom in atoms if new is None else [new]:
+            self.put(self.learnt, atom, self.clock)
+        for atom in atoms:
             self.put(self.about, atom, [*self.about.get(atom, ()), fact])
         for monomial, coefficient in form.items():
             if len(monomial) == 1 and abs(coefficient) == 1:
@@ -185,6 +207,7 @@ class Facts:
         if not isinstance(condition, Name):
             return
         self.put(self.truths, condition, truth)
+        self.put(self.learnt, condition, self.clock)
         exp = self.definition(condition)
         if not isinstance(exp, ScalarOp):
             return
@@ -195,7 +218,9 @@ class Facts:
             for operand in operands:
                 self.assume(operand, truth, origin)
         elif name == ("or" if truth else "and"):
-            self.unresolved = [*self.unresolved, (condition, truth, origin)]
+            about = self.subjects(condition)
+            entry = _Unresolved(condition, truth, origin, about, -1)
+            self.unresolved = [*self.unresolved, entry]
             self.resolve()
         elif _compares_integers(exp):
             self.compare(exp, truth, origin)
@@ -214,17 +239,42 @@ class Facts:
                     self.learn(Fact(difference(one, other, 1), origin))
 
     def resolve(self) -> None:
-        """Look again at disjunctions of which a part may be known to fail by now."""
+        """Look again at disjunctions of which a part may be known to fail by now: those
+        about something that was learnt since they were last looked at."""
+        asked, self.clock = self.clock, self.clock + 1
         for entry in self.unresolved:
-            condition, truth, origin = entry
-            exp = self.definition(condition)
+            if all(self.learnt.get(atom, 0) <= entry.asked for atom in entry.about):
+                continue
+            exp = self.definition(entry.condition)
             assert isinstance(exp, ScalarOp)
             left, right = exp.operands
+            again = [replace(entry, asked=asked)]
+            part: core.Atom | None = None
             for one, other in ((left, right), (right, left)):
-                if proof.holds(self, one, not truth) is not None:
-                    self.unresolved = [e for e in self.unresolved if e is not entry]
-                    self.assume(other, truth, origin)
+                if proof.holds(self, one, not entry.truth) is not None:
+                    again, part = [], other
                     break
+            at = next(i for i, e in enumerate(self.unresolved) if e is entry)
+            self.unresolved = [
+                *self.unresolved[:at],
+                *again,
+                *self.unresolved[at + 1 :],
+            ]
+            if part is not None:
+                self.assume(part, entry.truth, entry.origin)
+
+    def subjects(self, condition: core.Atom) -> frozenset[Atom]:
+        """The atoms that a condition is about."""
+        if not isinstance(condition, Name):
+            return frozenset()
+        exp = self.definition(condition)
+        if not isinstance(exp, ScalarOp):
+            return frozenset((condition,))
+        if _compares_integers(exp):
+            forms = (meaning.form_of(self, operand) for operand in exp.operands)
+            return frozenset(atom for form in forms for atom in atoms_of(form))
+        parts = (self.subjects(operand) for operand in exp.operands)
+        return frozenset((condition,)).union(*parts)
 
     # --- looking up -------------------------------------------------------------------
 
