@@ -65,7 +65,7 @@ def test_points_with_products_that_are_worth_tiles_do_not_count(
         for statement in walk(compiler.to_kernels(core))
         if isinstance(statement, Stm)
         and isinstance(statement.exp, AtLeast)
-        and statement.exp.threshold.name == "main.map_map_map.outer"
+        and statement.exp.threshold.name == "main.map_map_map_map.outer"
     ]
     assert len(compared) == 1
     sizes = {"b": 1000, "n": n}
