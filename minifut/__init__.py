@@ -4,7 +4,7 @@
     prog = minifut.compile("matmul.fut")
     c = prog.main(a, b)                 # NumPy arrays in, NumPy arrays out
 
-The packages, in the order in which a program passes through it:
+The packages, in the order in which a program passes through them:
 
 `frontend`     `parser` turns text into `syntax`; `check` finds every type, size and
                consumption; `elaborate` evaluates modules, polymorphism, higher-order
