@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from typing_extensions import TypeIs
+
     from minifut.frontend import syntax
     from minifut.names import Name
 
@@ -237,7 +239,7 @@ def map_type(
 _SIZES = (SizeConst, SizeVar, SizeApply, SizeOpaque, SizeMeta, SizeAny)
 
 
-def is_size(term: Type | Size) -> bool:
+def is_size(term: Type | Size) -> TypeIs[Size]:
     """Tell a size from a type among the arguments of a `Named`."""
     return isinstance(term, _SIZES)
 

@@ -39,12 +39,12 @@ class _Causality:
     ) -> None:
         """The sizes in a node's type are needed here."""
         assert node.type is not None
-        missing = (free_sizes(node.type) & self.unknown) - known
+        missing = (self.unknown & free_sizes(node.type)) - known
         if not missing:
             return
-        name = min(missing, key=lambda n: n.tag)  # type: ignore[union-attr]
-        shown = quote(name.base)  # type: ignore[union-attr]
-        place = self.state.rigid[name].location  # type: ignore[index]
+        name = min(missing, key=lambda n: n.tag)
+        shown = quote(name.base)
+        place = self.state.rigid[name].location
         where = f" at {place.line}:{place.column}" if place else " elsewhere"
         raise error(
             node.location,

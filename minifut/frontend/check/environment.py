@@ -189,8 +189,7 @@ class Context:
             if isinstance(term, Named) and term.name in self.paths:
                 path = Name(self.paths[term.name], term.name.tag)
                 arguments = tuple(
-                    a if is_size(a) else self.readable(a)  # type: ignore[arg-type]
-                    for a in term.arguments
+                    a if is_size(a) else self.readable(a) for a in term.arguments
                 )
                 return Named(path, arguments, term.lifted, term.unique)
             return None

@@ -41,8 +41,7 @@ def is_first_order(type_: Type) -> bool:
             return False
         case Named(_, arguments, lifted):
             return lifted != "^" and all(
-                is_size(a) or is_first_order(a)  # type: ignore[arg-type]
-                for a in arguments
+                is_size(a) or is_first_order(a) for a in arguments
             )
         case Array(_, element):
             return is_first_order(element)
@@ -69,7 +68,7 @@ def lifted_inside(type_: Type, kinds: tuple[str, ...]) -> Named | None:
             inner = [t for _, ts in constructors for t in ts]
         case _:
             return None
-    found = (lifted_inside(t, kinds) for t in inner)  # type: ignore[arg-type]
+    found = (lifted_inside(t, kinds) for t in inner)
     return next((f for f in found if f is not None), None)
 
 
@@ -103,7 +102,7 @@ def _no_arrow(type_: Type) -> bool:
         case Sum(constructors):
             return all(_no_arrow(t) for _, ts in constructors for t in ts)
         case Named(_, arguments):
-            return all(is_size(a) or _no_arrow(a) for a in arguments)  # type: ignore[arg-type]
+            return all(is_size(a) or _no_arrow(a) for a in arguments)
         case _:
             return True
 
@@ -319,7 +318,8 @@ def check_recursion(node: syntax.ValueDeclaration, name: Name, result: Type) -> 
             "instead.",
             "recursion",
         )
-    functional = [not is_first_order(p.type) for p in node.parameters]  # type: ignore[arg-type]
+    types_ = [p.type for p in node.parameters if p.type is not None]
+    functional = [not is_first_order(type_) for type_ in types_]
     if any(functional):
         for use, call in uses:
             _check_call(node, functional, use, call)

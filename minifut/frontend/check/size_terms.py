@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import walk
 from minifut.frontend.types import (
     SizeApply,
@@ -68,7 +69,7 @@ def size_term(
                 if not node.instance:
                     return SizeVar(node.name_resolved)
             case syntax.BinaryOp(_, operator, left, right):
-                symbol = operators(operator.name_resolved)  # type: ignore[arg-type]
+                symbol = operators(filled(operator.name_resolved))
                 if symbol in ARITHMETIC:
                     return arithmetic(symbol, term(left), term(right))
         return opaque(node, is_local)

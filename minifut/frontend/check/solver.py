@@ -155,7 +155,7 @@ class Solver:
             case Named(one, ones), Named(other, others) if one == other:
                 for x, y in zip(ones, others, strict=False):
                     if not is_size(x) and not is_size(y):
-                        self.unify(x, y, path)  # type: ignore[arg-type]
+                        self.unify(x, y, path)
             case _:
                 raise Mismatch(left, right, path)
 
@@ -328,7 +328,7 @@ class Solver:
                 case Named(name, arguments):
                     if self.parameter_levels.get(name, 0) > level:
                         raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
-                    stack += [a for a in arguments if not is_size(a)]  # type: ignore[misc]
+                    stack += [a for a in arguments if not is_size(a)]
 
 
 def _has_meta(type_: Type) -> bool:

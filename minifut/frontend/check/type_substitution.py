@@ -86,7 +86,7 @@ def replace_types(
                 return Arrow(parameter, argument, result, exts)
             case Named(name, arguments, lifted, unique):
                 done = tuple(
-                    substitute_size(a, sizes) if is_size(a) else of_abstract(a)  # type: ignore[arg-type]
+                    substitute_size(a, sizes) if is_size(a) else of_abstract(a)
                     for a in arguments
                 )
                 binding = mapping.get(name)

@@ -69,9 +69,9 @@ def dimensions(
         case Named(_, arguments):
             for argument in arguments:
                 if is_size(argument):
-                    yield argument, position, bound  # type: ignore[misc]
+                    yield argument, position, bound
                 else:
-                    yield from dimensions(argument, "argument", bound)  # type: ignore[arg-type]
+                    yield from dimensions(argument, "argument", bound)
         case Arrow(parameter, argument, result, exts):
             more = bound | set(exts)
             if parameter is not None:

@@ -286,19 +286,19 @@ def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
     if not isinstance(type_, ArrayType):
         made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
         if all(isinstance(row, Constant) for row in rows):
-            work.literals[made.atom] = rows  # type: ignore[index]
+            work.literals[made.name] = rows
         return made
     flat = tuple(atom for part in known for atom in part)
     if len(known) < len(rows) or len(flat) < LARGE_LITERAL:
         made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
         if len(known) == len(rows):
-            work.literals[made.atom] = flat  # type: ignore[index]
+            work.literals[made.name] = flat
         return made
     whole = work.leaf(core.ArrayLiteral(flat, type_.element), "literal")
     assert isinstance(whole.atom, Name)
     shape = (Size.constant(len(rows)), *type_.shape)
     made = work.leaf(core.Reshape(shape, whole.atom), "literal")
-    work.literals[made.atom] = flat  # type: ignore[index]
+    work.literals[made.name] = flat
     return made
 
 
@@ -317,7 +317,7 @@ def iota(work: Work, size: Size) -> ArrayValue:
     """0, 1, ..., size - 1."""
     exp = core.Iota(size, Constant(0, I64), Constant(1, I64), I64)
     leaf = work.leaf(exp, "iota")
-    work.iotas[leaf.atom] = size  # type: ignore[index]
+    work.iotas[leaf.name] = size
     return ArrayValue(size, leaf)
 
 

@@ -23,7 +23,7 @@ from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Constant, Param
 from minifut.ir.sizes import Size
-from minifut.ir.types import BOOL, I64
+from minifut.ir.types import BOOL, I64, shape_of
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -266,6 +266,6 @@ def coerce(work: Work, value: Value, sizes: list[Size]) -> Value:
             continue
         assert isinstance(leaf.atom, Name)
         work.build.location = work.place
-        shape = wanted.type.shape  # type: ignore[union-attr]
+        shape = shape_of(wanted.type)
         new.append(Leaf(work.build.reshape(leaf.atom, shape), wanted.type))
     return values.with_leaves(target, iter(new))

@@ -162,7 +162,8 @@ def below_conditions(work: Work, index: Leaf, bound: Size, closed: bool) -> list
     limit = bound + ONE if closed else bound
     conditions = []
     if not never_negative(work, size):
-        zero = Leaf(Constant(0, index.type), index.type)  # type: ignore[arg-type]
+        assert isinstance(index.type, ScalarType)
+        zero = Leaf(Constant(0, index.type), index.type)
         conditions.append(work.op("le", zero, index))
     if not is_below(work, size, limit):
         comparison = "le" if closed else "lt"

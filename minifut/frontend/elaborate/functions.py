@@ -157,11 +157,11 @@ def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
     found: dict[Name, Static | Size] = {}
     for name, term in terms.items():
         if is_size(term):
-            size = resolve_size(term, home, work, emit=True)  # type: ignore[arg-type]
+            size = resolve_size(term, home, work, emit=True)
             if size is not None:
                 found[name] = size
         else:
-            found[name] = resolve_type(term, home, work, emit=True)  # type: ignore[arg-type]
+            found[name] = resolve_type(term, home, work, emit=True)
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from minifut.frontend.elaborate import (
     accumulators,
@@ -33,6 +34,9 @@ from minifut.ir import core
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, SCALARS, ArrayType
 from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
 
 
 def _natural(call: Call, number: Value, what: str) -> Size:
@@ -143,19 +147,19 @@ def _opaque(call: Call) -> Value:
     return opaque(call.work, call.arguments[0])
 
 
-def opaque(work: object, value: Value) -> Value:
+def opaque(work: Work, value: Value) -> Value:
     """A barrier for optimisation around every leaf."""
     return values.map_leaves(
         value,
-        lambda leaf: work.leaf(core.Opaque(leaf.atom), "opaque"),  # type: ignore[attr-defined]
+        lambda leaf: work.leaf(core.Opaque(leaf.atom), "opaque"),
     )
 
 
-def trace(work: object, value: Value, label: str) -> Value:
+def trace(work: Work, value: Value, label: str) -> Value:
     """Every leaf is printed when the program runs."""
     return values.map_leaves(
         value,
-        lambda leaf: work.leaf(core.Trace(label, leaf.atom), "traced"),  # type: ignore[attr-defined]
+        lambda leaf: work.leaf(core.Trace(label, leaf.atom), "traced"),
     )
 
 

@@ -91,8 +91,8 @@ class _Loop:
         def visit(type_: types.Type | None, value: Value, depth: int) -> None:
             match type_, value:
                 case types.Array(size, element), values.ArrayValue(_, inner):
-                    varies = isinstance(size, types.SizeVar) and size.name in wanted
-                    found.append(size.name if varies else None)  # type: ignore[union-attr]
+                    own = size.name if isinstance(size, types.SizeVar) else None
+                    found.append(own if own in wanted else None)
                     visit(element, inner, depth + 1)
                 case types.Record(fields), values.RecordValue(parts):
                     by_name = dict(fields)

@@ -233,7 +233,7 @@ def _remember_extreme(
     natural = [checks.never_negative(work, size_of(leaf)) for leaf in operands]
     shown = any(natural) if name == "max" else all(natural)
     if shown:
-        work.sizes.add(result.atom)  # type: ignore[arg-type]
+        work.sizes.add(result.name)
 
 
 def _conversion(target: ScalarType) -> Primitive:

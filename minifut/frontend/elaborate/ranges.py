@@ -45,7 +45,7 @@ def range_(exp: syntax.RangeExp, env: Environment, work: Work) -> Value:
         and start.atom == Constant(0, I64)
         and step.atom == Constant(1, I64)
     ):
-        work.iotas[leaf.atom] = length  # type: ignore[index]
+        work.iotas[leaf.name] = length
     return ArrayValue(length, leaf)
 
 

@@ -38,9 +38,10 @@ def resolve_size(
             return _meaning(env.meaning(name), work, emit)
         case types.SizeApply(str(function), arguments):
             found = [resolve_size(a, env, work, emit) for a in arguments]
-            if any(a is None for a in found):
+            known = [size for size in found if size is not None]
+            if len(known) < len(found):
                 return None
-            return _combine(function, found, work, emit)  # type: ignore[arg-type]
+            return _combine(function, known, work, emit)
         case types.SizeApply(Name() as name, arguments) if emit:
             return _call(name, arguments, env, work)
         case types.SizeOpaque() if emit:

@@ -41,6 +41,12 @@ class Leaf:
     type: Type
     size: Size | None = None
 
+    @property
+    def name(self) -> Name:
+        """Of what is no constant."""
+        assert isinstance(self.atom, Name)
+        return self.atom
+
 
 @dataclass(slots=True, eq=False)
 class RecordValue:
@@ -148,7 +154,10 @@ def constant(value: int | float | bool, type_: ScalarType) -> Leaf:
 def scalar(atom: Atom, type_: Type, size: Size | None = None) -> Leaf:
     """A scalar; the size of an i64 is found from the atom if not given."""
     if type_ == I64 and size is None:
-        size = Size.of(atom) if isinstance(atom, Name) else Size.constant(atom.value)  # type: ignore[arg-type]
+        if isinstance(atom, Constant):
+            size = Size.constant(int(atom.value))
+        else:
+            size = Size.of(atom)
     return Leaf(atom, type_, size)
 
 
@@ -166,9 +175,9 @@ def elements(value: Value) -> tuple[Value, ...]:
 def size_of(leaf: Value) -> Size:
     """An i64 as a size."""
     assert isinstance(leaf, Leaf) and leaf.type == I64, leaf
-    if leaf.size is None:
-        return scalar(leaf.atom, I64).size  # type: ignore[return-value]
-    return leaf.size
+    size = leaf.size if leaf.size is not None else scalar(leaf.atom, I64).size
+    assert size is not None
+    return size
 
 
 # --- going through -----------------------------------------------------------------

@@ -6,15 +6,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
     from minifut.errors import Location
+
+T = TypeVar("T")
 
 
 def checked(default: Any = None, *, init: Literal[False] = False) -> Any:
     """A slot that the checker fills in."""
     return field(default=default, init=init, repr=False)
+
+
+def filled(slot: T | None) -> T:
+    """What the checker wrote into a slot, by now."""
+    assert slot is not None
+    return slot
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, checked))

@@ -147,8 +147,10 @@ def _tuple(
 ) -> Type:
     if expected is None:
         return tuple_type(tuple(infer_pattern(state, e) for e in elements))
-    fields = expected.fields if isinstance(expected, Record) else None
-    if fields is None or not expected.is_tuple or len(fields) != len(elements):  # type: ignore[union-attr]
+    fields = () if not isinstance(expected, Record) else expected.fields
+    if not (isinstance(expected, Record) and expected.is_tuple) or len(fields) != len(
+        elements
+    ):
         raise _cannot_match(state, pattern, expected)
     for element, (_, type_) in zip(elements, fields, strict=True):
         infer_pattern(state, element, type_)

@@ -26,6 +26,7 @@ from minifut.frontend.check.sizing.patterns import (
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
 from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import I64, Scheme, Type, substitute
 
@@ -71,7 +72,7 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
                 assert names[0] is not None
                 mapping = {names[0]: as_size(state, value)}
                 return state.normal_type(substitute(body, mapping))
-            gone = [*(s.name_resolved for s in sizes), *names]  # type: ignore[list-item]
+            gone = [*(filled(s.name_resolved) for s in sizes), *map(filled, names)]
         case syntax.LetFunction() | syntax.LetUpdate():
             assert node.name_resolved is not None
             gone = [node.name_resolved]

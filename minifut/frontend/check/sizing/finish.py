@@ -117,6 +117,6 @@ class Finisher:
             return SizeAny() if isinstance(size, SizeMeta) else size
 
         if is_size(term):
-            return map_size(self.state.normal(term), leaf)  # type: ignore[arg-type]
-        done = self.state.normal_type(term)  # type: ignore[arg-type]
+            return map_size(self.state.normal(term), leaf)
+        done = self.state.normal_type(term)
         return map_type(done, lambda _: None, lambda s: map_size(s, leaf))

@@ -126,9 +126,9 @@ def function_body(
     hidden = hidden_names(parameters)
     type_, _ = unscope(state, location, hidden, type_)
     if declared is not None:
-        hits = free_sizes(state.normal_type(declared)) & set(hidden)
+        hits = set(hidden) & free_sizes(state.normal_type(declared))
         if hits:
-            name = min(hits, key=lambda n: n.tag).base  # type: ignore[union-attr]
+            name = min(hits, key=lambda n: n.tag).base
             raise error(
                 location,
                 f"The return type annotation\n  {state.show(declared)}\nrefers to the "
@@ -314,8 +314,8 @@ def _renamed_parameters(state: Sizing, type_: Type) -> Type:
         return type_
     name, result = type_.parameter, type_.result
     if name is not None:
-        name = state.context.names.like(name)
-        result = substitute(result, {type_.parameter: SizeVar(name)})  # type: ignore[dict-item]
+        own, name = name, state.context.names.like(name)
+        result = substitute(result, {own: SizeVar(name)})
     result = _renamed_parameters(state, result)
     return Arrow(name, type_.argument, result, type_.exts)
 
@@ -387,9 +387,7 @@ def _generalise(
     here, result = move_exts_inwards(exts, result)
     done = (*names, *more)
     used = free_sizes(result) | {
-        n
-        for p in parameters
-        for n in free_sizes(p.type)  # type: ignore[arg-type]
+        n for p in parameters if p.type is not None for n in free_sizes(p.type)
     }
     for parameter, kind in done:
         if kind == "size" and parameter not in used:

@@ -69,7 +69,7 @@ class Pairwise:
             case Named(one, aa), Named(other, bb) if one == other:
                 for a, b in zip(aa, bb, strict=True):
                     if is_size(a):
-                        self.sizes(swapped, bound, path, a, b)  # type: ignore[arg-type]
+                        self.sizes(swapped, bound, path, a, b)
                     else:
                         inner = (*path, "type arguments")
                         self.types(swapped, bound, inner, a, b)

@@ -187,12 +187,14 @@ def refuse_inner_sizes(
     """A parameter's type may mention only what a caller can see."""
     from minifut.frontend.check.inference.patterns import parameter_name
 
-    forbidden = {n.name_resolved for p in parameters for n in binders(p)}
+    forbidden = {
+        n.name_resolved for p in parameters for n in binders(p) if n.name_resolved
+    }
     for parameter in parameters:
         hits: set[Name] = set()
         for node in (parameter, *binders(parameter)):
             assert node.type is not None
-            hits |= free_sizes(node.type) & forbidden  # type: ignore[arg-type]
+            hits |= forbidden & free_sizes(node.type)
         if hits:
             hit = min(hits, key=lambda n: n.tag)
             where = quote(name) if name else "anonymous function"

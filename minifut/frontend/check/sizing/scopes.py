@@ -48,8 +48,8 @@ def unscope(
         return type_, ()
 
     def killer(size: Size) -> Name | None:
-        hit = free_in_size(size) & names
-        return min(hit, key=lambda n: n.tag) if hit else None  # type: ignore[union-attr, return-value]
+        hit = names & free_in_size(size)
+        return min(hit, key=lambda n: n.tag) if hit else None
 
     return replace_sizes(state, location, killer, type_)
 
@@ -146,7 +146,7 @@ class _Replacer:
                 )
             case Named(name, arguments, lifted, unique) if arguments:
                 inner = tuple(
-                    self._size(a, mapping) if is_size(a) else self._type(a, mapping)  # type: ignore[arg-type]
+                    self._size(a, mapping) if is_size(a) else self._type(a, mapping)
                     for a in arguments
                 )
                 return Named(name, inner, lifted, unique)
