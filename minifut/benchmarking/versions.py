@@ -243,7 +243,9 @@ def _label_of_tree(decision: DecisionPoint, settings: Settings) -> str:
         elif word == TILED:
             refined.append(_tiles(each, settings))
         elif is_taken(each, value):
-            is_first = each.kind == "threshold" or value == each.bounds[0] + 1  # type: ignore[index]
+            is_first = each.kind == "threshold" or (
+                each.bounds is not None and value == each.bounds[0] + 1
+            )
             refined.append(_words(word) if is_first else f"{_words(word)} {value}")
     parts = [flattening, *refined] if flattening else refined
     return ", ".join(parts) or "plain"

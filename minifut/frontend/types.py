@@ -1,13 +1,8 @@
 """Types and sizes of the checked surface language.
 
 A type is a value: frozen, compared by structure. Arrays have one dimension per node, so
-that `[n]a` with a := `[m]b` is nested arrays. Sizes are terms that unify:
-
-    SizeConst 3 | SizeVar n | SizeApply "+" (n, 1) | SizeOpaque | SizeMeta (checker)
-
-A size term never holds a position; `SizeOpaque` stands for an expression that the terms
-cannot express, identified by its normalised text. After checking no meta variables are
-left.
+that `[n]a` with a := `[m]b` is nested arrays. Sizes are terms (`frontend.sizes`, whose
+names are here as well). After checking no meta variables are left.
 
 Uniqueness (`*`) is a mark on arrays and named types that equality ignores in
 unification (`strip_unique`) and that the uniqueness analysis reads.
@@ -15,67 +10,26 @@ unification (`strip_unique`) and that the uniqueness analysis reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from minifut.frontend.sizes import Size as Size
+from minifut.frontend.sizes import SizeAny as SizeAny
+from minifut.frontend.sizes import SizeApply as SizeApply
+from minifut.frontend.sizes import SizeConst as SizeConst
+from minifut.frontend.sizes import SizeMeta as SizeMeta
+from minifut.frontend.sizes import SizeOpaque as SizeOpaque
+from minifut.frontend.sizes import SizeVar as SizeVar
+from minifut.frontend.sizes import as_size as as_size
+from minifut.frontend.sizes import is_size as is_size
+from minifut.frontend.sizes import map_size as map_size
+from minifut.frontend.sizes import show_size as show_size
+from minifut.frontend.sizes import substitute_size as substitute_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from typing_extensions import TypeIs
-
-    from minifut.frontend import syntax
     from minifut.names import Name
-
-# --- sizes --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SizeConst:
-    """A number known when the program is checked."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class SizeVar:
-    """A size parameter, an i64 variable, or an unknown size given a name."""
-
-    name: Name
-
-
-@dataclass(frozen=True, slots=True)
-class SizeApply:
-    """An operator or function applied to sizes: "+", "-", "*", "/", "%", "//", "**" on
-    two arguments, "-" on one; `Name` for a user's function."""
-
-    function: str | Name
-    arguments: tuple[Size, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SizeOpaque:
-    """Any other expression: `key` is its text with holes for its free local names;
-    `substitution` lists them in order with what they stand for, maybe themselves.
-    """
-
-    key: str
-    expression: syntax.Exp = field(compare=False, repr=False)
-    substitution: tuple[tuple[Name, Size], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SizeMeta:
-    """A size to be found by unification (in the checker only)."""
-
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class SizeAny:
-    """`[]` in a type where any size will do (module specs, coercions)."""
-
-
-Size: TypeAlias = SizeConst | SizeVar | SizeApply | SizeOpaque | SizeMeta | SizeAny
 
 # --- types --------------------------------------------------------------------
 
@@ -228,54 +182,26 @@ def map_type(
         case Arrow(parameter, argument, result, exts):
             return Arrow(parameter, again(argument), again(result), exts)
         case Named(name, arguments, lifted, unique) if arguments:
-            mapped = tuple(
-                on_size(a) if isinstance(a, _SIZES) else again(a) for a in arguments
-            )
+            mapped = tuple(on_size(a) if is_size(a) else again(a) for a in arguments)
             return Named(name, mapped, lifted, unique)
         case _:
             return type_
 
 
-_SIZES = (SizeConst, SizeVar, SizeApply, SizeOpaque, SizeMeta, SizeAny)
-
-
-def is_size(term: Type | Size) -> TypeIs[Size]:
-    """Tell a size from a type among the arguments of a `Named`."""
-    return isinstance(term, _SIZES)
-
-
-def map_size(size: Size, leaf: Callable[[Size], Size]) -> Size:
-    """Rebuild a size bottom-up; `leaf` replaces every non-application."""
-    if isinstance(size, SizeApply):
-        mapped = tuple(map_size(a, leaf) for a in size.arguments)
-        return SizeApply(size.function, mapped)
-    return leaf(size)
-
-
-def substitute_size(size: Size, sizes: Mapping[Name, Size]) -> Size:
-    """Replace names in a size."""
-
-    def leaf(term: Size) -> Size:
-        match term:
-            case SizeVar(name) if name in sizes:
-                return sizes[name]
-            case SizeOpaque(key, expression, inner):
-                done = tuple((n, substitute_size(s, sizes)) for n, s in inner)
-                return SizeOpaque(key, expression, done)
-            case _:
-                return term
-
-    return map_size(size, leaf)
+def as_type(term: Type | Size) -> Type:
+    """What is known to be a type."""
+    assert not is_size(term)
+    return term
 
 
 def substitute(type_: Type, mapping: Mapping[Name, Type | Size]) -> Type:
     """Replace type parameters (`Named` without arguments) and size names in a type."""
-    sizes = {n: t for n, t in mapping.items() if isinstance(t, _SIZES)}
+    sizes = {n: t for n, t in mapping.items() if is_size(t)}
 
     def on_type(term: Type) -> Type | None:
         if isinstance(term, Named) and not term.arguments:
             to = mapping.get(term.name)
-            if to is not None and not isinstance(to, _SIZES):
+            if to is not None and not is_size(to):
                 return mark_unique(to) if term.unique else to
         return None
 
@@ -330,33 +256,6 @@ def has_unique(type_: Type) -> bool:
 # --- showing ---------------------------------------------------------------------
 
 
-def show_size(size: Size) -> str:
-    """A size in the user's own names."""
-    match size:
-        case SizeConst(value):
-            return str(value)
-        case SizeVar(name):
-            return name.base
-        case SizeApply(function, (operand,)) if isinstance(function, str):
-            return f"{function}{show_size(operand)}"
-        case SizeApply(function, (left, right)) if isinstance(function, str):
-            return f"{_show_operand(left)} {function} {_show_operand(right)}"
-        case SizeApply(function, arguments):
-            head = function if isinstance(function, str) else function.base
-            return " ".join((head, *(_show_operand(a) for a in arguments)))
-        case SizeOpaque(_, expression, _):
-            return expression.location.text()
-        case SizeMeta(number):
-            return f"?{number}"
-        case SizeAny():
-            return ""
-
-
-def _show_operand(size: Size) -> str:
-    text = show_size(size)
-    return f"({text})" if isinstance(size, SizeApply) else text
-
-
 def show(type_: Type) -> str:
     """A type as the user would write it."""
     match type_:
@@ -386,8 +285,7 @@ def show(type_: Type) -> str:
             return f"{left} -> {f'?{bound}.' if bound else ''}{show(result)}"
         case Named(name, arguments, _, unique):
             shown = [
-                f"[{show_size(a)}]" if isinstance(a, _SIZES) else _show_atom(a)
-                for a in arguments
+                f"[{show_size(a)}]" if is_size(a) else _show_atom(a) for a in arguments
             ]
             return ("*" if unique else "") + " ".join((name.base, *shown))
         case Meta(number):

@@ -21,7 +21,8 @@ def rounded(number: float, bits: int) -> float:
         return number
     packed = _PACKED[bits]
     try:
-        return packed.unpack(packed.pack(number))[0]  # type: ignore[no-any-return]
+        nearest: float = packed.unpack(packed.pack(number))[0]
+        return nearest
     except OverflowError:
         return copysign(inf, number)
 

@@ -37,12 +37,15 @@ NOTHING = Identities()
 
 
 def _both(
-    neutral: Number, absorbing: Number | None = None, **more: bool | Number
+    neutral: Number,
+    absorbing: Number | None = None,
+    equal_operands: Number | None = None,
+    idempotent: bool = False,
 ) -> Identities:
     """A commutative operator."""
     return Identities(
-        neutral, neutral, absorbing, absorbing, commutative=True, **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+        neutral, neutral, absorbing, absorbing, equal_operands, True, idempotent
+    )
 
 
 def integer_range(type_: ScalarType) -> tuple[int, int]:

@@ -11,7 +11,9 @@ and `scanomap` are the constructors with the usual names.
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom, Lambda
+from typing import TypeAlias
+
+from minifut.ir.core import Atom, Lambda, Stm
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.names import Name
@@ -134,4 +136,11 @@ class Hist:
     function: Lambda
 
 
+Soac: TypeAlias = Screma | Scatter | Hist
 SOAC_EXPRESSIONS = (Screma, Scatter, Hist)
+
+
+def soac_of(statement: Stm) -> Soac:
+    """The SOAC of a statement that has one."""
+    assert isinstance(statement.exp, SOAC_EXPRESSIONS)
+    return statement.exp

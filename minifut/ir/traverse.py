@@ -48,7 +48,8 @@ def _children_of(cls: type) -> Callable[[Any], list[Any]] | None:
     if not shown:
         return None
     text = f"lambda node: [{', '.join(shown)}]"
-    return eval(text, {"within": _nodes_within})  # type: ignore[no-any-return]
+    listing: Callable[[Any], list[Any]] = eval(text, {"within": _nodes_within})
+    return listing
 
 
 def children(node: object) -> list[Any]:
@@ -198,7 +199,9 @@ def _uses_of(cls: type) -> Callable[[Any], list[Any]] | None:
     if not shown:
         return None
     text = f"lambda node: [{', '.join(shown)}]"
-    return eval(text, {"of_type": size_names, "within": _names_within})  # type: ignore[no-any-return]
+    known = {"of_type": size_names, "within": _names_within}
+    listing: Callable[[Any], list[Any]] = eval(text, known)
+    return listing
 
 
 def own_names(node: object, found: set[Name]) -> None:
@@ -310,7 +313,8 @@ def substitute_sizes(node: T, mapping: Mapping[Name, Size]) -> T:
         return node
     replacer = Replacer({}, binders=False)
     replacer.sizes = dict(mapping)
-    return replacer.mixed(node)  # type: ignore[no-any-return]
+    made: T = replacer.mixed(node)
+    return made
 
 
 def rename(node: T, names: NameSource, free: Mapping[Name, Atom] | None = None) -> T:

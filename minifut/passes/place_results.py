@@ -81,7 +81,8 @@ def place_results(
 ) -> Program:
     """The program with updates within the branches that they take results of."""
     placing = _Placing(names, scope_of(program), trace or Trace())
-    return map_bodies(program, placing.body)  # type: ignore[no-any-return]
+    made: Program = map_bodies(program, placing.body)
+    return made
 
 
 class _Placing:

@@ -85,7 +85,8 @@ def rewrite(
     """The program (or body) after the strategy. `scope` adds the types of names
     that are bound outside the node."""
     rewriting = Rewriting(names, (scope or {}) | scope_of(node), trace or Trace())
-    return strategy(node, rewriting)  # type: ignore[no-any-return]
+    made: T = strategy(node, rewriting)
+    return made
 
 
 def top_down(*rules: Rule) -> Strategy:

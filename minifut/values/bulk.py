@@ -46,7 +46,8 @@ def read_bulk(data: bytes, offset: int) -> tuple[Value, int] | None:
     if b"--" in text or b'"' in text or b"_" in text:
         return None
     shape = _shape(np.frombuffer(text, np.uint8))
-    first = NUMBER.match(text, _FIRST.match(text).end())  # type: ignore[union-attr]
+    start = _FIRST.match(text)
+    first = None if start is None else NUMBER.match(text, start.end())
     if shape is None or first is None:
         return None
     flat = _numbers(text, first, int(np.prod(shape)))

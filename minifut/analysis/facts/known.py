@@ -111,7 +111,8 @@ class Facts:
         """What was found for an atom, as long as nothing is learnt."""
         found, version = self.memo.get((what, atom), (None, None))
         if version == self.version:
-            return found  # type: ignore[no-any-return]
+            known: list[T] = found
+            return known
         made = find(self, atom)
         self.put(self.memo, (what, atom), (made, self.version))
         return made

@@ -40,7 +40,8 @@ class Shape:
             inner = "".join(f" {_atom(p)}" for p in self.parts)
             return f"#{what}{inner}"
         if kind == "record":
-            names: tuple[str, ...] = what  # type: ignore[assignment]
+            assert isinstance(what, tuple)
+            names: tuple[str, ...] = what
             if all(n == str(i) for i, n in enumerate(names)):
                 return f"({', '.join(map(str, self.parts))})"
             pairs = zip(names, self.parts, strict=True)
@@ -106,7 +107,8 @@ def shape_of(pattern: syntax.Pattern) -> Shape:
 def _part_types(head: tuple[str, object], type_: Type | None) -> tuple[Type, ...]:
     kind, what = head
     if kind == "#" and isinstance(type_, Sum):
-        return dict(type_.constructors)[what]  # type: ignore[index]
+        assert isinstance(what, str)
+        return dict(type_.constructors)[what]
     if kind == "record" and isinstance(type_, Record):
         return tuple(t for _, t in type_.fields)
     return ()

@@ -33,10 +33,10 @@ from minifut.frontend.types import (
     Scheme,
     Type,
 )
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.frontend.check.environment import Context, Module, Signature
-    from minifut.names import Name
 
 _START = re.compile(
     r"^(?P<kind>def|val|module type)\s+(?:\((?P<symbol>[^)]+)\)|(?P<name>[\w']+))", re.M
@@ -158,7 +158,7 @@ class Intrinsics(Structure):
 
     def value(self, name: str) -> Name | None:
         found = self.prelude.member(name) or self.prelude.term(name)
-        return None if isinstance(found, Structure) else found  # type: ignore[return-value]
+        return found if isinstance(found, Name) else None
 
 
 class Prelude:

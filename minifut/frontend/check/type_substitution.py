@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Replacement: TypeAlias = "TypeBinding | Size"
 
 
-class Replacements(dict):  # type: ignore[type-arg]
+class Replacements(dict["Name", "Replacement"]):
     """A mapping that will not change, with those that stand for sizes apart."""
 
     def __init__(self, mapping: Mapping[Name, Replacement]) -> None:

@@ -27,7 +27,7 @@ class Thunk:
     """Something of the checker's (a type or size) to be resolved in another
     environment when it is needed."""
 
-    term: object
+    term: Type | Size | TypeFunction
     env: Environment
 
 

@@ -110,9 +110,9 @@ class _Relation:
         self, own: types.Type | types.Size, spec: types.Type | types.Size
     ) -> None:
         if types.is_size(own):
-            self.relate_sizes(own, spec)  # type: ignore[arg-type]
+            self.relate_sizes(own, types.as_size(spec))
         else:
-            self.relate(own, spec)  # type: ignore[arg-type]
+            self.relate(own, types.as_type(spec))
 
     def relate_sizes(self, own: types.Size, spec: types.Size) -> None:
         match own, spec:

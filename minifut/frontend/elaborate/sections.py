@@ -188,6 +188,6 @@ def _type_text(exp: syntax.Coercion, sizes: list[Size], work: Work) -> list[str 
         if isinstance(type_, types.Array):
             shape.append(size)
             type_ = type_.element
-    if not shape or types.is_size(type_):  # type: ignore[arg-type]
+    if not shape or type_ is None:
         return [" ".join(exp.target.location.text().split())]
-    return [*checks.shape_text(work, tuple(shape)), types.show(type_)]  # type: ignore[arg-type]
+    return [*checks.shape_text(work, tuple(shape)), types.show(type_)]

@@ -57,7 +57,7 @@ def _meaning(found: object, work: Work, emit: bool) -> Size | None:
         case Leaf(_, type_) if type_ == I64:
             return values.size_of(found)
         case Thunk(term, home):
-            return resolve_size(term, home, work, emit)  # type: ignore[arg-type]
+            return resolve_size(types.as_size(term), home, work, emit)
         case Deferred(evaluate):
             return _meaning(evaluate(), work, emit)
         case _:

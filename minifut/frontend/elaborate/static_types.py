@@ -107,7 +107,7 @@ def is_type(found: object) -> bool:
     """Does a name stand for a type?"""
     match found:
         case Thunk(term, _):
-            return not types.is_size(term)  # type: ignore[arg-type]
+            return not types.is_size(term)
         case _:
             return isinstance(found, STATIC_TYPES)
 
@@ -126,7 +126,7 @@ def _resolve_named(
                 for (name, _), argument in zip(term.parameters, arguments, strict=True):
                     inner.names[name] = Thunk(argument, env)
                 return resolve_type(term.body, inner, work, emit)
-            return resolve_type(term, home, work, emit)  # type: ignore[arg-type]
+            return resolve_type(types.as_type(term), home, work, emit)
         case _:
             return found if isinstance(found, STATIC_TYPES) else UNKNOWN
 

@@ -14,7 +14,7 @@ from functools import partial
 from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, soac_of
 from minifut.ir.traverse import free_names, map_bodies
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.fusing import Fusing
@@ -135,7 +135,7 @@ class _Fuser:
         """Fuse one producer into the statement in `slot`."""
         consumer = self.slots[slot]
         assert consumer is not None
-        for array in consumer.exp.arrays:  # type: ignore[attr-defined]
+        for array in soac_of(consumer).arrays:
             at = self.maker.get(array)
             if at is None or at >= slot or not self.is_candidate(at):
                 continue
@@ -150,7 +150,7 @@ class _Fuser:
             if outcome is None:
                 continue
             (fused,) = outcome
-            if has_soac(fused.exp.function):  # type: ignore[attr-defined]
+            if has_soac(soac_of(fused).function):
                 fused = self.inside(fused)
                 if not keeps_parallelism(producer, consumer, fused):
                     reason = "it would bury the parallelism inside"

@@ -9,7 +9,7 @@ SOAC inside: its work would be done again for each inner point.
 from __future__ import annotations
 
 from minifut.ir.core import If, Lambda, Loop, Match, Stm
-from minifut.ir.soacs import SOAC_EXPRESSIONS
+from minifut.ir.soacs import SOAC_EXPRESSIONS, soac_of
 from minifut.ir.traverse import walk
 from minifut.passes.flatten.cheap import all_cheap
 
@@ -43,11 +43,11 @@ def is_free(function: Lambda) -> bool:
 
 def keeps_parallelism(producer: Stm, consumer: Stm, fused: Stm) -> bool:
     """Whether the fused SOAC has as much parallelism as the two, and does no more."""
-    first: Lambda = producer.exp.function  # type: ignore[attr-defined]
-    second: Lambda = consumer.exp.function  # type: ignore[attr-defined]
+    first = soac_of(producer).function
+    second = soac_of(consumer).function
     inside_first, inside_second = has_soac(first), has_soac(second)
     if not inside_first and not inside_second:
         return True
     if not inside_first:
         return is_free(first)
-    return is_perfect(fused.exp.function)  # type: ignore[attr-defined]
+    return is_perfect(soac_of(fused).function)

@@ -15,7 +15,7 @@ from typing import Any
 
 from minifut.ir.core import Atom, Body, Lambda, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.soacs import Hist, Scatter, Screma, soac_of
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name
 from minifut.passes.fusion.pair import PAPER, clash, in_order, parts, producers
@@ -315,8 +315,9 @@ def fuse_pair(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm | De
 
 
 def _fused(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm:
-    first: Screma = producer.exp  # type: ignore[assignment]
+    first = soac_of(producer)
     second: Any = consumer.exp
+    assert isinstance(first, Screma)
     made = {p.name for p in producer.pattern}
     body, parameters = _composed(first.function, producer, second)
     folded = len(producer.pattern) - len(parts(first, producer.pattern)[2])

@@ -6,7 +6,7 @@ loop (a = x, b = y) for i < n do {a, f b}   →   loop (b = y) for i < n do {f b
 from __future__ import annotations
 
 from minifut.ir import core
-from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm
+from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm, WhileLoop
 from minifut.ir.node import replace
 from minifut.ir.traverse import size_names, substitute
 from minifut.names import Name
@@ -78,8 +78,8 @@ def drop_invariant_parameters(statement: Stm, context: StatementContext) -> Outc
     for parameter, initial, following in rows:
         if following in (parameter.name, initial):
             same[parameter.name] = initial
-    condition = getattr(exp.form, "condition", None)
-    same.pop(condition, None)  # type: ignore[arg-type]
+    if isinstance(exp.form, WhileLoop):
+        same.pop(exp.form.condition, None)
     sized = {n for p in exp.parameters for n in size_names(p.type)}
     if any(not _fits(same[name]) and name in sized for name in same):
         return DROP_INVARIANT_PARAMETERS_REFUSED

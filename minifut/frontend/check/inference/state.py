@@ -24,6 +24,8 @@ from minifut.frontend.types import Meta, Named, Scalar, Scheme, map_type, substi
 from minifut.names import Name
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from minifut.errors import CompileError, Location
     from minifut.frontend import syntax
     from minifut.frontend.check.environment import (
@@ -229,7 +231,7 @@ class Inference:
                 case _ if is_module(found):
                     raise parametric(name, parts[:position])
                 case _:
-                    return found, parts[position:]  # type: ignore[return-value]
+                    return found, parts[position:]
         if found is None:
             raise self.unknown(name, parts)
         if is_module(found):
@@ -238,7 +240,7 @@ class Inference:
                 f"{quote(str(name))} is a module, not a value.",
                 "unknown-name",
             )
-        return found, ()  # type: ignore[return-value]
+        return found, ()
 
     def unknown(self, name: syntax.QualName, parts: tuple[str, ...]) -> CompileError:
         inside = self.scope.term(parts[0]) if len(parts) == 2 else None
@@ -278,7 +280,7 @@ class Inference:
                 "unknown-name",
                 hints.nearest(parts[0], self.scope.terms),
             )
-        return found  # type: ignore[return-value]
+        return found
 
     def resolve_type(self, name: syntax.QualName) -> TypeBinding:
         """The type that a qualified name stands for."""
@@ -306,7 +308,7 @@ class Inference:
         return found
 
 
-def is_module(found: object) -> bool:
+def is_module(found: object) -> TypeIs[Module]:
     """Tell modules from values among terms."""
     return isinstance(found, (Structure, Functor))
 

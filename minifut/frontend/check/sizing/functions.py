@@ -32,6 +32,7 @@ from minifut.frontend.check.witnesses import (
     produced_and_taken,
     witnessed,
 )
+from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     I64,
@@ -42,14 +43,15 @@ from minifut.frontend.types import (
     SizeMeta,
     SizeVar,
     Type,
+    is_size,
     map_type,
     substitute,
 )
+from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend.types import Size
-    from minifut.names import Name
 
 
 @dataclass(slots=True)
@@ -201,14 +203,15 @@ def _computed_inside(
 ) -> tuple[Name, ...]:
     """The unknown sizes that a lambda's body brings into being."""
     taken = _parameter_sizes(function_type(state, parameters, result))
-    found = []
-    for name in free_sizes(result):
-        rigid = state.rigid.get(name) if not isinstance(name, int) else None
-        if rigid is None or rigid.is_parameter or rigid.level < state.level:
-            continue
-        if name not in taken:
-            found.append(name)
-    return tuple(sorted(found, key=lambda n: n.tag))  # type: ignore[arg-type]
+    found = [
+        name
+        for name in free_sizes(result) - taken
+        if isinstance(name, Name)
+        and (rigid := state.rigid.get(name)) is not None
+        and not rigid.is_parameter
+        and rigid.level >= state.level
+    ]
+    return tuple(sorted(found, key=lambda name: name.tag))
 
 
 def _parameter_sizes(type_: Type) -> set[Name | int]:
@@ -224,9 +227,7 @@ def _parameter_sizes(type_: Type) -> set[Name | int]:
                 return {
                     n
                     for a in arguments
-                    for n in (
-                        free_in_size(a) if isinstance(a, SizeVar) else on_parameter(a)  # type: ignore[arg-type]
-                    )
+                    for n in (free_in_size(a) if is_size(a) else on_parameter(a))
                 }
             case _:
                 return free_sizes(term)
@@ -255,7 +256,8 @@ def size_definition(
     bind_type_parameters(state, type_parameters)
     bind_parameters(state, parameters)
     declared = None
-    names = (*inferred, *((p.name_resolved, _kind(p)) for p in type_parameters))
+    own_names = ((filled(p.name_resolved), _kind(p)) for p in type_parameters)
+    names = (*inferred, *own_names)
     if result is not None:
         declared, _ = size_type(state, result)
     if resolved is not None:
@@ -264,7 +266,7 @@ def size_definition(
         else:
             own = function_type(state, parameters, declared)
             loose = {n for n in free_sizes(own) if isinstance(n, int)}
-            state.values[resolved] = _recursive_scheme(state, names, own, loose)  # type: ignore[arg-type]
+            state.values[resolved] = _recursive_scheme(state, names, own, loose)
     where = result.location if result is not None else location
     found = function_body(state, parameters, body, declared, where)
     type_ = state.normal_type(found if declared is None else declared)
@@ -272,7 +274,7 @@ def size_definition(
         type_ = plain(type_)
     refuse_inner_sizes(state, name, _normalised(state, parameters))
     type_ = _unknown_to_one_name(state, type_, location)
-    done = _generalise(state, name, names, parameters, type_, location)  # type: ignore[arg-type]
+    done = _generalise(state, name, names, parameters, type_, location)
     state.level = level
     if not parameters and done.exts and any(k == "size" for _, k in done.parameters):
         raise error(

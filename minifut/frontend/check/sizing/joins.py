@@ -92,9 +92,10 @@ def _is_choice_of_caller(state: Sizing, size: SizeMeta, target: Size) -> bool:
     start = state.normal(info.start)
     if same_size(start, target):
         return False
-    is_open = level_if_loose(state, start) is not None
-    assert not is_open or isinstance(start, SizeMeta)
-    return not is_open or state.canonical(start.id).of_parameter  # type: ignore[union-attr]
+    if level_if_loose(state, start) is None:
+        return True
+    assert isinstance(start, SizeMeta)
+    return state.canonical(start.id).of_parameter
 
 
 def _with_unknown(

@@ -19,6 +19,8 @@ from minifut.frontend.types import (
     SizeMeta,
     SizeVar,
     Sum,
+    as_size,
+    as_type,
     has_unique,
     is_size,
     substitute,
@@ -176,7 +178,7 @@ def match_sizes(left: Type, right: Type, on_size: Callable[[Size, Size], Size]) 
                 )
             case Named(name, ones, lifted, unique), Named(_, others, _, also):
                 arguments = tuple(
-                    on_size(x, y) if is_size(x) else go(x, y)  # type: ignore[arg-type]
+                    on_size(x, as_size(y)) if is_size(x) else go(x, as_type(y))
                     for x, y in zip(ones, others, strict=True)
                 )
                 return Named(name, arguments, lifted, unique and also)

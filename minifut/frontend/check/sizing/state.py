@@ -31,6 +31,7 @@ from minifut.frontend.types import (
     SizeOpaque,
     SizeVar,
     Sum,
+    as_type,
     map_type,
     mark_unique,
     show_size,
@@ -320,7 +321,7 @@ class Sizing:
                     node.location, purpose, parameter.base, "instantiated", "size"
                 )
             else:
-                instance[parameter] = self.inference.finish(found[parameter])  # type: ignore[arg-type]
+                instance[parameter] = self.inference.finish(as_type(found[parameter]))
 
         def on_type(term: Type) -> Type | None:
             if isinstance(term, Scalar):
@@ -333,7 +334,9 @@ class Sizing:
             else:
                 kind = kinds[name]
                 whole = instance[name]
-                type_ = self.freshen(whole, node.location, "instantiated", kind)  # type: ignore[arg-type]
+                type_ = self.freshen(
+                    as_type(whole), node.location, "instantiated", kind
+                )
                 self.register_binders(type_, node.location)
                 seen[name] = type_
                 instance[name] = type_
