@@ -1,0 +1,147 @@
+"""Statistics of more points than the memory of a cluster holds.
+
+Writes chunks of random points to disk, starts two worker processes with little memory,
+and runs the entry points of `clusters.fut` over all chunks: k-means, a histogram, a
+running mean and a logistic regression. One worker is killed while k-means runs. The
+results are checked against NumPy, and the density and the centres are saved as a
+picture.
+
+    python examples/clusters.py --memory 800MB --times 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.utils import parse_bytes
+from distributed import Client, LocalCluster
+
+import minifut
+from minifut.dask import distribute
+
+HERE = Path(__file__).parent
+DIMENSIONS, CENTRES, CELLS, ROUNDS = 8, 6, 96, 3
+CHUNK = 1 << 19
+"""points in a chunk: 16 MiB"""
+
+
+def chunk(number: int) -> np.ndarray:
+    """Points around the corners of a hexagon, the same for every run."""
+    random = np.random.default_rng(number)
+    points = random.random((CHUNK, DIMENSIONS), np.float32) * np.float32(0.35)
+    angle = random.integers(0, CENTRES, CHUNK) * (2 * np.pi / CENTRES)
+    points[:, 0] += np.float32(0.32) + np.float32(0.3) * np.cos(angle, dtype=np.float32)
+    points[:, 1] += np.float32(0.32) + np.float32(0.3) * np.sin(angle, dtype=np.float32)
+    return points
+
+
+def on_disk(folder: Path, count: int) -> da.Array:
+    """All chunks, written to files, as one array that reads them."""
+    parts = []
+    for number in range(count):
+        path = folder / f"{number}.npy"
+        np.save(path, chunk(number))
+        part = dask.delayed(np.load)(path)
+        parts.append(da.from_delayed(part, (CHUNK, DIMENSIONS), np.float32))
+    return da.concatenate(parts)
+
+
+def kmeans_in_numpy(folder: Path, count: int, centres: np.ndarray) -> np.ndarray:
+    """The same iterations, chunk after chunk."""
+    for _ in range(ROUNDS):
+        sums = np.zeros((CENTRES, DIMENSIONS))
+        counts = np.zeros(CENTRES)
+        for number in range(count):
+            points = np.load(folder / f"{number}.npy")
+            distances = [((points - c) ** 2).sum(1) for c in centres]
+            own = np.argmin(distances, axis=0)
+            counts += np.bincount(own, minlength=CENTRES)
+            for axis in range(DIMENSIONS):
+                sums[:, axis] += np.bincount(own, points[:, axis], CENTRES)
+        centres = (sums / counts[:, None]).astype(np.float32)
+    return centres
+
+
+def kill_one(client: Any, after: float) -> None:
+    """Kill a worker process some seconds from now."""
+    process = next(iter(client.run(os.getpid).values()))
+    threading.Timer(after, os.kill, (process, signal.SIGKILL)).start()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--memory", default="800MB", help="of each worker")
+    parser.add_argument("--times", type=float, default=0.3, help="data over memory")
+    options = parser.parse_args()
+    memory = 2 * parse_bytes(options.memory)
+    count = max(4, round(options.times * memory / (CHUNK * DIMENSIONS * 4)))
+    program = minifut.compile(HERE / "clusters.fut")
+    first = chunk(0)[:CENTRES].copy()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=options.memory,
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        points = on_disk(Path(folder), count)
+        share = points.nbytes / memory
+        print(f"{len(points)} points: {share:.1f} times the memory of both workers")
+        kmeans = distribute(program.kmeans, over="n")
+        print(kmeans.plan)
+        kill_one(client, 1.0)
+        started = time.perf_counter()
+        centres = kmeans(points, first, ROUNDS)
+        seconds = time.perf_counter() - started
+        print(f"k-means: {ROUNDS} rounds in {seconds:.1f} s, a worker was killed")
+        density = distribute(program.density, over="n")(points, CELLS)
+        few = points[: len(points) // 10]
+        means = distribute(program.running_mean, over="n")(few)
+        weights = distribute(program.separate, over="n")(
+            points, np.zeros(DIMENSIONS, np.float32), 3
+        )
+        last = float(means[-1].compute())
+        wanted = float(few[:, 0].mean(dtype=np.float64).compute())
+        expected = kmeans_in_numpy(Path(folder), count, first)
+    error = float(np.abs(centres - expected).max())
+    print(f"centres against NumPy: within {error:.1e}")
+    print(f"mean of the first coordinate: {last:.6f}, by NumPy {wanted:.6f}")
+    print(f"weights: {np.round(weights, 2)}")
+    save(density, centres)
+    right = error < 1e-3 and abs(last - wanted) < 1e-5 and weights.argmax() == 0
+    return 0 if right and density.sum() == count * CHUNK else 1
+
+
+def save(density: np.ndarray, centres: np.ndarray) -> None:
+    """The picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 4.4))
+    image = axes.imshow(density, origin="lower", extent=(0, 1, 0, 1), cmap="magma")
+    axes.plot(centres[:, 0], centres[:, 1], "o", mfc="none", mec="white", ms=12, mew=2)
+    axes.set(xlabel="first coordinate", ylabel="second coordinate")
+    figure.colorbar(image, label="points in a cell")
+    figure.tight_layout()
+    figure.savefig(HERE / "clusters.png", dpi=90)
+    print(f"saved {HERE / 'clusters.png'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
