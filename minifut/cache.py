@@ -6,20 +6,28 @@
 Each entry is one file, `<kind>/<hash of key>`: a checksum line, then the data. Entries
 are written beside their place and renamed, so a reader never meets half a file, and a
 file whose checksum is wrong counts as absent. Nothing here ever fails a compilation: a
-folder that cannot be read or written means that the work is done again.
+folder that cannot be read or written means that the work is done again; a warning says
+so once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
+import re
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from minifut.errors import reason
 from minifut.files import read_regular
 
 LARGEST_ENTRY = 1 << 30
+_NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
 
 
 def cache_folder() -> Path:
@@ -47,8 +55,9 @@ def load_bytes(kind: str, key: str) -> bytes | None:
 
 
 def store_bytes(kind: str, key: str, data: bytes) -> None:
-    """Keep `data` for `key`, if the folder can be written."""
-    with contextlib.suppress(OSError, ValueError):
+    """Keep `data` for `key`, if the folder can be written; if not, a warning says so
+    once."""
+    try:
         entry = _entry(kind, key)
         entry.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=".new-")
@@ -60,6 +69,54 @@ def store_bytes(kind: str, key: str, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
+    except (OSError, ValueError) as error:
+        _warn(str(cache_folder()), reason(error))
+
+
+@cache
+def _warn(folder: str, why: str) -> None:
+    logging.getLogger("minifut").warning(
+        "nothing is kept between runs: %s cannot be written: %s; set MINIFUT_CACHE to "
+        "another folder",
+        folder,
+        why,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of the cache; `used` is when it was last read or written, in seconds."""
+
+    path: Path
+    kind: str
+    size: int
+    used: float
+
+
+def entries() -> Iterator[Entry]:
+    """All entries, those that were left half written included; no other files."""
+    for path in cache_folder().glob("*/*"):
+        if not _NAME.fullmatch(path.name):
+            continue
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            used = max(found.st_atime, found.st_mtime)
+            yield Entry(path, path.parent.name, found.st_size, used)
+
+
+def reduce_to(most: int) -> int:
+    """Remove what was used longest ago until at most so many bytes are left; the bytes
+    that were removed."""
+    found = sorted(entries(), key=lambda entry: entry.used)
+    total = sum(entry.size for entry in found)
+    removed = 0
+    for entry in found:
+        if total - removed <= most:
+            break
+        with contextlib.suppress(OSError):
+            entry.path.unlink()
+            removed += entry.size
+    return removed
 
 
 def _entry(kind: str, key: str) -> Path:

@@ -1,7 +1,8 @@
 """Where minifut finds the files that it ships with.
 
-Grammars live in `grammar/` at the top of the repository; in an installed wheel the same
-folder is `minifut/_grammar/`. (Caches are in `minifut/cache.py`.)
+Grammars live in `grammar/` at the top of the repository and the index of errors in
+`docs/`; in an installed wheel the folders are `minifut/_grammar/` and `minifut/_docs/`.
+(Caches are in `minifut/cache.py`.)
 """
 
 from __future__ import annotations
@@ -20,3 +21,10 @@ def grammar_file(name: str) -> Path:
 def grammar_text(name: str) -> str:
     """The text of a grammar, such as `futhark.lark`."""
     return grammar_file(name).read_text(encoding="utf-8")
+
+
+def page_text(name: str) -> str:
+    """The text of a page of the documentation that is installed (`errors.md`)."""
+    installed = PACKAGE / "_docs" / name
+    page = installed if installed.exists() else PACKAGE.parent / "docs" / name
+    return page.read_text(encoding="utf-8")

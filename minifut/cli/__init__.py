@@ -14,7 +14,7 @@ import click
 
 SUBCOMMANDS = {
     "run": "Run a program on values and print or save the results.",
-    "check": "Check a program and print its warnings.",
+    "check": "Check programs and print their warnings.",
     "test": "Run the test blocks of programs.",
     "bench": "Measure programs on their data sets, and versions against each other.",
     "autotune": "Find the parameters with which a program runs best.",
@@ -22,6 +22,8 @@ SUBCOMMANDS = {
     "dev": "Look inside the compiler: passes, dumps, times.",
     "dataset": "Print random values of given types.",
     "devices": "List the OpenCL devices.",
+    "cache": "Show or clear what is kept between runs.",
+    "explain-error": "Say what an error means and what to do.",
 }
 
 
@@ -34,7 +36,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUBCOMMANDS:
             return None
-        module = importlib.import_module(f"minifut.cli.{cmd_name}")
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"minifut.cli.{name}")
         command: click.Command = module.command
         return command
 

@@ -1,4 +1,4 @@
-"""`minifut compile`: a Python module that runs without the compiler."""
+"""`minifut compile`: a Python module that runs without the compiler, and its stubs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from pathlib import Path
 import click
 
 from minifut.cli.options import PROGRAM
-from minifut.files import write_whole
+from minifut.errors import UsageError
+from minifut.files import read_regular, write_whole
+
+HEADER = b", compiled by minifut."
+"""what the first line of a generated module ends with"""
+STUB_HEADER = b"# Types of a program compiled by minifut."
+LONGEST_HEADER = 400
 
 
 @click.command("compile")
@@ -20,18 +26,57 @@ from minifut.files import write_whole
     type=click.Choice(["cpu", "gpu"]),
     help="One shape of kernels (default: both; the device decides when it is loaded).",
 )
-def command(file: Path, output: Path | None, schedule: str | None) -> None:
+@click.option(
+    "--stubs",
+    is_flag=True,
+    help="Write types of the entry points beside the module, for type checkers.",
+)
+@click.option(
+    "--force", is_flag=True, help="Replace a file that minifut did not write."
+)
+def command(
+    file: Path, output: Path | None, schedule: str | None, stubs: bool, force: bool
+) -> None:
     """Compile a program to a Python module.
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
     from minifut import compiler
 
+    path = output or file.with_suffix(".py")
+    stub = path.with_suffix(".pyi")
+    if not force:
+        refuse_to_replace(path, HEADER)
+        if stubs:
+            refuse_to_replace(stub, STUB_HEADER)
     source = compiler.read_source(file)
     checked = compiler.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
-    kernels = compiler.to_kernels(compiler.to_core(checked))
+    core = compiler.to_core(checked)
+    kernels = compiler.to_kernels(core)
     text = compiler.to_host_module(kernels, schedule, file.stem)
     compiler.host_code(text)
-    write_whole(output or file.with_suffix(".py"), text.encode())
+    write_whole(path, text.encode())
+    click.echo(f"wrote {path}", err=True)
+    if stubs:
+        from minifut.cli.stubs import stub_text
+
+        documentation = compiler.documentation_of(checked)
+        write_whole(stub, stub_text(core, documentation).encode())
+        click.echo(f"wrote {stub}", err=True)
+
+
+def refuse_to_replace(path: Path, header: bytes) -> None:
+    """Raises `UsageError` if there is a file that is none of ours."""
+    if not path.is_file():
+        return
+    try:
+        first = read_regular(path, path.stat().st_size)[:LONGEST_HEADER]
+    except (OSError, ValueError):
+        first = b""
+    if header not in first.partition(b"\n")[0]:
+        raise UsageError(
+            f"{path} exists and was not written by minifut: name another file with "
+            "-o, or replace it with --force"
+        )

@@ -15,10 +15,11 @@ def command() -> None:
     devices = list_devices()
     if not devices:
         raise UsageError(f"no OpenCL device was found; {INSTALL_HINT}")
+    default, problem = -1, None
     try:
         default = open_device(None).number
-    except UsageError:
-        default = -1
+    except UsageError as error:
+        problem = error
     for device in devices:
         star = "*" if device.number == default else " "
         click.echo(f"{star} #{device.number}  {device}")
@@ -27,3 +28,5 @@ def command() -> None:
             f"{device.memory / (1 << 30):.1f} GiB, "
             f"local memory {device.local_memory >> 10} KiB, {device.version}"
         )
+    if problem is not None:  # the device that $MINIFUT_DEVICE asks for is missing
+        raise problem

@@ -17,7 +17,9 @@ PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_options_are_described(name: str) -> None:
-    command: click.Command = importlib.import_module(f"minifut.cli.{name}").command
+    command: click.Command = importlib.import_module(
+        f"minifut.cli.{name.replace('-', '_')}"
+    ).command
     assert f"`minifut {name}" in PAGE
     for parameter in command.params:
         if isinstance(parameter, click.Option):

@@ -1,0 +1,35 @@
+"""`minifut explain-error`: the index of errors."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+
+@click.command("explain-error")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Say what an error means and what to do, or list all errors.
+
+    NAME stands at the end of a message: `see: docs/errors.md#NAME`.
+    """
+    from minifut.resources import page_text
+    from minifut.suggestions import unknown
+
+    entries = index(page_text("errors.md"))
+    if name is None:
+        for known in entries:
+            click.echo(known)
+        return
+    wanted = name.rpartition("#")[2]
+    if wanted not in entries:
+        raise click.UsageError(unknown("error", wanted, entries))
+    click.echo(f"{wanted}\n\n{entries[wanted]}")
+
+
+def index(page: str) -> dict[str, str]:
+    """The text of each entry of the index, by its name."""
+    parts = re.split(r"^## +(\S+) *$", page, flags=re.MULTILINE)
+    texts = (text.strip() for text in parts[2::2])
+    return dict(zip(parts[1::2], texts, strict=True))

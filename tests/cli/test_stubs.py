@@ -1,0 +1,80 @@
+"""Stub files: what type checkers say about calls of compiled programs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from minifut import compiler
+from minifut.cli.stubs import stub_text
+from minifut.errors import Source
+
+pytest.importorskip("mypy")
+
+SOURCE = """
+-- | The sum of products.
+entry dot [n] (xs: [n]f32) (ys: [n]f32): f32 = f32.sum (map2 (*) xs ys)
+entry count [n] (xs: [n]bool) (limit: i64): (i64, [n]i32) =
+  (i64.min limit n, map i32.bool xs)
+entry swap (p: (i32, bool)) (r: {a: i32}): ((bool, i32), {a: i32}) = ((p.1, p.0), r)
+entry odd (lambda: i32): i32 = lambda
+"""
+CALLS = {
+    "loaded.dot(xs, ys)": "",
+    "loaded.dot(xs, ys=ys, device=True)": "",
+    "loaded.count(flags, 3)[1].sum()": "",
+    "loaded.swap((np.int32(1), True), {'a': 2})": "",
+    "loaded.odd(3)": "",
+    "loaded.dot(xs)": 'Missing positional argument "ys"',
+    "loaded.dot(xs, wide)": 'Argument 2 to "dot"',
+    "loaded.dot(xs, 3)": 'Argument 2 to "dot"',
+    "loaded.count(flags, 1.5)": 'Argument 2 to "count"',
+    "loaded.swap((1, 'x'), {})": 'Argument 1 to "swap"',
+    "loaded.dots(xs, ys)": 'has no attribute "dots"',
+    "loaded.dot(xs, zs=ys)": "Unexpected keyword argument",
+}
+PRELUDE = """\
+import numpy as np
+from prog import program
+xs = np.zeros(3, np.float32)
+ys = np.zeros(3, np.float32)
+wide = np.zeros(3, np.float64)
+flags = np.zeros(3, np.bool_)
+loaded = program.load()
+"""
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What mypy says about each call, in order; empty for nothing."""
+    folder = tmp_path_factory.mktemp("stubs")
+    checked = compiler.check(Source("prog.fut", SOURCE))
+    core = compiler.to_core(checked)
+    text = stub_text(core, compiler.documentation_of(checked))
+    (folder / "prog.pyi").write_text(text)
+    (folder / "use.py").write_text(PRELUDE + "\n".join(CALLS) + "\n")
+    command = [sys.executable, "-m", "mypy", "--no-incremental", "--strict", "use.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert "prog.pyi" not in done.stdout, done.stdout
+    found = [""] * len(CALLS)
+    first = PRELUDE.count("\n") + 1
+    for line in done.stdout.splitlines():
+        if line.startswith("use.py:") and ": error:" in line:
+            found[int(line.split(":")[1]) - first] += line
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=list(CALLS))
+def test_wrong_calls_are_errors(messages: list[str], number: int) -> None:
+    wanted = list(CALLS.values())[number]
+    assert wanted in messages[number]
+    assert bool(wanted) == bool(messages[number]), messages[number]
+
+
+def test_documentation_is_kept() -> None:
+    checked = compiler.check(Source("prog.fut", SOURCE))
+    text = stub_text(compiler.to_core(checked), compiler.documentation_of(checked))
+    compile(text, "prog.pyi", "exec")
+    assert "The sum of products." in text
