@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from minifut import compiler
+from minifut.errors import Source
 from minifut.opencl.module import module_text
 from minifut.program import Program
 
@@ -133,7 +134,7 @@ def program(
     text: str, options: Any, laid_out: bool, parameters: dict[str, int] | None = None
 ) -> Program:
     """The program, with the pass or without."""
-    core = compiler.to_core(compiler.check(compiler.Source("case.fut", text)))
+    core = compiler.to_core(compiler.check(Source("case.fut", text)))
     kernels = compiler.to_kernels(core)
     if laid_out:
         kernels = compiler.to_schedule(kernels, options.schedule)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.errors import ProgramError
+from minifut.errors import ProgramError, Source
 from minifut.ir import kernels
 from minifut.ir.core import Program
 from minifut.ir.dialect import SOACS
@@ -102,7 +102,7 @@ def main [n][m] (xss: [n][m]i64) =
 
 def compiled(text: str, steps: Any = DEFAULT) -> tuple[Program, Program]:
     """The program before and after the passes."""
-    core = compiler.to_core(compiler.check(compiler.Source("test.fut", text)))
+    core = compiler.to_core(compiler.check(Source("test.fut", text)))
     return core, run_pipeline(core, names_after(core), steps=steps)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minifut import compiler
+from minifut.errors import Source
 from minifut.ir import kernels
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Loop, Program
@@ -21,7 +22,7 @@ SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
 def flattened(trace: Trace | None = None) -> Program:
-    source = compiler.Source(SOURCE.name, SOURCE.read_text())
+    source = Source(SOURCE.name, SOURCE.read_text())
     core = compiler.to_core(compiler.check(source))
     options = PipelineOptions(stop_after="simplify-kernels", trace=trace)
     return run_pipeline(core, names_after(core), steps=FULL, options=options)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minifut import compiler
+from minifut.errors import Source
 from minifut.ir.core import Program
 from minifut.rewrite.trace import Trace
 
@@ -129,7 +130,7 @@ entry main [n][m] (a: [n][m]f32) (at: [n]i64): [n]f32 =
 @cache
 def kernels_of(name: str) -> Program:
     """The program as the pass finds it."""
-    source = compiler.Source("test.fut", EXAMPLES[name].text)
+    source = Source("test.fut", EXAMPLES[name].text)
     return compiler.to_kernels(compiler.to_core(compiler.check(source)))
 
 
