@@ -107,6 +107,16 @@ def main [k] (xs: *[k]i64) (n: i64) : *[k]i64 =
         [np.zeros(4, np.int64), 3],
         [2, 12, 22, 0],
     ),
+    "updates of what is filled with the neutral element are the values": (
+        """
+def main [n] (ys: [n]i32) : *[n]i32 =
+  intrinsics.hist_stream (replicate n 0) (+) 0
+    (\\(acc: *acc ([n]i32)) (i, y) -> write acc i (y * y)) (zip (iota n) ys)
+""",
+        {"map": 1},
+        [np.int32([1, -2, 4])],
+        [1, 4, 16],
+    ),
     "a loop that carries more than updates stays a loop": (
         """
 def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
@@ -138,3 +148,20 @@ def test_sums_of_rows_may_be_empty(shape: tuple[int, int, int]) -> None:
     a, c = random.random((n, k)), random.random((n, m))
     (found,) = run(accumulated(TRANSPOSED_PRODUCT), "main", [a, c])
     np.testing.assert_allclose(found, a.T @ c)
+
+
+def test_both_adjoints_of_a_product_of_matrices_are_products() -> None:
+    text = """
+entry main [n] [k] [m] (a: [n][k]f64) (b: [k][m]f64) (c: [n][m]f64) =
+  vjp (\\(a, b) -> map (\\x -> map (\\y -> f64.sum (map2 (*) x y)) (transpose b)) a)
+      (a, b) c
+"""
+    program = compiler.to_core(compiler.check(Source("test.fut", text)))
+    for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
+        program = run_pass(step, program, names_after(program))
+    assert operations(program) == {"map": 4, "redomap": 2}
+    random = np.random.default_rng(1)
+    a, b, c = (random.random(shape) for shape in ((2, 3), (3, 4), (2, 4)))
+    in_a, in_b = run(program, "main", [a, b, c])[-2:]
+    np.testing.assert_allclose(in_a, c @ b.T)
+    np.testing.assert_allclose(in_b, a.T @ c)

@@ -4,14 +4,25 @@ r"""Updates of every element, once: a map (`update_every_element`).
     →  map(n, (as, xs), \old x -> op(old, f x))
 
 The indices are the numbers of the levels, each of another level, and each level is as
-wide as the arrays are there.
+wide as the arrays are there. Where the arrays are filled with the neutral element, the
+map has the values alone.
 """
 
 from __future__ import annotations
 
-from minifut.ir.accumulators import WithAcc
+from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Constant, Iota, Lambda, Param, Rearrange, Stm
+from minifut.ir.core import (
+    Atom,
+    Constant,
+    Iota,
+    Lambda,
+    Param,
+    Rearrange,
+    Replicate,
+    Stm,
+)
+from minifut.ir.node import replace
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.traverse import rename
 from minifut.ir.types import row_type
@@ -75,6 +86,8 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
     ):
         return OTHER_INDICES
     build = context.builder(statement)
+    if _all_neutral(nest.item, context):
+        nest = replace(nest, item=replace(nest.item, operator=None))
     if order == sorted(order):
         build.bind(statement.pattern, _combined(build, nest, 0, nest.item.arrays))
         return tuple(build.statements)
@@ -94,6 +107,20 @@ def _rearranged(
     rank = len(build.shape(array))
     exp = Rearrange((*order, *range(len(order), rank)), array)
     return build.let(exp, array.base) if bound is None else build.bind((bound,), exp)[0]
+
+
+def _all_neutral(item: AccInput, context: StatementContext) -> bool:
+    """Whether the arrays hold the neutral element of the operator only, so that a value
+    which is combined with them is itself."""
+    if item.operator is None:
+        return False
+    for array, neutral in zip(item.arrays, item.neutral, strict=True):
+        found = context.definitions.get(array)
+        match None if found is None else found.exp:
+            case Replicate(shape, value) if (shape, value) == (item.shape, neutral):
+                continue
+        return False
+    return True
 
 
 def _level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:

@@ -113,16 +113,17 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         return NO_OPERATOR
     build = context.builder(statement)
     current = [list(item.arrays) for item in exp.inputs]
+    around = _around_updates(exp.function)
     work = 0
     for update in updates:
         number = roots[_root(context, update)]
         item = replace(exp.inputs[number], arrays=tuple(current[number]))
         function = _piece(context, exp, update, [number])
-        work += _work(function)
+        work += _work(function, around)
         made = rename(WithAcc((item,), function), context.names)
         current[number] = list(build.let_many(made, [a.base for a in item.arrays]))
     rest = _piece(context, exp, None, range(len(roots), len(exp.function.results)))
-    if work + _work(rest) > _work(exp.function):
+    if work + _work(rest, around) > _work(exp.function, around):
         return AGAIN
     body = rename(rest.body, context.names)
     build.extend(body.statements)
@@ -163,11 +164,26 @@ def _piece(
     return Lambda(tuple(kept), body, types)
 
 
-def _work(function: Lambda) -> int:
-    """How much there is that should be done once: all but the maps around updates."""
+def _around_updates(function: Lambda) -> frozenset[Name]:
+    """The parameters of the maps that update accumulators."""
+    return frozenset(
+        parameter.name
+        for node in walk(function)
+        if isinstance(node, Screma) and updates_accumulators(node)
+        for parameter in node.function.parameters
+    )
+
+
+def _work(function: Lambda, around: frozenset[Name]) -> int:
+    """How much there is that should be done once: all but the maps around updates,
+    which each piece has, with what is left of their scalar code."""
     return sum(
         isinstance(node, WORK)
-        and not (isinstance(node, Screma) and updates_accumulators(node))
+        and not (
+            isinstance(node, Screma)
+            and node.is_map
+            and around.issuperset(p.name for p in node.function.parameters)
+        )
         for node in walk(function)
     )
 
