@@ -41,10 +41,10 @@ from minifut.benchmarking.version_report import (
     version_table,
     versions_json,
 )
-from minifut.benchmarking.versions import versions_of
 from minifut.errors import MinifutError
 from minifut.ir.parser import names_after
 from minifut.parameters.file import read_tuning
+from minifut.parameters.versions import versions_of
 from minifut.passes.pipeline import Pass
 from minifut.passes.pipelines import FULL, MODERATE, run_pipeline
 from minifut.values.binary import write_binary

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from minifut.gradients.kept import Derivatives
     from minifut.gufunc import Gufunc
     from minifut.parameters.tuning import Tuning
+    from minifut.parameters.versions import Version
     from minifut.recipe import Recipe
     from minifut.values.types import ValueType
 
@@ -303,6 +304,27 @@ class Program:
         if name not in self.entries:
             raise UsageError(unknown("entry point", name, self.entries))
         return self.entries[name]
+
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The OpenCL C of each kernel by its name. Raises `UsageError` for a program
+        of another backend."""
+        from minifut.inspection import kernels_of
+
+        return kernels_of(self)
+
+    def versions(self, entry: str) -> tuple[Version, ...]:
+        """The versions of an entry point, each with its name and the `settings` of
+        `tuning` that force it."""
+        from minifut.inspection import versions_of
+
+        return versions_of(self, entry)
+
+    def explain(self) -> str:
+        """Which rules made each kernel, and which refused and why."""
+        from minifut.inspection import explain
+
+        return explain(self)
 
     def to_device(self, array: Any) -> Any:
         """The array in the device's memory: an argument that no call transfers again.

@@ -33,7 +33,9 @@ from minifut.benchmarking.kernel_file import KernelFile, KernelFileError
 from minifut.benchmarking.loaded import Loaded
 from minifut.benchmarking.measure import Candidate, Plan, Progress, measure_together
 from minifut.benchmarking.ratios import Ratio, comparable_seconds, ratio
-from minifut.benchmarking.versions import (
+from minifut.errors import InternalError, MinifutError
+from minifut.parameters.tuning import NEVER
+from minifut.parameters.versions import (
     TILED,
     Version,
     Versions,
@@ -41,8 +43,6 @@ from minifut.benchmarking.versions import (
     label,
     parameters_of,
 )
-from minifut.errors import InternalError, MinifutError
-from minifut.parameters.tuning import NEVER
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.testing.time_limit import TimeLimit, time_limit

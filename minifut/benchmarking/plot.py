@@ -16,7 +16,7 @@ from minifut.errors import UsageError
 
 if TYPE_CHECKING:
     from minifut.benchmarking.compare import ComparedVersion, Comparison
-    from minifut.benchmarking.versions import Version
+    from minifut.parameters.versions import Version
 
 MOST_BARS = 48
 """more are drawn as lines"""

@@ -284,7 +284,7 @@ class Job:
         """Measure all versions on each data set."""
         from minifut.benchmarking.compare import Comparison, compare
         from minifut.benchmarking.version_report import version_table
-        from minifut.benchmarking.versions import versions_of
+        from minifut.parameters.versions import versions_of
 
         for loaded, _, found in self.data_of(path):
             if loaded.kernels is None:

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from minifut import compiler
 from minifut.benchmarking.datasets import DataSet, Selection, case_name, data_sets
-from minifut.benchmarking.versions import MOST, Version, versions_of
 from minifut.errors import MinifutError, ProgramError, Source
 from minifut.interpreted import interpreted_program
+from minifut.parameters.versions import MOST, Version, versions_of
 from minifut.testing.blocks import FailsWith, RandomValues, ValuesFile
 from minifut.testing.judge import announced_bytes, judge_failure, judge_values
 from minifut.testing.oracle import Oracle

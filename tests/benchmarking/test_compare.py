@@ -17,8 +17,8 @@ from minifut.benchmarking.measure import Plan
 from minifut.benchmarking.plot import plot_versions
 from minifut.benchmarking.report import bench_json, result_line
 from minifut.benchmarking.version_report import version_table, versions_json
-from minifut.benchmarking.versions import Versions, versions_of
 from minifut.errors import UsageError
+from minifut.parameters.versions import Versions, versions_of
 from minifut.testing.blocks import ValuesText
 
 pytestmark = pytest.mark.device

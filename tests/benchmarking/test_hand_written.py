@@ -17,8 +17,8 @@ from minifut.benchmarking.loaded import Loaded, load_program
 from minifut.benchmarking.measure import Plan
 from minifut.benchmarking.plot import plot_versions
 from minifut.benchmarking.version_report import version_table, versions_json
-from minifut.benchmarking.versions import versions_of
 from minifut.errors import UsageError
+from minifut.parameters.versions import versions_of
 
 pytestmark = pytest.mark.device
 

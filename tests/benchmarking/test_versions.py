@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from minifut.benchmarking.versions import (
+from minifut.ir.kernels import Parameter
+from minifut.ir.parser import parse_program
+from minifut.parameters.decisions import Alternative, DecisionPoint
+from minifut.parameters.tuning import NEVER
+from minifut.parameters.versions import (
     MOST,
     Version,
     distinct,
@@ -10,10 +14,6 @@ from minifut.benchmarking.versions import (
     reached,
     versions_of,
 )
-from minifut.ir.kernels import Parameter
-from minifut.ir.parser import parse_program
-from minifut.parameters.decisions import Alternative, DecisionPoint
-from minifut.parameters.tuning import NEVER
 
 T, N = 0, NEVER
 

@@ -1,0 +1,74 @@
+"""What a program consists of: its kernels, its versions, and how they came about.
+
+    print(prog.explain())             the rules that made each kernel, and refusals
+    prog.kernels["main_reduced"]      OpenCL C
+    for version in prog.versions("main"):
+        prog.tuning.update(version.settings)      force it; then call and compare
+
+`kernels` reads what was generated. The others run the compiler once more, so that they
+need the program's source.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import UsageError
+from minifut.loaded_module import LoadedModule, generated_program
+
+if TYPE_CHECKING:
+    from minifut.errors import Source
+    from minifut.parameters.versions import Version
+    from minifut.program import Program
+
+
+def kernels_of(program: Program) -> dict[str, str]:
+    """The OpenCL C of each kernel by its name."""
+    generated = generated_program(_module(program).text)
+    return {
+        kernel.name: generated.prelude if kernel.text is None else kernel.text
+        for kernel in generated.kernels
+    }
+
+
+def versions_of(program: Program, entry: str) -> tuple[Version, ...]:
+    """The versions of an entry point, each with the settings that force it."""
+    from minifut import stages
+    from minifut.parameters import versions
+
+    source, schedule = _origin(program)
+    program.entry(entry)
+    core = stages.to_core(stages.check(source), [entry])
+    kernels = stages.to_schedule(stages.to_kernels(core), schedule)
+    return versions.versions_of(kernels, entry).versions
+
+
+def explain(program: Program) -> str:
+    """The rules that made each kernel, and which refused and why."""
+    from minifut import stages
+    from minifut.passes.pipeline import PipelineOptions
+    from minifut.rewrite.explain import explain
+    from minifut.rewrite.trace import Trace
+
+    source, schedule = _origin(program)
+    trace = Trace(refusals=True)
+    options = PipelineOptions(trace=trace)
+    core = stages.to_core(stages.check(source))
+    kernels = stages.to_schedule(stages.to_kernels(core, options), schedule, options)
+    stages.to_kernel_code(kernels, schedule, options)
+    return explain(trace, schedule)
+
+
+def _module(program: Program) -> LoadedModule:
+    recipe = program.recipe
+    if not isinstance(recipe, LoadedModule):
+        raise UsageError(f"{program.description} has no kernels")
+    return recipe
+
+
+def _origin(program: Program) -> tuple[Source, str]:
+    """The source of a program, and the schedule that it was compiled for."""
+    module = _module(program)
+    if module.source is None:
+        raise UsageError("the program was loaded without its source")
+    return module.source, generated_program(module.text).schedule
