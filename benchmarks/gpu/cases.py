@@ -25,7 +25,8 @@ class Case:
 
     `hot`: kernels (by the end of their name) whose loads must be free of bank conflicts
     and coalesced. `atomic_conflict`: the most wavefronts of an atomic in local memory.
-    `cores`: compute units of the device that Oclgrind poses as.
+    `cores`: compute units of the device that Oclgrind poses as. `unrolled`: the loads
+    of hot kernels stand outside of loops, whose trip counts are known.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Case:
     is_product: bool = False
     atomic_conflict: float = 32.0
     cores: int = 1
+    unrolled: bool = False
 
 
 def _product(type_: str) -> str:
@@ -146,7 +148,7 @@ CASES = (
         hot="groups",
         is_product=True,
     ),
-    Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose"),
+    Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose", unrolled=True),
     Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce"),
     Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce"),
     Case(

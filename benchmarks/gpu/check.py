@@ -97,7 +97,9 @@ class Kernel:
     def predicted(self, architecture: str) -> Bound | None:
         """The share of the peak, of arithmetic for products and bandwidth for others.
         The loop is that of sm_90's code for all architectures."""
-        loop = hottest(self.nvidia["sm_90"].loops)
+        loops = self.nvidia["sm_90"].loops
+        unrolled = self.case.unrolled and self.is_hot
+        loop = loops[-1] if unrolled else hottest(loops)
         if loop is None:
             return None
         device = ARCHITECTURES[architecture]

@@ -53,7 +53,8 @@ def operation(instruction: str) -> str:
 
 
 def loops_of(text: str) -> tuple[Loop, ...]:
-    """The loops: what stands between a label and a later branch to it."""
+    """The loops: what stands between a label and a later branch to it. The last one is
+    all of the code, as if it were a loop around the others."""
     instructions: list[str] = []
     labels: dict[str, int] = {}
     for line in text.splitlines():
@@ -68,10 +69,11 @@ def loops_of(text: str) -> tuple[Loop, ...]:
             start = labels.get(target[1], at)
             if start < at:
                 extents.add((start, at))
-    return tuple(
+    loops = [
         _loop(instructions[a : b + 1], _is_inner((a, b), extents))
         for a, b in sorted(extents)
-    )
+    ]
+    return (*loops, _loop(instructions, False))
 
 
 def _is_inner(loop: tuple[int, int], others: set[tuple[int, int]]) -> bool:

@@ -47,7 +47,8 @@ def loop(loads: int = 0, size: int = 4, **counts: int) -> Loop:
 
 
 def test_loops_are_found_with_what_is_in_them() -> None:
-    outer, inner = loops_of(SASS)
+    outer, inner, code = loops_of(SASS)
+    assert code.count("MOV", "EXIT", "BRA") == 4 and not code.inner
     assert inner == Loop({"LDS.64": 1, "FFMA": 1, "BRA": 1}, True, 0, 4)
     assert not outer.inner and outer.count("LDG", "LDG.128") == 3
     assert outer.loads == 2 and outer.load_bytes == 16

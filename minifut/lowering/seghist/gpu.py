@@ -146,7 +146,7 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
             long at_1 = is[at];
             long bin = ((long)at_1);
             if (((ulong)bin) < ((ulong)k)) {
-                long cell_1 = ((lane % copies) * k) + bin;
+                long cell_1 = own + bin;
                 int old;
                 old = atomic_add((volatile __local int *)(bins + cell_1), 1);
         ..
@@ -269,7 +269,7 @@ def _in_local_memory(
     cells, nbytes = ZERO, ZERO
     for target in targets:
         cells = cells + product(target.shape)
-        nbytes = nbytes + product(target.shape) * target.cells.bytes
+        nbytes = nbytes + (product(target.shape) + 1) * target.cells.bytes
     cells = host.let_size(cells, "cells")
     nbytes = host.let_size(maximum(ONE, nbytes), "bytes")
     room = host.let_size(local_room(host) // host.parameter(RESIDENT), "room")
@@ -309,7 +309,7 @@ def _accumulate_locally(
     group = k.declare("group", k.identity("get_group_id"))
     count = k.declare("groups", k.identity("get_num_groups"))
     k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * of.group)
-    own = [_Local(host, k, target, of.copies, fits) for target in targets]
+    own = [_Local(host, k, target, of.copies, fits, lane) for target in targets]
     chunks, chunk = k.size_value(of.chunks), k.size_value(of.chunk)
     tasks = k.declare("tasks", k.size_value(of.segments * of.chunks))
     with k.loop("task", tasks, group, count) as task:
@@ -326,7 +326,7 @@ def _accumulate_locally(
             found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
                 with each_cell(k, point) as (where, values):
-                    local.update(lane, where, values)
+                    local.update(where, values)
         with barrier_region(k):
             for local in own:
                 local.flush(lane, tuple(k.as_size(index) for index in outer))
@@ -334,7 +334,9 @@ def _accumulate_locally(
 
 
 class _Local:
-    """The bins of one target in the local memory of a group, in several copies."""
+    """The bins of one target in the local memory of a group, in several copies, an odd
+    number of cells apart: work-items with copies of their own meet in no bank when they
+    update the same bin."""
 
     def __init__(
         self,
@@ -343,6 +345,7 @@ class _Local:
         target: Target,
         copies: Size,
         fits: Size,
+        lane: kc.Expression,
     ) -> None:
         self.k = k
         self.target = target
@@ -350,7 +353,10 @@ class _Local:
         self.copies = k.size_value(copies)
         count = host.let_size(product(target.shape), "cells")
         self.count = k.size_value(count)
-        total = host.let_size(maximum(ONE, count * copies * fits), "local_cells")
+        stride = host.let_size(count // 2 * 2 + 1, "stride")
+        self.stride = k.size_value(stride)
+        self.own = k.declare("own", lane % self.copies * self.stride)
+        total = host.let_size(maximum(ONE, stride * copies * fits), "local_cells")
         self.words = [
             k.local_memory(word, total, "bins") for word in target.cells.words
         ]
@@ -358,7 +364,7 @@ class _Local:
     def clear(self, lane: kc.Expression) -> None:
         """Neutral values in all cells."""
         k = self.k
-        total = k.declare("total", self.count * self.copies)
+        total = k.declare("total", self.stride * self.copies)
         with k.loop("cell", total, lane, k.width) as cell:
             for memory, word in zip(self.words, self.neutral(), strict=True):
                 k.store(memory, cell, word)
@@ -368,16 +374,13 @@ class _Local:
         atoms = self.target.bins.operator.neutral
         return self.cells.encode(self.k, [self.k.scalar(atom) for atom in atoms])
 
-    def update(
-        self, lane: kc.Expression, at: Sequence[Size], values: list[kc.Expression]
-    ) -> None:
+    def update(self, at: Sequence[Size], values: list[kc.Expression]) -> None:
         """One element, into this work-item's copy."""
         k = self.k
         flat = Size.constant(0)
         for index, size in zip(at, self.target.shape, strict=True):
             flat = flat * size + index
-        copy = (lane % self.copies) * self.count
-        cell = k.declare("cell", copy + k.size_value(flat))
+        cell = k.declare("cell", self.own + k.size_value(flat))
         self.cells.update(k, [(memory, cell) for memory in self.words], values)
 
     def flush(self, lane: kc.Expression, outer: tuple[Size, ...]) -> None:
@@ -386,7 +389,7 @@ class _Local:
         with k.loop("cell", self.count, lane, k.width) as cell:
             total = [k.declare("total", value) for value in self._load(cell)]
             with k.loop("copy", self.copies, 1) as copy:
-                more = self._load(cell + copy * self.count)
+                more = self._load(cell + copy * self.stride)
                 new = k.apply(self.cells.operator, (*total, *more))
                 held = [k.declare("new", value) for value in new]
                 for variable, value in zip(total, held, strict=True):

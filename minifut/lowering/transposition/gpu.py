@@ -10,6 +10,8 @@ group has as many threads as a few rows of the square, and loops over the others
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import product
 from minifut.kernel_ir import nodes as kc
@@ -22,6 +24,7 @@ SIDE = Parameter(
 )
 ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1, 256))
 """of a square that a group processes at a time"""
+Visit = Callable[[kc.Expression, kc.Expression, kc.Expression], None]
 
 
 def copy_transposed(host: HostBuilder, plane: Plane) -> None:
@@ -41,15 +44,35 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     first = k.declare("row", thread // length)
     most_i, most_j = k.size_value(height), k.size_value(width)
     i0, j0 = k.named(row * length, "i"), k.named(column * length, "j")
-    with k.loop("r", length, first, step) as r:
-        i, j = k.named(i0 + lane, "i"), k.named(j0 + r, "j")
-        with k.branch(_inside(i, most_i, j, most_j)):
-            k.store(tile, r * (length + 1) + lane, k.read(plane.source, (*outer, i, j)))
+    fits = _inside(i0 + (length - 1), most_i, j0 + (length - 1), most_j)
+    even = (length % step).equals(0)
+    whole = k.declare("whole", kc.Binary("&&", even, fits, kc.TRUTH))
+
+    def load(r: kc.Expression, i: kc.Expression, j: kc.Expression) -> None:
+        k.store(tile, r * (length + 1) + lane, k.read(plane.source, (*outer, i, j)))
+
+    def store(r: kc.Expression, i: kc.Expression, j: kc.Expression) -> None:
+        k.write(plane.target, (*outer, i, j), k.load(tile, lane * (length + 1) + r))
+
+    def each_row(visit: Visit, transposed: bool) -> None:
+        """The rows of a work-item: of a whole square a number that is known when the
+        kernel is built, without guards, so that all loads are in flight together."""
+
+        def place(r: kc.Expression) -> tuple[kc.Expression, kc.Expression]:
+            down, across = (r, lane) if transposed else (lane, r)
+            return k.named(i0 + down, "i"), k.named(j0 + across, "j")
+
+        with k.branch(whole), k.loop("turn", k.size_value(side // rows)) as turn:
+            r = k.declare("r", first + turn * step)
+            visit(r, *place(r))
+        with k.otherwise(), k.loop("r", length, first, step) as r:
+            i, j = place(r)
+            with k.branch(_inside(i, most_i, j, most_j)):
+                visit(r, i, j)
+
+    each_row(load, transposed=False)
     k.barrier()
-    with k.loop("r", length, first, step) as r:
-        i, j = k.named(i0 + r, "i"), k.named(j0 + lane, "j")
-        with k.branch(_inside(i, most_i, j, most_j)):
-            k.write(plane.target, (*outer, i, j), k.load(tile, lane * (length + 1) + r))
+    each_row(store, transposed=True)
     host.launch(k, count * (side * rows), side * rows, fresh=True)
 
 
