@@ -7,7 +7,6 @@ generated module, and is loaded once in each process (`minifut.recipe`).
 
 from __future__ import annotations
 
-import inspect
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +17,18 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from minifut.distributed.arguments import (
+    CHUNK_BYTES,
+    Arguments,
+    arguments_of,
+    as_numpy,
+)
 from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
-from minifut.errors import ArgumentError, UsageError
 from minifut.loaded_module import LoadedModule
 from minifut.program import EntryPoint, Parameter
 from minifut.recipe import entry_again
-from minifut.values.foreign import numpy_view
-from minifut.values.types import DTYPES
-
-CHUNK_BYTES = 1 << 26
-"""bytes of a chunk of the largest argument, where arguments are not in chunks yet"""
 
 SMALL = 1 << 12
 """bytes of an array that every task may hold a copy of"""
@@ -106,51 +105,25 @@ class Distributed:
         fails on a chunk.
         """
         plan = self.plan
-        try:
-            bound = inspect.signature(self.entry).bind(*arguments, **named)
-        except TypeError as error:
-            raise ArgumentError(f"{self.entry.name}: {error}") from None
-        given = dict(zip(plan.inputs, bound.args, strict=True))
-        arrays = {name: given[name] for name in plan.inputs if name in plan.axes}
-        bounds = self._bounds(arrays)
+        given = arguments_of(plan, self.entry, arguments, named)
+        bounds = self._bounds(given)
         cluster = DaskCluster(plan.module)
-        inputs: dict[str, Any] = {}
-        for (name, value), parameter in zip(
-            given.items(), self.entry.parameters, strict=True
-        ):
-            if name in arrays:
-                parts = _parts(value, plan.axes[name], bounds)
-                inputs[name] = Chunked(tuple(map(Pick, parts)))
-            else:
-                inputs[name] = _whole(value, parameter)
-        for size, name, dimension in plan.sizes:
-            length = int(np.shape(given[name])[dimension])
-            inputs[size] = Pick(np.int64(length))
-        values = execute(plan, cluster, inputs, bounds)
-        return self._results(values)
-
-    def _bounds(self, arrays: dict[str, Any]) -> list[int]:
-        """Where chunks begin: as in the first argument of dask, or by bytes."""
-        axes = self.plan.axes
-        lengths = {
-            name: int(np.shape(value)[axes[name]]) for name, value in arrays.items()
+        inputs: dict[str, Any] = {
+            **{size: Pick(number) for size, number in given.sizes.items()},
+            **{name: _whole(*pair) for name, pair in given.whole.items()},
         }
-        if not lengths:
-            raise UsageError(
-                f"{self.entry.name}: no argument has the size {self.plan.over}"
-            )
-        if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-            raise ArgumentError(f"{self.entry.name}: the size {self.plan.over}: {told}")
-        length = next(iter(lengths.values()))
-        for name, value in arrays.items():
+        for name, value in given.cut.items():
+            parts = _parts(value, plan.axes[name], bounds)
+            inputs[name] = Chunked(tuple(map(Pick, parts)))
+        return self._results(execute(plan, cluster, inputs, bounds))
+
+    def _bounds(self, given: Arguments) -> list[int]:
+        """Where chunks begin: as in the first argument of dask, or by bytes."""
+        for name, value in given.cut.items():
             if isinstance(value, da.Array):
-                chunks = value.chunks[axes[name]]
+                chunks = value.chunks[self.plan.axes[name]]
                 return [0, *np.cumsum(chunks, dtype=int).tolist()]
-        most = max(int(np.asarray(value).nbytes) for value in arrays.values())
-        count = max(1, min(length, -(-most // self.chunk_bytes)))
-        rows = -(-length // count) or 1
-        return [*range(0, length, rows), length] if length else [0, 0]
+        return given.bounds(self.chunk_bytes)
 
     def _results(self, values: dict[str, Any]) -> Any:
         """All results, computed; those in chunks stay where they were made."""
@@ -208,12 +181,8 @@ def _whole(value: Any, parameter: Parameter) -> Pick:
     """An argument that every chunk needs."""
     if isinstance(value, da.Array):
         return Pick(value.rechunk(-1).to_delayed().item())
-    if isinstance(value, bool | int | float | list | tuple | range):
-        type_ = parameter.value_type
-        assert type_ is not None
-        return Pick(np.asarray(value, DTYPES[type_.element])[()])
-    array = numpy_view(value)
-    return Pick(delayed(array) if array.nbytes > SMALL else array[()])
+    array = as_numpy(value, parameter)
+    return Pick(delayed(array) if array.nbytes > SMALL else array)
 
 
 def distribute(

@@ -1,0 +1,125 @@
+"""Processes of MPI that all run the same script.
+
+Chunk i belongs to rank i modulo the number of ranks, which alone reads that part of the
+arguments. What chunks are combined to is computed by all ranks, from partial results
+that their owners broadcast; since all of them walk the same plan, these meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minifut.distributed.arguments import CHUNK_BYTES, arguments_of, as_numpy
+from minifut.distributed.execute import Chunked, execute
+from minifut.distributed.plan import Plan
+from minifut.distributed.planner import plan_of
+from minifut.loaded_module import LoadedModule
+from minifut.program import EntryPoint
+from minifut.recipe import entry_again
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value of one rank (None elsewhere), or of all if there is no owner."""
+
+    value: Any
+    owner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MpiCluster:
+    """The ranks of a communicator of mpi4py."""
+
+    module: LoadedModule
+    comm: Any
+
+    def constant(self, value: Any) -> Held:
+        """A value that all ranks have."""
+        return Held(value)
+
+    def owner(self, place: int | None) -> int | None:
+        """The rank that a chunk belongs to."""
+        return None if place is None else place % self.comm.Get_size()
+
+    def call(
+        self, function: str, arguments: Sequence[Held], results: int, place: int | None
+    ) -> list[Held]:
+        """On the owner of the chunk, or on all ranks."""
+        owner = self.owner(place)
+        given = [self._at(argument, owner) for argument in arguments]
+        if owner not in (None, self.comm.Get_rank()):
+            return [Held(None, owner)] * max(results, 1)
+        made = entry_again(self.module, (), function).call(given)
+        return [Held(value, owner) for value in made] or [Held(None, owner)]
+
+    def _at(self, held: Held, owner: int | None) -> Any:
+        """The value for calls of a rank, or of all (None)."""
+        if held.owner is None or held.owner == owner:
+            return held.value
+        return self.comm.bcast(held.value, root=held.owner)
+
+    def keep(self, references: Sequence[Held]) -> list[Held]:
+        """Everything is computed at once, so nothing is to be done."""
+        return list(references)
+
+    def value(self, reference: Held) -> Any:
+        """The value, on all ranks."""
+        return self._at(reference, None)
+
+
+@dataclass(frozen=True, slots=True)
+class OverRanks:
+    """An entry point over the chunks of all ranks, which all call it with the same
+    arguments. A result that has the size is a dict of this rank's chunks by the places
+    where they begin (in the first argument that was cut); others all ranks get."""
+
+    plan: Plan
+    entry: EntryPoint
+    comm: Any
+    chunk_bytes: int = CHUNK_BYTES
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the plan. Raises `ArgumentError` for wrong arguments; an error of one
+        rank must end all of them, as `python -m mpi4py` has it."""
+        import numpy as np
+
+        plan, cluster = self.plan, MpiCluster(self.plan.module, self.comm)
+        given = arguments_of(plan, self.entry, arguments, named)
+        bounds = given.bounds(self.chunk_bytes)
+        inputs: dict[str, Any] = {
+            **{size: Held(number) for size, number in given.sizes.items()},
+            **{n: Held(as_numpy(*pair)) for n, pair in given.whole.items()},
+        }
+        for name, array in given.cut.items():
+            parts = []
+            for number in range(len(bounds) - 1):
+                owner = cluster.owner(number)
+                part = None
+                if owner == self.comm.Get_rank():
+                    where = [slice(None)] * len(array.shape)
+                    where[plan.axes[name]] = slice(bounds[number], bounds[number + 1])
+                    part = np.asarray(array[tuple(where)])
+                parts.append(Held(part, owner))
+            inputs[name] = Chunked(tuple(parts))
+        values = execute(plan, cluster, inputs, bounds)
+        results = tuple(
+            {
+                start: part.value
+                for start, part in zip(bounds, value.parts, strict=False)
+                if part.owner == self.comm.Get_rank()
+            }
+            if isinstance(value, Chunked)
+            else cluster.value(value)
+            for value in values.values()
+        )
+        return results if len(results) != 1 else results[0]
+
+
+def distribute(
+    entry: EntryPoint, *, over: str, comm: Any, chunk_bytes: int = CHUNK_BYTES
+) -> OverRanks:
+    """The entry point with one of its sizes spread over the ranks of a communicator;
+    errors as for `minifut.dask.distribute`."""
+    return OverRanks(plan_of(entry, over), entry, comm, chunk_bytes)
