@@ -230,9 +230,18 @@ def _over_pi(function: Meaning) -> Meaning:
     return lambda *xs: (function(*xs) / xs[0].dtype.type(math.pi)).astype(xs[0].dtype)
 
 
+def _least(x: Any, y: Any) -> Any:
+    """The lesser operand, the other one of a NaN, the first of two equal ones."""
+    return np.where((y < x) | (x != x), y, x)[()]
+
+
+def _greatest(x: Any, y: Any) -> Any:
+    return np.where((x < y) | (x != x), y, x)[()]
+
+
 _FLOATS: dict[str, Meaning] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
-    "pow": np.power, "min": np.fmin, "max": np.fmax, "mod": np.fmod,
+    "pow": np.power, "min": _least, "max": _greatest, "mod": np.fmod,
     "rem": np.fmod, "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign,
     "nextafter": np.nextafter, "neg": np.negative, "abs": np.absolute, "sgn": np.sign,
     "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "exp2": np.exp2,

@@ -233,11 +233,12 @@ def _float(name: str, type_: ScalarType) -> Spelling:
         case "min" | "max":
             ordered = "{1} < {0}" if name == "min" else "{0} < {1}"
             choice = f"({ordered} || {{0}} != {{0}} ? {{1}} : {{0}})"
-            return Spelling(choice, f"f{name}({{0}}, {{1}})")
+            return Spelling(choice, choice)
         case "isnan" | "isinf":
             return Spelling(f"({name}({{0}}) != 0)")
         case "sgn":
-            text = "(isnan({0}) ? {0} : sign({0}))"
+            # The sum makes a negative zero positive.
+            text = "((isnan({0}) ? {0} : sign({0})) + 0.0f)"
             return Spelling(text, text)
     if name in CIRCULAR and type_.bits == 32:
         wide = f"{name}_f32_{{v}}"

@@ -16,7 +16,8 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
             (of floats as rem, as C's fmod)
     shr     arithmetic for signed, logical for unsigned integers
     round   halves to even
-    min max of floats ignore NaN
+    min max of floats ignore NaN, and give the first of two zeros
+    sgn     of a zero is 0.0
 """
 
 from __future__ import annotations

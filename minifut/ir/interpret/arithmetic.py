@@ -121,13 +121,33 @@ _FOLDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+class _Extreme:
+    """NumPy's fmin or fmax as a fold that takes the first of two zeros."""
+
+    def __init__(self, operator: Operator, ufunc: Any) -> None:
+        self.ufunc, self.operator = ufunc, meaning(operator)
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        return self.operator(x, y)
+
+    def reduce(self, values: np.ndarray, dtype: Any) -> Any:
+        """The extreme of an array."""
+        return self.accumulate(values, dtype)[-1]
+
+    def accumulate(self, values: np.ndarray, dtype: Any) -> np.ndarray:
+        """The extremes so far."""
+        found: np.ndarray = self.ufunc.accumulate(values, dtype=dtype)
+        found[found == 0] = values[np.argmax(values == 0)]
+        return found
+
+
 def fold_function(operator: Operator) -> Any | None:
-    """The NumPy ufunc whose `reduce` and `accumulate` fold with the operator."""
+    """What folds with the operator by `reduce` and `accumulate`, like a ufunc."""
     name, type_ = operator.name, operator.type
     if type_.name == "f16":
         return None
     if type_.is_float and name in ("min", "max"):
-        return np.fmin if name == "min" else np.fmax
+        return _Extreme(operator, np.fmin if name == "min" else np.fmax)
     if type_.kind == "bool":
         logical = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
         return logical.get(name)

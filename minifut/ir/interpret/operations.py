@@ -172,10 +172,12 @@ def fold_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> Any:
 
 def accumulate_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> np.ndarray:
     """Scan an array with a ufunc, in the array's own type."""
+    type_ = values.dtype
+    chosen = {} if type_ == np.bool_ else {"dtype": type_}
     with np.errstate(all="ignore"):
-        if values.dtype == np.bool_:
-            return np.asarray(ufunc.accumulate(values), np.bool_)
-        return np.asarray(ufunc.accumulate(values, dtype=values.dtype))
+        # The neutral element takes part: it is the least number before a NaN.
+        started = np.concatenate([np.array([neutral], type_), values])
+        return np.asarray(ufunc.accumulate(started, **chosen)[1:], type_)
 
 
 def check_lanes(

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 f16, f32, f64 = np.float16, np.float32, np.float64
-fmin, fmax, sqrt = np.fmin, np.fmax, np.sqrt
+sqrt = np.sqrt
+
+
+def fmin(x: Any, y: Any) -> Any:
+    """The lesser float, the other one of a NaN, the first of two equal ones."""
+    return y if y < x or x != x else x
+
+
+def fmax(x: Any, y: Any) -> Any:
+    """As `fmin`, the greater one."""
+    return y if x < y or x != x else x
 
 
 def _signed(bits: int) -> Callable[[int], int]:
