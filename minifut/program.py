@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from minifut.gufunc import Gufunc
     from minifut.parameters.tuning import Tuning
     from minifut.parameters.versions import Version
+    from minifut.profiling import Profile
     from minifut.recipe import Recipe
     from minifut.values.types import ValueType
 
@@ -337,6 +338,13 @@ class Program:
             return self._upload(numpy_view(array))
         except NoView as reason:
             raise UsageError(f"to_device: {reason}") from None
+
+    def profile(self, *arguments: Any, entry: str = "main") -> Profile:
+        """Where the time of a call goes, kernel by kernel; print it, or see its lines.
+        Raises `UsageError` where there is no device."""
+        from minifut.profiling import profile
+
+        return profile(self, entry, arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from minifut.recipe import program_again

@@ -17,6 +17,7 @@ SUBCOMMANDS = {
     "check": "Check programs and print their warnings.",
     "test": "Run the test blocks of programs.",
     "bench": "Measure programs on their data sets, and versions against each other.",
+    "profile": "Say where the time of a call goes, kernel by kernel.",
     "autotune": "Find the parameters with which a program runs best.",
     "compile": "Compile a program to a Python module.",
     "dev": "Look inside the compiler: passes, dumps, times.",

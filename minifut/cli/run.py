@@ -76,7 +76,7 @@ def command(
     source = compiler.read_source(file)
     # Files are read first: what is wrong with them is quick to find.
     texts = unguarded(args)
-    given = [read_npy_argument(text) for text in texts]
+    files = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, options)
     chosen = program.entry(entry)
     if outputs and len(outputs) != len(chosen.results):
@@ -84,21 +84,30 @@ def command(
             f"-o is given {counted(len(outputs), 'time')}, {entry} has "
             f"{counted(len(chosen.results), 'result')}: give it once for each"
         )
-    if not args and chosen.parameters:
-        given = read_input()
-    elif len(args) == len(chosen.parameters):
-        given = [
-            read_argument(text, number, parameter) if value is None else value
-            for number, (text, value, parameter) in enumerate(
-                zip(texts, given, chosen.parameters, strict=True), 1
-            )
-        ]
-    values = fit(chosen, given)
+    values = arguments_of(chosen, texts, files)
     results = call_and_log(program, chosen, values) if log else chosen.call(values)
     if outputs:
         save(results, chosen, outputs)
     else:
         show(results, chosen, binary)
+
+
+def arguments_of(
+    entry: EntryPoint, texts: Sequence[str], files: Sequence[Any]
+) -> list[Any]:
+    """The values for an entry point: those of files, where an argument names one, of
+    literals, or without arguments of standard input."""
+    given = list(files)
+    if not texts and entry.parameters:
+        given = read_input()
+    elif len(texts) == len(entry.parameters):
+        given = [
+            read_argument(text, number, parameter) if value is None else value
+            for number, (text, value, parameter) in enumerate(
+                zip(texts, files, entry.parameters, strict=True), 1
+            )
+        ]
+    return fit(entry, given)
 
 
 def call_and_log(

@@ -123,12 +123,12 @@ class Launch:
     a scalar, a size, or (for local memory) its number of elements. `per_launch` are
     the variables with the values of the build constants that this launch chooses.
     `work` is how many scalar operations it takes at most, where the host knows that: a
-    small launch runs in the thread of the host.
+    small launch runs in the thread of the host. `location` is where the source says so.
     """
 
     form = (
         "launch {kernel}{arguments} grid {grid} group {group}< built for {per_launch}>"
-        "< work {work}>"
+        "< work {work}>< from {location}>"
     )
 
     kernel: str
@@ -137,6 +137,7 @@ class Launch:
     arguments: tuple[Memory | Name | Size, ...]
     per_launch: tuple[Name, ...] = ()
     work: Size | None = None
+    location: str = ""
 
 
 @node

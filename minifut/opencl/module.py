@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from minifut.ir.core import Entry, EntryType, Param, Program
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
@@ -135,16 +136,27 @@ class _Part:
     def kernels(self) -> str:
         """All kernels; the printer of the host gets their numbers."""
         used = launch_parameters(self.lowered.functions)
+        places: dict[str, dict[str, None]] = {}
+        for function in filter(None, (*self.lowered.functions, self.lowered.constants)):
+            for node in walk(function.body):
+                if isinstance(node, kc.Launch) and node.location:
+                    places.setdefault(node.kernel, {})[node.location] = None
         texts: list[str] = []
         for number, kernel in enumerate(self.lowered.kernels):
             self.printer.kernels[kernel.name] = number, kernel
             head, last = self.texts.of_kernel(kernel)
             shaped = used.get(kernel.name, frozenset())
-            texts.append(self.kernel(kernel, head, last, shaped))
+            found = tuple(places.get(kernel.name, ()))
+            texts.append(self.kernel(kernel, head, last, shaped, found))
         return "".join(texts)
 
     def kernel(
-        self, kernel: kc.Kernel, head: str, last: str, shaped: frozenset[str]
+        self,
+        kernel: kc.Kernel,
+        head: str,
+        last: str,
+        shaped: frozenset[str],
+        places: tuple[str, ...],
     ) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local = local_of(kernel)
@@ -168,6 +180,7 @@ class _Part:
         built = {constant.parameter.name for _, constant in macros_of(kernel)}
         given = sorted(numbers[name] for name in shaped - built)
         more += f", shaped={_tuple([str(number) for number in given])}" if given else ""
+        more += f", places={places!r}" if places else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
 
     def text_name(self, function: kc.DeviceFunction) -> str:

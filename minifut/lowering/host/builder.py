@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from minifut.analysis.destinations import destinations
 from minifut.analysis.layouts import Order, innermost
 from minifut.analysis.work import work_of
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Param
 from minifut.ir.sizes import Size, product
@@ -65,6 +65,7 @@ class HostBuilder:
         self.derivation: Derivation | None = None
         self.per_launch: set[Name] = set()
         self.work: Size | None = None
+        self.location: Location | None = None
         self.accumulators: dict[Name, Accumulator] = {}
 
     # --- names ------------------------------------------------------------------------
@@ -302,8 +303,9 @@ class HostBuilder:
         if isinstance(group, Size):
             sizes = (group,)
         per_launch = tuple(c.name for c in kernel.constants if c.per_launch)
+        place = "" if self.location is None else str(self.location)
         launch = kc.Launch(
-            kernel.name, grid, sizes, tuple(arguments), per_launch, self.work
+            kernel.name, grid, sizes, tuple(arguments), per_launch, self.work, place
         )
         if k.arenas:
             launch_with_arenas(self, k, launch)
@@ -334,6 +336,7 @@ class HostBuilder:
         from minifut.lowering.dispatch import HOST_RULES
 
         for statement in statements:
+            self.location = statement.location or self.location
             if isinstance(statement.exp, kernels.SegMap | kernels.SegRed
                           | kernels.SegScan | kernels.SegHist):  # fmt: skip
                 self.segmented(statement)

@@ -33,6 +33,7 @@ class Kernel:
     macro's name and the index of the tunable parameter that is its value, or for those
     in `per_launch` its bound: each launch gives their values to `Launcher.built`.
     `shaped`: the indices of parameters that sizes handed to it are computed from.
+    `places`: where the source has what launches it, as `FILE:LINE:COL`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Kernel:
     macros: tuple[tuple[str, int], ...] = ()
     per_launch: tuple[str, ...] = ()
     shaped: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

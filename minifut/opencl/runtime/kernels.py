@@ -39,8 +39,9 @@ MANY_BARRIERS = 40
 """in a kernel: PoCL takes minutes to optimise what lies between more of them"""
 
 
-SMALL_WORK = 1 << 17
-"""scalar operations that one thread executes before others would have been woken"""
+SMALL_WORK = 1 << 18
+"""scalar operations that one thread executes, mostly in vectors, before others would
+have been woken"""
 
 
 class Launcher:
@@ -62,12 +63,12 @@ class Launcher:
         "_failure",
         "_local",
         "_queue",
-        "_session",
         "_sizes",
         "_small",
         "_synchronous",
         "_width",
         "kernel",
+        "session",
     )
 
     def __init__(
@@ -80,7 +81,7 @@ class Launcher:
         synchronous: bool = False,
     ) -> None:
         self.kernel = kernel
-        self._session = session
+        self.session = session
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.queue
         self._events: Any = Done() if synchronous else session
@@ -94,13 +95,18 @@ class Launcher:
         self._built: dict[tuple[int, ...], Launcher] = {}
         self._enqueue: Any = self._first
 
+    @property
+    def latest(self) -> Any:
+        """The event of the latest command on its queue."""
+        return self._events.last_event
+
     def of(self, work: int) -> Launcher:
         """The launcher for so many scalar operations."""
-        if work > SMALL_WORK or self._session.last_event is not None:
+        if work > SMALL_WORK or self.session.last_event is not None:
             return self
         small = self._small
         if small is None:
-            given = self._session, self.kernel, *self._build
+            given = self.session, self.kernel, *self._build
             small = self._small = Launcher(*given, synchronous=True)
         return small
 
@@ -112,7 +118,7 @@ class Launcher:
             chosen = dict(zip(self.kernel.per_launch, values, strict=True))
             known = {**constants, **chosen}
             found = Launcher(
-                self._session, self.kernel, prelude, options, known, self._synchronous
+                self.session, self.kernel, prelude, options, known, self._synchronous
             )
             self._built[values] = found
         return found
@@ -157,20 +163,20 @@ class Launcher:
         text = prelude + expanded(self.kernel.text or "", constants)
         macros = dict(constants) if group is None else {**constants, WORK_ITEMS: group}
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
-        if self._session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
+        if self.session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
         return text, options
 
     def prepare(self, group: int | None = None) -> Any:
         """Build the kernel now (for groups of a size, where a launch gives that); gives
         the OpenCL kernel object."""
-        cl = self._session.cl
+        cl = self.session.cl
         text, options = self.source(group)
         if debugging("kernels"):
             report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
-        device = self._session.device
+        device = self.session.device
         handle = device.synchronous if self._synchronous else device.handle
-        program = _build(self._session, handle, text, options, self.kernel.name)
+        program = _build(self.session, handle, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
         kernel.set_scalar_arg_dtypes(types)
@@ -180,7 +186,7 @@ class Launcher:
 class Done:
     """Where the events of commands go that are done when they are enqueued."""
 
-    last_event: Any
+    last_event: Any = None
 
 
 def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:

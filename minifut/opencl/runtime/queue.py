@@ -88,11 +88,12 @@ class Session:
         self.is_forked = False
         handles = [device.handle, device.synchronous]
         self.context = cl.Context([handle for handle in handles if handle is not None])
-        self.queue = cl.CommandQueue(self.context, device.handle)
+        timed = cl.command_queue_properties.PROFILING_ENABLE
+        self.queue = cl.CommandQueue(self.context, device.handle, timed)
         self.synchronous = (
             None
             if device.synchronous is None
-            else cl.CommandQueue(self.context, device.synchronous)
+            else cl.CommandQueue(self.context, device.synchronous, timed)
         )
         """commands are done when they are enqueued here; only while no other runs"""
         self._waiter = Waiter(self.queue)

@@ -13,13 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
-from minifut.opencl.runtime.describe import Parameter
+from minifut.opencl.runtime.describe import Kernel, Parameter
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A launch: its kernel, its event, its work-items, the bytes of its arrays."""
+
+    kernel: Kernel
+    event: Any
+    points: int
+    nbytes: int
+
 
 Comparison = tuple[str, int]
 """a threshold's name, and the amount of parallelism that was compared with it"""
@@ -39,6 +51,8 @@ class Observation:
     """these parameters, of all kernels"""
     allowed: Collection[int] | None = None
     """a run that is about to start another kernel ends with a `UsageError`"""
+    started: list[Started] | None = None
+    """launches with their events, for a profile; None: not wanted"""
 
     def clear(self) -> None:
         """As if nothing had run yet."""
@@ -75,10 +89,13 @@ class WatchedLauncher:
         self._shape = shape
         self._seen = seen
         self._chosen = chosen
+        self._buffer = launcher.session.cl.Buffer
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         self._note(points)
+        before = self._launcher.latest
         self._launcher(points, *arguments)
+        self._note_event(before, points, arguments)
 
     def of(self, work: int) -> WatchedLauncher:
         """The same for so much work."""
@@ -95,7 +112,19 @@ class WatchedLauncher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         self._note(points)
+        before = self._launcher.latest
         self._launcher.sized(points, group, *arguments)
+        self._note_event(before, points, arguments)
+
+    def _note_event(
+        self, before: Any, points: int | tuple[int, ...], arguments: tuple[Any, ...]
+    ) -> None:
+        started, event = self._seen.started, self._launcher.latest
+        if started is None or event is before:
+            return
+        nbytes = sum(x.size for x in arguments if isinstance(x, self._buffer))
+        items = prod(points) if isinstance(points, tuple) else points
+        started.append(Started(self._launcher.kernel, event, items, nbytes))
 
     def _note(self, points: int | tuple[int, ...]) -> None:
         allowed = self._seen.allowed

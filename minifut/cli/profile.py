@@ -1,0 +1,56 @@
+"""`minifut profile`: where the time of one call goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minifut.cli.options import PROGRAM, ValuesCommand, target_options, unguarded
+from minifut.files import require_writable, write_whole
+
+
+@click.command("profile", cls=ValuesCommand)
+@click.argument("file", type=PROGRAM)
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+@click.option("-e", "--entry", default="main", show_default=True, help="What to call.")
+@click.option("--data", type=PROGRAM, metavar="DATA", help="Read the values from here.")
+@click.option("--json", "json_path", type=PROGRAM, help="Write the profile there, too.")
+@target_options
+def command(
+    file: Path,
+    args: tuple[str, ...],
+    entry: str,
+    data: Path | None,
+    json_path: Path | None,
+    **target: Any,
+) -> None:
+    """Say where the time of a call goes: kernels by their share, with the source
+    lines that they come from, their bandwidth, what bounds it, and the comparisons
+    with thresholds that chose them.
+
+    ARGs are values as for `minifut run`; without them and --data the values come from
+    standard input.
+    """
+    from minifut import compiler
+    from minifut.cli.run import arguments_of, fit, read_npy_argument
+    from minifut.values.reader import read_stream, read_values
+
+    require_writable([] if json_path is None else [json_path])
+    source = compiler.read_source(file)
+    texts = unguarded(args)
+    if texts and data is not None:
+        raise click.UsageError("give values or --data, not both")
+    files = [read_npy_argument(text) for text in texts]
+    program = compiler.compile_program(source, compiler.Options(**target))
+    chosen = program.entry(entry)
+    if data is None:
+        values = arguments_of(chosen, texts, files)
+    else:
+        with data.open("rb") as stream:
+            values = fit(chosen, list(read_values(read_stream(stream), str(data))))
+    found = program.profile(*values, entry=entry)
+    click.echo(str(found))
+    if json_path is not None:
+        write_whole(json_path, (found.to_json() + "\n").encode())

@@ -1,0 +1,72 @@
+"""`minifut profile` and `prog.profile`: where the time of a call goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import minifut
+from minifut.cli import main
+from minifut.errors import UsageError
+from minifut.profiling import HOST
+
+TEXT = """
+entry main [n] (k: i64) (xs: [n]f32): f32 =
+  let ys = loop ys = copy xs for i < k do #[noinline] map (\\y -> y / 2 + 1) ys
+  in f32.sum (map (\\i -> ys[i]) (iota n))
+entry rows [n][m] (xss: [n][m]f32): [n]f32 =
+  map (\\xs -> let s = f32.sum xs in f32.maximum (scan (+) 0 (map (/ s) xs))) xss
+"""
+
+
+@pytest.mark.device
+def test_kernels_and_the_host_make_up_the_whole_call() -> None:
+    program = minifut.compile(TEXT)
+    found = program.profile(7, np.ones(200_000, np.float32))
+    assert sum(line.seconds for line in found.lines) == pytest.approx(
+        found.seconds, rel=0.05
+    )
+    assert sum(line.share for line in found.lines) == pytest.approx(1, rel=0.05)
+    seconds = [line.seconds for line in found.lines]
+    assert seconds == sorted(seconds, reverse=True)
+    kernels = [line for line in found.lines if line.name != HOST]
+    (loop,) = [line for line in kernels if line.calls == 7]
+    assert [place.split(":")[-2] for place in loop.places] == ["3"]
+    assert loop.nbytes >= 7 * 2 * 4 * 200_000
+    assert found.peak >= 2 * 4 * 200_000 and found.copy_bandwidth > 1e8
+    assert "(host)" in str(found) and loop.name in str(found)
+
+
+@pytest.mark.device
+def test_choices_of_versions_are_said() -> None:
+    program = minifut.compile(TEXT)
+    found = program.profile(np.ones((50, 30), np.float32), entry="rows")
+    assert found.choices
+    for choice in found.choices:
+        assert choice.threshold == program.tuning[choice.name]
+        assert choice.chosen == (choice.least >= choice.threshold)
+
+
+@pytest.mark.device
+def test_the_command_reads_values_and_writes_json(tmp_path: Path) -> None:
+    path, data, out = (tmp_path / name for name in ("a.fut", "values", "out.json"))
+    path.write_text(TEXT)
+    data.write_text("3i64 [1f32, 2f32, 3f32]")
+    for given in (["3", "[1f32,2,3]"], ["--data", str(data)]):
+        result = CliRunner().invoke(
+            main, ["profile", str(path), *given, "--json", str(out)]
+        )
+        assert result.exit_code == 0, result.output
+        assert "share" in result.output and str(path) in result.output
+        found = json.loads(out.read_text())
+        assert {line["calls"] for line in found["lines"]} >= {1, 3}
+
+
+def test_a_backend_without_device_is_refused() -> None:
+    program = minifut.compile(TEXT, backend="interpreter")
+    with pytest.raises(UsageError, match="profiled"):
+        program.profile(1, np.ones(3, np.float32))
