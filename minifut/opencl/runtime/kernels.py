@@ -62,6 +62,7 @@ class Launcher:
         "_events",
         "_failure",
         "_local",
+        "_program",
         "_queue",
         "_sizes",
         "_small",
@@ -79,8 +80,10 @@ class Launcher:
         options: str,
         constants: Mapping[str, int] = MappingProxyType({}),
         synchronous: bool = False,
+        program: str = "",
     ) -> None:
         self.kernel = kernel
+        self._program = program
         self.session = session
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.queue
@@ -107,7 +110,9 @@ class Launcher:
         small = self._small
         if small is None:
             given = self.session, self.kernel, *self._build
-            small = self._small = Launcher(*given, synchronous=True)
+            small = self._small = Launcher(
+                *given, synchronous=True, program=self._program
+            )
         return small
 
     def built(self, *values: int) -> Launcher:
@@ -118,7 +123,13 @@ class Launcher:
             chosen = dict(zip(self.kernel.per_launch, values, strict=True))
             known = {**constants, **chosen}
             found = Launcher(
-                self.session, self.kernel, prelude, options, known, self._synchronous
+                self.session,
+                self.kernel,
+                prelude,
+                options,
+                known,
+                self._synchronous,
+                self._program,
             )
             self._built[values] = found
         return found
@@ -176,6 +187,7 @@ class Launcher:
             report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
         device = self.session.device
         handle = device.synchronous if self._synchronous else device.handle
+        self.session.builds.begin(self._program)
         program = _build(self.session, handle, text, options, self.kernel.name)
         kernel = cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]

@@ -205,7 +205,14 @@ class Instance:
             constants = {macro: values[index] for macro, index in kernel.macros}
             prelude = FAILURE_TEXT + self.program.prelude
             options = " ".join(self.program.options)
-            launcher = Launcher(self.session, kernel, prelude, options, constants)
+            launcher = Launcher(
+                self.session,
+                kernel,
+                prelude,
+                options,
+                constants,
+                program=self.program.name,
+            )
             self._launchers[key] = launcher
         return self._launchers[key]
 
@@ -218,6 +225,8 @@ class Instance:
                 self.run.check()
             except BaseException as error:
                 raise self.session.failure_of(error) from None
+            finally:
+                self.session.builds.end()
         for value in values:
             block = value[0] if isinstance(value, tuple) else value
             if isinstance(block, Block):
@@ -244,6 +253,9 @@ def _callable(
                 run.check()
             except BaseException as error:
                 raise session.failure_of(error, arguments, leaves, results) from None
+            finally:
+                if session.builds.count:
+                    session.builds.end()
         return results[0] if single else results
 
     parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ProgramError, UsageError
+from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
@@ -100,6 +101,7 @@ class Session:
         self.pool = Pool(cl, self.context, self.queue, device, max_memory)
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
+        self.builds = BuildNotice()
         self.cell, self.failure = self._make_cell()
         self._number = self.cell.view(np.int32)
         self._dirty = False

@@ -99,6 +99,8 @@ class TimedCall:
             seconds = time.perf_counter() - started
         except BaseException as error:
             raise session.failure_of(error, self._arguments, leaves or []) from None
+        finally:
+            session.builds.end()
         self._outcome = outcome
         self.shapes = tuple(
             leaf[1] if isinstance(leaf, tuple) else () for leaf in outcome

@@ -1,0 +1,66 @@
+"""A line in the log while a run builds kernels for long."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.opencl.runtime import build_notice, kernels
+from minifut.opencl.runtime.build_notice import BuildNotice
+
+TEXT = "entry main (xs: []f32): f32 = f32.sum (scan (+) 0 (map (* 1.37) xs))"
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_long_build_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(build_notice, "PATIENCE", 0.05)
+    caplog.set_level(logging.INFO, "minifut")
+    notice = BuildNotice()
+    notice.begin("kmeans")
+    notice.begin("kmeans")
+    time.sleep(0.3)
+    notice.begin("kmeans")
+    notice.end()
+    assert lines(caplog) == ["building 2 kernels of kmeans"]
+
+
+def test_a_short_build_is_not_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(build_notice, "PATIENCE", 0.1)
+    caplog.set_level(logging.INFO, "minifut")
+    notice = BuildNotice()
+    notice.begin("kmeans")
+    notice.end()
+    time.sleep(0.3)
+    assert not lines(caplog)
+
+
+@pytest.mark.device
+def test_a_first_call_says_what_it_builds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slow(*arguments: object) -> object:
+        time.sleep(0.2)
+        return build(*arguments)
+
+    build = kernels._build
+    monkeypatch.setattr(kernels, "_build", slow)
+    monkeypatch.setattr(build_notice, "PATIENCE", 0.05)
+    caplog.set_level(logging.INFO, "minifut")
+    program = minifut.compile(TEXT)
+    program.main(np.ones(100, np.float32))
+    (said,) = lines(caplog)
+    assert said.startswith("building 1 kernel of ")
+    caplog.clear()
+    program.main(np.ones(100, np.float32))
+    assert not lines(caplog)
