@@ -39,7 +39,7 @@ from minifut.passes.simplify.constant_folding import (
     apply_identities,
     fold_constants,
     may_fold,
-    multiply_for_square,
+    multiply_for_power,
     read_size,
     undo_twice,
 )
@@ -65,7 +65,7 @@ ROUNDS = 5
 REPEATS = 20
 
 RULES: dict[type, tuple[Rule, ...]] = {
-    core.ScalarOp: (fold_constants, apply_identities, multiply_for_square, undo_twice),
+    core.ScalarOp: (fold_constants, apply_identities, multiply_for_power, undo_twice),
     core.SizeExp: (read_size,),
     core.If: (take_known_branch, merge_equal_branches, drop_common_results),
     core.Match: (take_known_case,),
