@@ -123,6 +123,39 @@ def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) 
     assert sum("lanes in reduce " in line for line in lines) == 2, "told once each"
 
 
+LOOPS = """
+entry rows [n] [m] (starts: [n]i64) (counts: [n]i64) (xs: [m]f32) =
+  map2 (\\s c -> loop t = 0 for i < c do t + xs[s + i]) starts counts
+entry rows_by_while [n] [m] (starts: [n]i32) (ends: [n]i32) (xs: [m]f32) =
+  map2 (\\s e -> (loop (t, i) = (0, s) while i < e do (t + xs[i64.i32 i], i + 1)).0)
+       starts ends
+entry probes [n] [m] (keys: [n]i64) (table: [m]i64) =
+  map (\\k -> loop at = k while table[at] != k do (at * 5 + 1) & (m - 1)) keys
+entry roots [n] (xs: [n]i64) =
+  map (\\x -> (loop (low, high) = (0, 1 << 31) while low < high do
+                let middle = (low + high + 1) / 2
+                in if middle * middle <= x then (middle, high) else (low, middle - 1)).0)
+      xs
+"""
+
+
+def test_divergent_loops_are_vectors_unless_lanes_would_wait_for_memory(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "loops.fut"
+    file.write_text(
+        LOOPS.replace("xs[", "#[unsafe] xs[").replace("table[", "#[unsafe] table[")
+    )
+    result = CliRunner().invoke(command, ["--explain", str(file)])
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.output.split("\n")]
+    refused = "no vectorise_map [asVector]: rounds load one element after the other"
+    assert lines.count(refused) == 2
+    waits = "no vectorise_map [asVector]: what rounds load ends the loop, of most lanes soon"
+    assert lines.count(waits) == 1
+    assert sum(line.startswith("vectorise_map") for line in lines) == 1
+
+
 def test_the_list_of_rules_has_those_of_kernel_code() -> None:
     told = CliRunner().invoke(command, ["--list-rules"]).output
     for rule in RULES.values():

@@ -58,6 +58,12 @@ BODIES = {
         in map (\\x -> (loop (l, h) = (0, i32.i64 n) while l < h do
                        let m = (l + h) / 2
                        in if ys[i64.i32 m] < x then (m + 1, h) else (l, m)).0) xs""",
+    "binary search of 64 bits": """
+      def main [n] (xs: [n]i32) =
+        let ys = iota n
+        in map (\\x -> (loop (l, h) = (0, n) while l < h do
+                       let m = (l + h) / 2
+                       in if ys[m] < i64.i32 x then (m + 1, h) else (l, m)).0) xs""",
     "conversions": """
       def main (xs: []i32) =
         map (\\x -> loop y = f32.i32 x for i < 3 do

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import MASKS, NotVectorisable, Outcome
-from minifut.kernel_passes.vectorise.varying import changed_types
+from minifut.kernel_passes.vectorise.context import MASKS, Outcome
+from minifut.kernel_passes.vectorise.divergent_loops import (
+    refuse_probes,
+    refuse_streams,
+)
 from minifut.rewrite.rule import rule
 
 if TYPE_CHECKING:
@@ -77,18 +80,19 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
                 x = live ? ((x * x) + ((float4)(2.0f))) : x;
                 live = x < ((float4)(9.0f));
         }
-    declines: a divergent loop with 64-bit integers
-        lanes (long x)
-        while (x < 9) {
+    declines: rounds load one element after the other
+        lanes (long x, float y)
+        given (const float *xs)
+        while (y < 9.0f) {
+            y = y + xs[x];
             x = x + 1;
         }
     """
     lanes = vectoriser.lanes
     if not isinstance(loop, kc.While) or not lanes.varies(loop.condition):
         return None
-    if any(t.bits == 64 and t.is_integer for t in changed_types((loop.body,))):
-        # Half as many lanes, which wait for the slowest: 0.8 of the scalar speed.
-        raise NotVectorisable("a divergent loop with 64-bit integers")
+    refuse_streams(loop.body, ())
+    refuse_probes(loop)
     outer = lanes.mask
     made: list[kc.Statement] = []
     first = lanes.both(outer, lanes.vectorise(loop.condition))
@@ -119,16 +123,18 @@ def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
                 i = live ? (i + ((int4)(1))) : i;
                 live = i < x;
         }
-    declines: a divergent loop with 64-bit integers
-        lanes (long x, float y)
-        for (long i = 0; i < x; i++) {
-            y = y + 0.5f;
+    declines: rounds load one element after the other
+        lanes (int x, float y)
+        given (const float *xs)
+        for (int i = 0; i < x; i++) {
+            y = y + xs[i];
         }
     """
     lanes = vectoriser.lanes
     if not isinstance(loop, kc.For) or loop.variable.name not in lanes.varying:
         return None
     variable = loop.variable
+    refuse_streams(loop.body, (variable.name,))
     wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))
     start = lanes.broadcast(lanes.vectorise(loop.start))
     step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
