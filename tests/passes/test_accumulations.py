@@ -117,6 +117,48 @@ def main [n] (ys: [n]i32) : *[n]i32 =
         [np.int32([1, -2, 4])],
         [1, 4, 16],
     ),
+    "updates at shifted indices are gathered": (
+        """
+def main [k] [n] (xs: *[k]i32) (ys: [n]i32) (c: i64) : *[k]i32 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([k]i32)) (i, y) -> write acc (i - c) (y * y)) (zip (iota n) ys)
+""",
+        {"map": 1},
+        [np.int32([1, 2, 3]), np.int32([7, 1, -2, 4, 5]), 1],
+        [2, 6, 19],
+    ),
+    "a branch may update nothing": (
+        """
+def main [n] (xs: *[n]i32) (ys: [n]i32) : *[n]i32 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([n]i32)) (i, y) -> if y < 0 then acc else write acc (i + 1) y)
+    (zip (iota n) ys)
+""",
+        {"map": 1},
+        [np.int32([1, 2, 3, 4]), np.int32([7, -1, 2, 5])],
+        [1, 9, 3, 6],
+    ),
+    "both branches may update": (
+        """
+def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([k]i64)) i -> if i < 2 then write acc (i * i) 1 else write acc 0 i)
+    is
+""",
+        {"Hist": 1},
+        [np.zeros(3, np.int64), np.int64([1, 0, 5, 2, 1])],
+        [8, 2, 0],
+    ),
+    "indices that repeat are not gathered": (
+        """
+def main [k] [n] (xs: *[k]i64) (ys: [n]i64) : *[k]i64 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([k]i64)) (i, y) -> write acc (i + y) 1) (zip (iota n) ys)
+""",
+        {"Hist": 1},
+        [np.zeros(3, np.int64), np.int64([1, 0, -1, 9])],
+        [0, 3, 0],
+    ),
     "a loop that carries more than updates stays a loop": (
         """
 def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
@@ -165,3 +207,47 @@ entry main [n] [k] [m] (a: [n][k]f64) (b: [k][m]f64) (c: [n][m]f64) =
     in_a, in_b = run(program, "main", [a, b, c])[-2:]
     np.testing.assert_allclose(in_a, c @ b.T)
     np.testing.assert_allclose(in_b, a.T @ c)
+
+
+@pytest.mark.parametrize("down", [-7, -1, 0, 2])
+@pytest.mark.parametrize("shape", [(0, 3), (4, 5), (6, 3)])
+def test_gathered_values_are_those_sent(down: int, shape: tuple[int, int]) -> None:
+    text = f"""
+def main [n] [m] (xs: *[n][4]i32) (ys: [m][3]i32) : *[n][4]i32 =
+  intrinsics.hist_stream xs (map2 (+)) (replicate 4 0)
+    (\\(acc: *acc ([n][4]i32)) (i, y) ->
+       if y[0] > 5 then acc else write acc (i + ({down})) [y[2], 1, y[0], i32.i64 i])
+    (zip (iota m) ys)
+"""
+    n, m = shape
+    random = np.random.default_rng(1)
+    xs = random.integers(9, size=(n, 4), dtype=np.int32)
+    ys = random.integers(9, size=(m, 3), dtype=np.int32)
+    after = accumulated(text)
+    (wanted,) = run(core(text), "main", [xs.copy(), ys])
+    (found,) = run(after, "main", [xs.copy(), ys])
+    np.testing.assert_array_equal(found, wanted)
+    expected = xs.copy()
+    for i, y in enumerate(ys):
+        if y[0] <= 5 and 0 <= i + down < n:
+            expected[i + down] += [y[2], 1, y[0], i]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_adjoint_of_a_stencil_is_a_stencil() -> None:
+    text = """
+entry main [n] (xs: [n]f64) (c: [n]f64) =
+  vjp (\\xs -> tabulate n (\\i ->
+            let at j = if j < 0 || j >= n then 0 else xs[j]
+            in 2 * xs[i] + 3 * at (i - 1) + 5 * at (i + 2))) xs c
+"""
+    program = compiler.to_core(compiler.check(Source("test.fut", text)))
+    for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
+        program = run_pass(step, program, names_after(program))
+    assert operations(program) == {"map": 1}
+    c = np.random.default_rng(1).random(6)
+    (found,) = run(program, "main", [c, c])[-1:]
+    wanted = 2 * c
+    wanted[:-1] += 3 * c[1:]
+    wanted[2:] += 5 * c[:-2]
+    np.testing.assert_allclose(found, wanted)

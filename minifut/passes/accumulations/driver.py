@@ -13,23 +13,28 @@ from minifut.ir.core import Program
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
 from minifut.names import NameSource
+from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
 from minifut.passes.accumulations.rows import update_elements_of_rows
 from minifut.passes.accumulations.separate import separate_updates
+from minifut.passes.accumulations.shifts import gather_shifted_updates
 from minifut.passes.fusion.driver import fuse
+from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.strategy import Rewriting, bottom_up
 from minifut.rewrite.trace import Trace
 
 ROUNDS = 4
 RULES = bottom_up(
+    update_after_branch,
     map_of_update_loop,
     update_elements_of_rows,
     separate_updates,
     update_every_element,
+    gather_shifted_updates,
     reduce_updates,
     gather_in_histogram,
 )
@@ -39,6 +44,7 @@ def accumulate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program with fewer accumulators."""
+    before = program
     for _ in range(ROUNDS):
         if not any(isinstance(node, WithAcc) for node in walk(program)):
             break
@@ -47,4 +53,7 @@ def accumulate(
         if after is program:
             break
         program = simplify(fuse(simplify(after, names), names, trace), names)
-    return program
+    if program is before:
+        return program
+    # gathered values stand behind conditions that those of their place decide
+    return simplify(remove_checks(program, names, trace), names)

@@ -77,7 +77,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
     nest = nest_of(statement.exp)
     if nest is None or len(nest.levels) != len(nest.item.shape):
         return OTHER_INDICES
-    order = [_level_of(nest, atom, context) for atom in nest.indices]
+    order = [level_of(nest, atom, context) for atom in nest.indices]
     if sorted(order) != list(range(len(nest.levels))):
         return OTHER_INDICES
     if any(
@@ -86,7 +86,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
     ):
         return OTHER_INDICES
     build = context.builder(statement)
-    if _all_neutral(nest.item, context):
+    if all_neutral(nest.item, context):
         nest = replace(nest, item=replace(nest.item, operator=None))
     if order == sorted(order):
         build.bind(statement.pattern, _combined(build, nest, 0, nest.item.arrays))
@@ -109,7 +109,7 @@ def _rearranged(
     return build.let(exp, array.base) if bound is None else build.bind((bound,), exp)[0]
 
 
-def _all_neutral(item: AccInput, context: StatementContext) -> bool:
+def all_neutral(item: AccInput, context: StatementContext) -> bool:
     """Whether the arrays hold the neutral element of the operator only, so that a value
     which is combined with them is itself."""
     if item.operator is None:
@@ -123,7 +123,7 @@ def _all_neutral(item: AccInput, context: StatementContext) -> bool:
     return True
 
 
-def _level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:
+def level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:
     """The level whose number an index is; -1 if there is none."""
     for number, level in enumerate(nest.levels):
         for parameter, array in zip(level.parameters, level.arrays, strict=True):
