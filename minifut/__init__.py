@@ -111,6 +111,13 @@ def compile(
         raise error.with_traceback(None) from None
 
 
+def load_ipython_extension(shell: object) -> None:
+    """What `%load_ext minifut` runs; see `minifut.notebook`."""
+    from minifut import notebook
+
+    notebook.load(shell)
+
+
 def __getattr__(name: str) -> object:
     if name in ("torch", "jax"):
         from importlib import import_module

@@ -166,6 +166,10 @@ class CompileError(MinifutError, ValueError):
         more = ", the first ones are shown" if len(errors) > MOST_SHOWN else ""
         return "\n\n".join((*shown, f"{len(errors)} errors{more}"))
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: where in the compiler it was found helps nobody."""
+        return str(self).split("\n")
+
     def text(self) -> str:
         """This error alone, as a user reads it."""
         parts = []

@@ -237,6 +237,11 @@ class EntryPoint:
     def __repr__(self) -> str:
         return f"<entry {self.signature_text()}>"
 
+    def _repr_html_(self) -> str:
+        from minifut.notebook import html_of_entry
+
+        return html_of_entry(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         from minifut.recipe import entry_again
 
@@ -299,6 +304,11 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<minifut program on {self.description}: {', '.join(self.entries)}>"
+
+    def _repr_html_(self) -> str:
+        from minifut.notebook import html_of_program
+
+        return html_of_program(self)
 
     def entry(self, name: str) -> EntryPoint:
         """The entry point of a name. Raises `UsageError` that suggests another."""
