@@ -13,6 +13,8 @@ that a new operation never means a new visitor.
 from __future__ import annotations
 
 import dataclasses
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
@@ -32,6 +34,11 @@ def node(cls: type[T]) -> type[T]:
 def value(cls: type[T]) -> type[T]:
     """A fact: frozen, structural equality, hashable."""
     return dataclass(slots=True, frozen=True)(cls)
+
+
+def same_items(made: Sequence[object], known: Sequence[object]) -> bool:
+    """Whether two sequences hold the same objects: then nothing changed."""
+    return len(made) == len(known) and all(map(operator.is_, made, known))
 
 
 def replace(original: T, **changes: Any) -> T:

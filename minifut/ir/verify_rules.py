@@ -7,13 +7,13 @@ there each source of the results must fit the pattern with its names replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, derivatives, kernels, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
-from minifut.ir.core import Atom, DimSlice, Param, Stm
-from minifut.ir.sizes import ONE, Size
+from minifut.ir.core import Param, Stm
+from minifut.ir.sizes import Size
 from minifut.ir.types import (
     BOOL,
     I64,
@@ -21,12 +21,18 @@ from minifut.ir.types import (
     DataType,
     Type,
     array_of,
-    element_of,
     row_type,
 )
-from minifut.ir.typing import sliced_shape, type_of
+from minifut.ir.typing import type_of
 from minifut.ir.verify import instantiate, require
-from minifut.names import Name
+from minifut.ir.verify_kernels import at_least, collective_copy, segmented
+from minifut.ir.verify_operands import (
+    check_atom,
+    check_bins,
+    check_fold,
+    check_rows,
+    check_slice,
+)
 
 if TYPE_CHECKING:
     from minifut.ir.verify import Verifier
@@ -51,10 +57,6 @@ def check_expression(v: Verifier, statement: Stm) -> None:
     v.same_types(type_of(exp, v.scope), found, "the pattern")
 
 
-def _is(v: Verifier, atom: Atom, type_: Type, what: str) -> None:
-    v.same(type_, v.atom(atom), what)
-
-
 # --- core ------------------------------------------------------------------------
 
 
@@ -62,38 +64,24 @@ def _scalar_op(v: Verifier, exp: core.ScalarOp) -> None:
     v.same_types(exp.operator.operands, v.types(exp.operands), f"{exp.operator}")
 
 
-def _slice(v: Verifier, array: Name, slice_: tuple[Atom | DimSlice, ...]) -> Type:
-    """The type of a slice of an array."""
-    type_ = v.array(array)
-    require(len(slice_) <= type_.rank, f"{array} has {type_.rank} dimensions")
-    for part in slice_:
-        if isinstance(part, DimSlice):
-            _is(v, part.start, I64, "the start of a slice")
-            _is(v, part.stride, I64, "the stride of a slice")
-            v.size(part.length)
-        else:
-            _is(v, part, I64, f"an index of {array}")
-    return array_of(type_.element, sliced_shape(type_.shape, slice_))
-
-
 def _index(v: Verifier, exp: core.Index) -> None:
-    _slice(v, exp.array, exp.slice)
+    check_slice(v, exp.array, exp.slice)
 
 
 def _update(v: Verifier, exp: core.Update) -> None:
-    _is(v, exp.value, _slice(v, exp.array, exp.slice), "the new value")
+    check_atom(v, exp.value, check_slice(v, exp.array, exp.slice), "the new value")
 
 
 def _iota(v: Verifier, exp: core.Iota) -> None:
     require(exp.element.is_integer, "iota makes integers")
-    _is(v, exp.start, exp.element, "the start")
-    _is(v, exp.stride, exp.element, "the stride")
+    check_atom(v, exp.start, exp.element, "the start")
+    check_atom(v, exp.stride, exp.element, "the stride")
     v.size(exp.length)
 
 
 def _literal(v: Verifier, exp: core.ArrayLiteral) -> None:
     for row in exp.rows:
-        _is(v, row, exp.row, "a row")
+        check_atom(v, row, exp.row, "a row")
 
 
 def _permutation(v: Verifier, exp: core.Rearrange | core.Manifest) -> None:
@@ -119,7 +107,7 @@ def _concat(v: Verifier, exp: core.Concat) -> None:
 
 
 def _assert(v: Verifier, exp: core.Assert) -> None:
-    _is(v, exp.condition, BOOL, "the condition")
+    check_atom(v, exp.condition, BOOL, "the condition")
 
 
 # --- accumulators ------------------------------------------------------------------
@@ -174,7 +162,7 @@ def _branch(v: Verifier, body: core.Body, pattern: tuple[Param, ...]) -> None:
 
 
 def _if(v: Verifier, exp: core.If, pattern: tuple[Param, ...]) -> None:
-    _is(v, exp.condition, BOOL, "the condition")
+    check_atom(v, exp.condition, BOOL, "the condition")
     _branch(v, exp.then, pattern)
     _branch(v, exp.otherwise, pattern)
 
@@ -194,14 +182,14 @@ def _loop(v: Verifier, exp: core.Loop, pattern: tuple[Param, ...]) -> None:
     v.types(exp.initial)
     require(len(exp.initial) == len(exp.parameters), "as many initials as parameters")
     if isinstance(exp.form, core.ForLoop):
-        _is(v, exp.form.bound, exp.form.type, "the bound")
+        check_atom(v, exp.form.bound, exp.form.type, "the bound")
     added = v.bind(exp.parameters)
     v.results_fit(exp.parameters, exp.initial, "the initial values")
     if isinstance(exp.form, core.ForLoop):
         v.bind_name(exp.form.index, exp.form.type)
         added.append(exp.form.index)
     else:
-        _is(v, exp.form.condition, BOOL, "the condition")
+        check_atom(v, exp.form.condition, BOOL, "the condition")
         own = {parameter.name for parameter in exp.parameters}
         require(exp.form.condition in own, "the condition is no parameter of the loop")
     added += v.body(exp.body)
@@ -231,45 +219,17 @@ def _apply(v: Verifier, exp: core.Apply, pattern: tuple[Param, ...]) -> None:
 # --- soacs -----------------------------------------------------------------------
 
 
-def _rows(v: Verifier, arrays: Iterable[Name], width: Size) -> list[Type]:
-    rows = []
-    for array in arrays:
-        if isinstance(v.atom(array), AccType):
-            rows.append(v.atom(array))
-            continue
-        type_ = v.array(array)
-        require(
-            v.same_size(type_.shape[0], width),
-            f"{array} has outer size {type_.shape[0]}, not {width}",
-        )
-        rows.append(row_type(type_))
-    return rows
-
-
-def _fold(v: Verifier, fold: Any, values: list[Type], what: str) -> list[Type]:
-    """Check an operator with its neutral element; the types it folds."""
-    types = v.types(fold.neutral)
-    v.lambda_(fold.operator, types * 2, what)
-    v.same_types(types, fold.operator.results, f"{what} gives")
-    v.same_types(
-        [array_of(t, getattr(fold, "shape", ())) for t in types],
-        values[: len(types)],
-        f"operands of {what}",
-    )
-    return types
-
-
 def _screma(v: Verifier, exp: soacs.Screma) -> None:
     v.size(exp.width)
-    v.lambda_(exp.function, _rows(v, exp.arrays, exp.width), "the function")
+    v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
     values = list(exp.function.results)
     for fold in (*exp.scans, *exp.reduces):
-        values = values[len(_fold(v, fold, values, "the operator")) :]
+        values = values[len(check_fold(v, fold, values, "the operator")) :]
 
 
 def _scatter(v: Verifier, exp: soacs.Scatter) -> None:
     v.size(exp.width)
-    v.lambda_(exp.function, _rows(v, exp.arrays, exp.width), "the function")
+    v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
     indices = sum(d.rank * d.count for d in exp.destinations)
     wanted: list[Type] = [I64] * indices
     for destination in exp.destinations:
@@ -282,27 +242,8 @@ def _scatter(v: Verifier, exp: soacs.Scatter) -> None:
 
 def _hist(v: Verifier, exp: soacs.Hist) -> None:
     v.size(exp.width)
-    v.lambda_(exp.function, _rows(v, exp.arrays, exp.width), "the function")
-    _bins(v, exp.operators, list(exp.function.results), ())
-
-
-def _bins(
-    v: Verifier, operators: Any, results: list[Type], segments: tuple[Size, ...]
-) -> None:
-    bins = sum(len(operator.shape) for operator in operators)
-    v.same_types([I64] * bins, results[:bins], "the bins")
-    values = results[bins:]
-    for operator in operators:
-        types = v.types(operator.neutral)
-        vector = getattr(operator, "vector", ())
-        v.lambda_(operator.operator, types * 2, "the operator")
-        v.same_types(types, operator.operator.results, "the operator gives")
-        full = [array_of(type_, vector) for type_ in types]
-        v.same_types(full, values[: len(types)], "the values")
-        values = values[len(types) :]
-        wanted = [array_of(type_, segments + operator.shape) for type_ in full]
-        v.same_types(wanted, v.types(operator.destinations), "the destinations")
-    require(not values, "more values than operators take")
+    v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
+    check_bins(v, exp.operators, list(exp.function.results), ())
 
 
 # --- derivatives -----------------------------------------------------------------
@@ -328,73 +269,6 @@ def _custom_vjp(v: Verifier, exp: derivatives.CustomVjp) -> None:
 
 
 # --- kernels ---------------------------------------------------------------------
-
-_DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
-
-
-def _segmented(v: Verifier, exp: Any) -> None:
-    """Space, body and results of a segmented operation; then its operators."""
-    if v.levels:
-        outer, inner = _DEPTH[v.levels[-1].kind], _DEPTH[exp.level.kind]
-        require(inner > 0 and inner >= outer, f"{exp.level} inside {v.levels[-1]}")
-    for size in exp.space.sizes:
-        v.size(size)
-    for operator in getattr(exp, "operators", ()):
-        for size in operator.shape:
-            v.size(size)
-    require(len(exp.types) == len(exp.body.result), "as many types as results")
-    _operators(v, exp)
-    v.levels.append(exp.level)
-    for index in exp.space.indices:
-        v.bind_name(index, I64)
-    added = v.kernel_body(exp.body)
-    for result, type_ in zip(exp.body.result, exp.types, strict=True):
-        _kernel_result(v, result, type_)
-    v.unbind([*added, *exp.space.indices])
-    v.levels.pop()
-
-
-def _operators(v: Verifier, exp: Any) -> None:
-    values = list(exp.types)
-    if isinstance(exp, kernels.SegHist):
-        _bins(v, exp.operators, values, exp.space.sizes[:-1])
-    elif not isinstance(exp, kernels.SegMap):
-        for operator in exp.operators:
-            values = values[len(_fold(v, operator, values, "the operator")) :]
-
-
-def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> None:
-    match result:
-        case kernels.Returns(atom):
-            _is(v, atom, type_, "a result")
-        case kernels.WriteReturns(array, shape, writes):
-            whole = v.array(array)
-            sizes_fit = len(shape) == whole.rank and all(
-                v.same_size(a, b) for a, b in zip(shape, whole.shape, strict=True)
-            )
-            require(sizes_fit, f"{array} has another shape than its writes say")
-            for indices, written in writes:
-                value = _slice(v, array, indices)
-                _is(v, written, value, "a written value")
-        case kernels.TileReturns(dimensions, tile):
-            shape = tuple(size for _, size in dimensions if size != ONE)
-            _is(v, tile, array_of(element_of(type_), shape), "the tile")
-        case kernels.RegTileReturns(dimensions, tile):
-            sizes = [(b, r) for _, b, r in dimensions if (b, r) != (ONE, ONE)]
-            blocks = tuple(block for block, _ in sizes)
-            registers = tuple(register for _, register in sizes)
-            wanted = array_of(element_of(type_), blocks + registers)
-            _is(v, tile, wanted, "the register tiles")
-
-
-def _collective_copy(v: Verifier, exp: kernels.CollectiveCopy) -> None:
-    _slice(v, exp.array, exp.slice)
-    inside = bool(v.levels) and v.levels[-1].kind == "group"
-    require(inside, "a collective copy is for all threads of a group")
-
-
-def _at_least(v: Verifier, exp: kernels.AtLeast) -> None:
-    v.size(exp.parallelism)
 
 
 BINDING = {
@@ -427,10 +301,10 @@ RULES: dict[type, Rule] = {
     soacs.Screma: _screma,
     soacs.Scatter: _scatter,
     soacs.Hist: _hist,
-    kernels.SegMap: _segmented,
-    kernels.SegRed: _segmented,
-    kernels.SegScan: _segmented,
-    kernels.SegHist: _segmented,
-    kernels.CollectiveCopy: _collective_copy,
-    kernels.AtLeast: _at_least,
+    kernels.SegMap: segmented,
+    kernels.SegRed: segmented,
+    kernels.SegScan: segmented,
+    kernels.SegHist: segmented,
+    kernels.CollectiveCopy: collective_copy,
+    kernels.AtLeast: at_least,
 }

@@ -64,8 +64,6 @@ from minifut.kernel_ir.host_statements import (
 )
 from minifut.kernel_ir.statements import (
     Assign,
-    AtomicUpdate,
-    Barrier,
     Block,
     Branch,
     Break,
@@ -75,15 +73,10 @@ from minifut.kernel_ir.statements import (
     Declare,
     DeclareArray,
     DeclarePointer,
-    DetectLastGroup,
     DeviceFunction,
     Evaluate,
-    Fail,
-    FetchWork,
     For,
-    HideValue,
     Kernel,
-    Label,
     LocalParameter,
     MemoryParameter,
     Parameter,
@@ -95,9 +88,18 @@ from minifut.kernel_ir.statements import (
     Statement,
     StaticIf,
     Store,
-    UniformExit,
     Unrolled,
     While,
+)
+from minifut.kernel_ir.synchronisation import (
+    AtomicUpdate,
+    Barrier,
+    DetectLastGroup,
+    Fail,
+    FetchWork,
+    HideValue,
+    Label,
+    UniformExit,
 )
 
 __all__ = [

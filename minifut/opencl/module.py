@@ -22,8 +22,8 @@ from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.lowering.host.launch_parameters import launch_parameters
 from minifut.lowering.pipelines import to_kernel_code
 from minifut.names import Name
+from minifut.opencl.c_macros import PRELUDE, macros_of
 from minifut.opencl.kernel_texts import Texts, parameter_types
-from minifut.opencl.print_c import PRELUDE, macros_of
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
 
 

@@ -22,41 +22,7 @@ from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
 from minifut.opencl.c_expressions import ExpressionPrinter
-
-PRELUDE = """\
-#pragma OPENCL FP_CONTRACT OFF
-#if defined(__clang__) && __clang_major__ >= 11
-#define REASSOCIATE _Pragma("clang fp reassociate(on) contract(fast)")
-#define PARALLEL _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define REASSOCIATE
-#define PARALLEL
-#endif
-#if defined(__clang__)
-#define STREAM(value, place) __builtin_nontemporal_store(value, place)
-#else
-#define STREAM(value, place) (*(place) = (value))
-#endif
-#ifdef POCL_DEVICE_ADDRESS_BITS
-#define barrier(fences) barrier(fences); __asm__ volatile("")
-#define GROUP ((long)get_local_size(0))
-#define KEEP(x) { __typeof__(x) kept = x; __asm__ volatile("" : "+m"(kept)); x = kept; }
-#define LAST __asm__ volatile("");
-#define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
-#else
-#define GROUP WORK_ITEMS
-#define KEEP(x)
-#define LAST
-#define PREFETCH(place) ((void)0)
-#endif
-"""
-"""What all kernels are compiled after. PoCL divides the code of work-items at barriers
-and loses parts of it in these cases: where a condition that is known before stands
-right behind a barrier, so something must stand between; where a branch stands right
-before the end, at which all meet as well (LAST); where a loop or branch before a
-barrier comes down to a choice between two constants, which all work-items are given
-alike then (KEEP); and around barriers in branches, where its first passes have made use
-of how many work-items a group has."""
+from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
 
 
 class KernelPrinter(ExpressionPrinter):
@@ -278,7 +244,7 @@ class KernelPrinter(ExpressionPrinter):
 
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""
-        self.names.reserve(_MACROS)
+        self.names.reserve(MACROS)
         if isinstance(kernel.group_size, Name):
             self.names.call(kernel.group_size, GROUP)
         for text, constant in macros_of(kernel):
@@ -390,28 +356,3 @@ EXITED = "minifut_exited"
 def returns_its_result(function: kc.DeviceFunction) -> bool:
     """Whether the one result is what the function of C returns."""
     return len(function.results) == 1 and not function.may_exit
-
-
-def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
-    """The macro that stands for each build constant: `main.map_map.block_rows` is
-    BLOCK_ROWS."""
-    found: dict[str, kc.BuildConstant] = {}
-    for constant in kernel.constants:
-        last = constant.parameter.name.rpartition(".")[2]
-        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in last).upper()
-        base = base if base[:1].isalpha() else f"SIZE_{base}"
-        text, number = base, 1
-        while text in found or text in _MACROS:
-            number += 1
-            text = f"{base}_{number}"
-        found[text] = constant
-    return list(found.items())
-
-
-WORK_ITEMS = "WORK_ITEMS"
-"""the macro for the size of a group that a launch gives"""
-GROUP = "GROUP"
-"""the same as an expression of the code"""
-_MACROS = frozenset(
-    {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH"}
-) | {WORK_ITEMS, GROUP}

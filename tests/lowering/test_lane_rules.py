@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from minifut import kernel_passes
 from minifut.cli.dev import command
 from minifut.kernel_ir import nodes as kc
+from minifut.opencl.c_macros import PRELUDE
 from minifut.opencl.kernel_texts import kernel_text
-from minifut.opencl.print_c import PRELUDE
 from minifut.rewrite.rule import REGISTRY
 from tests.rewrite.examples import examples_of
 from tests.rewrite.kernel_examples import kernels

@@ -244,6 +244,8 @@ class Facts:
         about something that was learnt since they were last looked at."""
         asked, self.clock = self.clock, self.clock + 1
         for entry in self.unresolved:
+            if not any(other is entry for other in self.unresolved):
+                continue  # settled while an earlier one was
             if all(self.learnt.get(atom, 0) <= entry.asked for atom in entry.about):
                 continue
             exp = self.definition(entry.condition)

@@ -38,7 +38,8 @@ from minifut.frontend.check.sizing import (
     slices,
 )
 from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
-from minifut.frontend.check.sizing.functions import Definition, size_definition
+from minifut.frontend.check.sizing.functions import size_definition
+from minifut.frontend.check.sizing.generalise import Definition
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.solver import (
     Free,

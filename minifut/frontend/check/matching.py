@@ -23,8 +23,9 @@ from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK
 from minifut.frontend.check.messages import Mismatch, Shown, error, quote, show
 from minifut.frontend.check.restrictions import check_instantiation
-from minifut.frontend.check.sizing.state import Sizing, Usage
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
+from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.solver import Free
 from minifut.frontend.check.type_substitution import apply_binding, replace_types
 from minifut.frontend.check.witnesses import witnessed

@@ -22,10 +22,11 @@ from minifut.frontend.elaborate.environment import (
     Thunk,
     TypeFunction,
 )
-from minifut.frontend.elaborate.expressions import evaluate, lookup
+from minifut.frontend.elaborate.expressions import evaluate
 from minifut.frontend.elaborate.free import calls_itself
 from minifut.frontend.elaborate.sealed import seal
 from minifut.frontend.elaborate.values import Closure, Value
+from minifut.frontend.elaborate.variables import lookup
 
 if TYPE_CHECKING:
     from minifut.frontend.check.matching import FunctorBindings, ModuleBindings

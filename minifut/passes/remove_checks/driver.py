@@ -26,7 +26,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, SegRed, SegScan
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_items
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
@@ -46,7 +46,7 @@ def remove_checks(
     walk = _Walk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))
-    same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+    same = same_items(functions, program.functions)
     return replace(
         program,
         constants=constants,
@@ -75,9 +75,7 @@ class _Walk:
                 if isinstance(new.exp, Assert):
                     self.facts.assume(new.exp.condition, True, "a check")
                 made.append(new)
-        if len(made) == len(statements) and all(
-            a is b for a, b in zip(made, statements, strict=True)
-        ):
+        if same_items(made, statements):
             return statements
         return tuple(made)
 

@@ -26,7 +26,7 @@ from minifut.ir.core import (
     Trace,
 )
 from minifut.ir.kernels import KernelBody, SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_items
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import map_children, own_names, size_names, used_names, walk
 from minifut.names import Name
@@ -52,7 +52,7 @@ def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
         if program.constants:
             needed |= used_names(function)
     constants = _Sweep(needed).statements(program.constants)
-    same = all(a is b for a, b in zip(functions, program.functions, strict=True))
+    same = same_items(functions, program.functions)
     return replace(
         program,
         constants=constants,
@@ -93,9 +93,7 @@ class _Sweep:
             if found is not None:
                 kept.append(found)
         kept.reverse()
-        if len(kept) == len(statements) and all(
-            a is b for a, b in zip(kept, statements, strict=True)
-        ):
+        if same_items(kept, statements):
             return statements
         return tuple(kept)
 

@@ -16,7 +16,7 @@ from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
 from minifut.ir.kernels import KernelBody
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_items
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
@@ -157,9 +157,7 @@ class _Sweep(Replacer):
             self.node(function) if function.name in changing else function
             for function in program.functions
         )
-        if constants is program.constants and all(
-            a is b for a, b in zip(functions, program.functions, strict=True)
-        ):
+        if constants is program.constants and same_items(functions, program.functions):
             return program
         return replace(program, constants=constants, functions=functions)
 
@@ -181,9 +179,7 @@ class _Sweep(Replacer):
         made: list[Stm] = []
         for statement in statements:
             self.statement(statement, made)
-        if len(made) == len(statements) and all(
-            a is b for a, b in zip(made, statements, strict=True)
-        ):
+        if same_items(made, statements):
             return statements
         return tuple(made)
 

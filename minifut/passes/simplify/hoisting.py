@@ -30,7 +30,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelBody
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_items
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
@@ -55,9 +55,7 @@ def hoist(
         hoister.node(function) if function.name in changing else function
         for function in program.functions
     )
-    if constants is program.constants and all(
-        a is b for a, b in zip(functions, program.functions, strict=True)
-    ):
+    if constants is program.constants and same_items(functions, program.functions):
         return program
     return replace(program, constants=constants, functions=functions)
 

@@ -110,3 +110,17 @@ def test_the_trace_tells_the_facts() -> None:
         step.made for step in trace.steps if step.rule.name == "remove_proved_check"
     ]
     assert any("(the branch)" in reason for reasons in made for reason in reasons)
+
+
+def test_a_disjunction_may_be_settled_while_another_is() -> None:
+    text = """
+      entry main [c] [h] [w] [o] [m] [n] (x: [c][h][w]f32) (k: [o][c][m][n]f32) =
+        let (oh, ow) = (h - m + 1, w - n + 1)
+        in map (\\filter ->
+             tabulate_2d oh ow (\\i j ->
+               f32.sum (flatten_3d (map2 (map2 (map2 (*))) filter
+                                     (x[:, i:i/m, j:j+n] :> [c][m][n]f32))))) k
+    """
+    before, after = before_and_after(text)
+    given = [np.ones((1, 2, 2), np.float32), np.ones((1, 1, 1, 1), np.float32)]
+    assert_same(outcome(before, given), outcome(after, given), "remove-checks")

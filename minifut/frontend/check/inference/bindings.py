@@ -16,7 +16,6 @@ from minifut.frontend.check.inference.expressions import (
     step_type,
     unify_branches,
     unify_expected,
-    unify_update,
 )
 from minifut.frontend.check.inference.patterns import (
     bind_pattern,
@@ -29,6 +28,7 @@ from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
     infer_type,
 )
+from minifut.frontend.check.inference.updates import unify_update
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
 from minifut.frontend.types import I64, Arrow, Scheme, Type
 

@@ -30,7 +30,6 @@ from minifut.frontend.types import (
     BOOL,
     U8,
     Array,
-    Arrow,
     Record,
     Scalar,
     SizeAny,
@@ -248,58 +247,6 @@ def step_type(
     return type_
 
 
-def _update(state: Inference, node: syntax.Update) -> Type:
-    whole = infer(state, node.record)
-    value = infer(state, node.value)
-    part = step_type(state, whole, node.steps, node.location)
-    unify_update(state, node.location, node.steps, part, value)
-    return whole
-
-
-def unify_update(
-    state: Inference,
-    location: Location,
-    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
-    part: Type,
-    value: Type,
-) -> None:
-    """A new value must have the type of what it replaces."""
-    try:
-        state.solver.unify(part, value)
-    except Mismatch as fault:
-        fields = ".".join(s for s in steps if isinstance(s, str))
-        what = f"record field {quote(fields)}" if fields else "an array element"
-        new, old = state.show(value), state.show(part)
-        text = (
-            f"Type mismatch when updating {what}: a value of type {new} cannot take "
-            f"the place of one of type {old}."
-        )
-        raise error(
-            location, state.with_details(text, fault), "type-mismatch"
-        ) from None
-
-
-def _project_section(state: Inference, node: syntax.ProjectSection) -> Type:
-    return _path_section(state, node.fields, node.location)
-
-
-def _index_section(state: Inference, node: syntax.IndexSection) -> Type:
-    return _path_section(state, (node.indices,), node.location)
-
-
-def _update_section(state: Inference, node: syntax.UpdateSection) -> Type:
-    return _path_section(state, node.steps, node.location)
-
-
-def _path_section(
-    state: Inference,
-    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
-    location: Location,
-) -> Type:
-    whole = state.free(location)
-    return Arrow(None, whole, step_type(state, whole, steps, location))
-
-
 def _negate(state: Inference, node: syntax.Negate) -> Type:
     return require(state, node.operand, NUMBERS, "numeric negation")
 
@@ -407,10 +354,6 @@ RULES: dict[type, Callable[[Inference, Any], Type]] = {
     syntax.ArrayExp: _array,
     syntax.RangeExp: _range,
     syntax.Index: _index,
-    syntax.Update: _update,
-    syntax.ProjectSection: _project_section,
-    syntax.IndexSection: _index_section,
-    syntax.UpdateSection: _update_section,
     syntax.Negate: _negate,
     syntax.Not: _not,
     syntax.If: _if,

@@ -26,8 +26,9 @@ from minifut.frontend.check.sizing.expressions import (
     size_error,
 )
 from minifut.frontend.check.sizing.scopes import replace_sizes
-from minifut.frontend.check.sizing.state import Sizing, Usage
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
+from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.witnesses import (
     free_in_size,
     free_sizes,

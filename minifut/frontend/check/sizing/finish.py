@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
-from minifut.frontend.check.sizing.functions import settle
+from minifut.frontend.check.sizing.generalise import settle
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.types import (
     Scalar,
@@ -24,7 +24,8 @@ from minifut.frontend.types import (
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.sizing.state import SizeInfo, Sizing
+    from minifut.frontend.check.sizing.state import Sizing
+    from minifut.frontend.check.sizing.unknowns import SizeInfo
     from minifut.frontend.types import Size
 
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path, match_sizes
-from minifut.frontend.check.sizing.state import Rigid, Sizing, Usage
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import (
     level_if_loose,
     link,
     parts_if_similar,
     same_size,
 )
+from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.check.witnesses import free_in_size
 from minifut.frontend.types import SizeMeta, SizeVar
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.frontend.check.messages import Mismatch
-from minifut.frontend.check.sizing.state import Rigid, Sizing, Usage
+from minifut.frontend.check.sizing.state import Sizing
+from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.types import (
     Array,
     Arrow,

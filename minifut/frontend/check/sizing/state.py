@@ -14,10 +14,10 @@ A size meta is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
+from minifut.frontend.check.sizing.unknowns import Rigid, SizeInfo
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.types import (
     Arrow,
@@ -48,53 +48,6 @@ if TYPE_CHECKING:
     from minifut.frontend.check.environment import Context
     from minifut.frontend.check.inference.state import Inference
     from minifut.frontend.types import Size, Type
-
-
-@dataclass(slots=True)
-class SizeInfo:
-    """What is known of a size meta."""
-
-    level: int
-    kind: str
-    location: Location | None
-    purpose: str | None
-    """what it arises from, for messages"""
-    base: str
-    link: Size | None = None
-    lifted: str = ""
-    """of an instantiated one: "size" for a size parameter, else of what type parameter
-    it comes"""
-    canonical: int = -1
-    occurrence: int = -1
-    key: object = None
-    """for an existential: what it was unified with"""
-    computed_at: Location | None = None
-    """for an existential: it stands for a size computed there"""
-    in_function: bool = False
-    """it stands inside a function type of the type put for a type parameter"""
-    of_parameter: bool = False
-    """it is a size of a parameter: whoever gives the argument chooses it"""
-    start: Size | None = None
-    """for a loop's parameter: the size of the initial value"""
-
-
-@dataclass(slots=True)
-class Rigid:
-    """A size that unifies with itself only: a parameter, or unknown."""
-
-    level: int
-    is_parameter: bool
-    location: Location | None
-    source: str = ""
-    """where an unknown size comes from, for messages"""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Why sizes must be equal, for messages."""
-
-    purpose: str | None
-    location: Location
 
 
 class Sizing:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import Mismatch, quote
 from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
-from minifut.frontend.check.sizing.state import Rigid, Sizing, Usage
+from minifut.frontend.check.sizing.state import Sizing
+from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.check.witnesses import free_in_size
 from minifut.frontend.types import (
     SizeApply,

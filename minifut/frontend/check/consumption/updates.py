@@ -1,0 +1,80 @@
+"""The trees of values of which a part was replaced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax
+from minifut.frontend.check.consumption.aliases import (
+    NONE,
+    Alias,
+    AliasClosure,
+    AliasLeaf,
+    Parts,
+    all_aliases,
+)
+
+if TYPE_CHECKING:
+    from minifut.frontend.check.consumption.aliases import Tree
+    from minifut.frontend.check.consumption.scope import State
+    from minifut.names import Name
+
+
+def aliasing_itself(tree: Tree, name: Name) -> Tree:
+    own = frozenset({Alias(name)})
+    match tree:
+        case AliasLeaf(aliases):
+            return AliasLeaf(aliases | own)
+        case Parts(parts):
+            return Parts(tuple((k, aliasing_itself(t, name)) for k, t in parts))
+        case AliasClosure(aliases, type_):
+            return AliasClosure(aliases | own, type_)
+
+
+def updated(
+    state: State,
+    exp: syntax.Update | syntax.LetUpdate,
+    source: Tree,
+    value: Tree,
+    shown: str,
+) -> Tree:
+    """An indexed update consumes its source, which the new value must not alias; an
+    update of a field only replaces that component."""
+    if not any(not isinstance(step, str) for step in exp.steps):
+        return replaced(source, [s for s in exp.steps if isinstance(s, str)], value)
+    if not all_aliases(source).isdisjoint(all_aliases(value)):
+        raise CompileError(
+            exp.value.location,
+            f"Source array for in-place update\n  {shown}\nmight alias update value\n"
+            f"  {exp.value.location.text()}",
+            hint='use "copy" to remove aliases from the value',
+            anchor="in-place-alias",
+        )
+    state.consume(exp.location, all_aliases(source))
+    return without_aliases(source)
+
+
+def without_aliases(tree: Tree) -> Tree:
+    """The shape alone."""
+    match tree:
+        case Parts(parts):
+            return Parts(tuple((k, without_aliases(t)) for k, t in parts))
+        case AliasClosure(_, type_):
+            return AliasClosure(NONE, type_)
+        case AliasLeaf():
+            return AliasLeaf()
+
+
+def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:
+    """A record's tree with one component, deep inside, replaced."""
+    if not path:
+        return value
+    if not isinstance(tree, Parts):
+        return tree
+    return Parts(
+        tuple(
+            (k, replaced(t, path[1:], value) if k == path[0] else t)
+            for k, t in tree.parts
+        )
+    )

@@ -1,0 +1,103 @@
+"""What variables stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from minifut.errors import CompileError
+from minifut.frontend import syntax
+from minifut.frontend.elaborate import (
+    values,
+)
+from minifut.frontend.elaborate.application import call_closure
+from minifut.frontend.elaborate.environment import (
+    Deferred,
+    ElaboratedFunctor,
+    Environment,
+    Module,
+    Sealed,
+    SizeParameter,
+    Term,
+)
+from minifut.frontend.elaborate.sealed import unseal
+from minifut.frontend.elaborate.sizes import resolve_size
+from minifut.frontend.elaborate.static_types import (
+    is_type,
+)
+from minifut.frontend.elaborate.values import (
+    Closure,
+    Primitive,
+    Value,
+)
+from minifut.frontend.types import Named, Size, SizeVar, Type
+from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.frontend.elaborate.work import Work
+
+
+def lookup(name: syntax.QualName, env: Environment) -> Term:
+    """The value or module of a qualified name; a qualifier may also be a record."""
+    first, *rest = (*name.qualifiers, name.name)
+    found = env.term(first)
+    for part in rest:
+        if isinstance(found, Deferred):
+            found = found.evaluate()
+        if isinstance(found, Module):
+            found = found.terms.get(part)
+        elif isinstance(found, values.RecordValue):
+            found = found.fields[part]
+        else:
+            found = None
+    if found is None:
+        raise CompileError(
+            name.location, f"{name} is not known to elaboration", anchor="not-supported"
+        )
+    return found
+
+
+def variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
+    found = lookup(exp.name, env)
+    if isinstance(found, SizeParameter):
+        size = resolve_size(SizeVar(found.name), found.env, work, emit=True)
+        if size is None:
+            raise CompileError(
+                exp.location,
+                f"the size {exp.name} is not known here",
+                anchor="not-supported",
+            )
+        return work.size_leaf(size)
+    if isinstance(found, Deferred):
+        found = found.evaluate()
+        work.location = exp.location
+    if isinstance(found, Sealed):
+        closure, instance, home = unseal(found, exp.instance, env.capture())
+        found = replace(closure, instance=(instance, home))
+        if not found.parameters:
+            return call_closure(work, found, (), exp.location)
+        return found
+    if isinstance(found, Closure) and not found.arguments:
+        if exp.instance or (found.instance is None and found.definition is not None):
+            found = _with_instance(found, exp.instance or {}, env)
+        if not found.parameters:
+            return call_closure(work, found, (), exp.location)
+        return found
+    if isinstance(found, Primitive) and found.name == "unflatten" and exp.instance:
+        return replace(found, instance=(exp.instance, env.capture()))
+    assert not isinstance(found, (Module, ElaboratedFunctor))
+    return found
+
+
+def _with_instance(
+    closure: Closure, own: Mapping[Name, Type | Size], env: Environment
+) -> Closure:
+    """A use of a function. One within its own body says nothing of what its type
+    parameters are: the same as there (sizes are told by the arguments)."""
+    names = closure.definition.scheme_parameters if closure.definition else ()
+    known: dict[Name, Type | Size] = {
+        name: Named(name) for name in names if is_type(env.meaning(name))
+    }
+    known.update(own)
+    return replace(closure, instance=(known, env.capture())) if known else closure

@@ -1,0 +1,86 @@
+"""What must hold of segmented operations and thresholds; see `ir.verify_rules`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minifut.ir import kernels
+from minifut.ir.sizes import ONE
+from minifut.ir.types import (
+    I64,
+    Type,
+    array_of,
+    element_of,
+)
+from minifut.ir.verify import require
+
+if TYPE_CHECKING:
+    from minifut.ir.verify import Verifier
+from minifut.ir.verify_operands import check_atom, check_bins, check_fold, check_slice
+
+_DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
+
+
+def segmented(v: Verifier, exp: Any) -> None:
+    """Space, body and results of a segmented operation; then its operators."""
+    if v.levels:
+        outer, inner = _DEPTH[v.levels[-1].kind], _DEPTH[exp.level.kind]
+        require(inner > 0 and inner >= outer, f"{exp.level} inside {v.levels[-1]}")
+    for size in exp.space.sizes:
+        v.size(size)
+    for operator in getattr(exp, "operators", ()):
+        for size in operator.shape:
+            v.size(size)
+    require(len(exp.types) == len(exp.body.result), "as many types as results")
+    _operators(v, exp)
+    v.levels.append(exp.level)
+    for index in exp.space.indices:
+        v.bind_name(index, I64)
+    added = v.kernel_body(exp.body)
+    for result, type_ in zip(exp.body.result, exp.types, strict=True):
+        _kernel_result(v, result, type_)
+    v.unbind([*added, *exp.space.indices])
+    v.levels.pop()
+
+
+def _operators(v: Verifier, exp: Any) -> None:
+    values = list(exp.types)
+    if isinstance(exp, kernels.SegHist):
+        check_bins(v, exp.operators, values, exp.space.sizes[:-1])
+    elif not isinstance(exp, kernels.SegMap):
+        for operator in exp.operators:
+            values = values[len(check_fold(v, operator, values, "the operator")) :]
+
+
+def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> None:
+    match result:
+        case kernels.Returns(atom):
+            check_atom(v, atom, type_, "a result")
+        case kernels.WriteReturns(array, shape, writes):
+            whole = v.array(array)
+            sizes_fit = len(shape) == whole.rank and all(
+                v.same_size(a, b) for a, b in zip(shape, whole.shape, strict=True)
+            )
+            require(sizes_fit, f"{array} has another shape than its writes say")
+            for indices, written in writes:
+                value = check_slice(v, array, indices)
+                check_atom(v, written, value, "a written value")
+        case kernels.TileReturns(dimensions, tile):
+            shape = tuple(size for _, size in dimensions if size != ONE)
+            check_atom(v, tile, array_of(element_of(type_), shape), "the tile")
+        case kernels.RegTileReturns(dimensions, tile):
+            sizes = [(b, r) for _, b, r in dimensions if (b, r) != (ONE, ONE)]
+            blocks = tuple(block for block, _ in sizes)
+            registers = tuple(register for _, register in sizes)
+            wanted = array_of(element_of(type_), blocks + registers)
+            check_atom(v, tile, wanted, "the register tiles")
+
+
+def collective_copy(v: Verifier, exp: kernels.CollectiveCopy) -> None:
+    check_slice(v, exp.array, exp.slice)
+    inside = bool(v.levels) and v.levels[-1].kind == "group"
+    require(inside, "a collective copy is for all threads of a group")
+
+
+def at_least(v: Verifier, exp: kernels.AtLeast) -> None:
+    v.size(exp.parallelism)

@@ -1,0 +1,96 @@
+"""Statements by which work-items meet, agree, share work and fail."""
+
+from __future__ import annotations
+
+from minifut.ir.node import node
+from minifut.kernel_ir.expressions import (
+    Expression,
+    Memory,
+    Variable,
+)
+
+
+@node
+class Barrier:
+    """All work-items of the group meet; `spaces` is "local", "global" or "both"."""
+
+    form = "barrier {spaces}"
+
+    spaces: str = "local"
+
+
+@node
+class HideValue:
+    """Nothing that the compiler of the device knows of the variable's value holds from
+    here on: an optimisation barrier."""
+
+    form = "hide {variable}"
+
+    variable: Variable
+
+
+@node
+class UniformExit:
+    """A barrier behind code that may have failed; the whole group ends if it has."""
+
+    form = "uniform_exit"
+
+
+@node
+class AtomicUpdate:
+    """`old = function(&memory[index], operands...)`, such as atomic_add, in one step.
+
+    The type of the operands, an integer of 32 or 64 bits, is that of the memory.
+    """
+
+    form = "atomic {function} {memory}[{index}]{operands}< gives {old}>"
+
+    function: str
+    memory: Memory
+    index: Expression
+    operands: tuple[Expression, ...]
+    old: Variable | None = None
+
+
+@node
+class DetectLastGroup:
+    """`last = all other groups of this launch came here before`: only one group is the
+    last. What others published by atomics before is then there for it."""
+
+    form = "last_block {last} of {groups}"
+
+    last: Variable
+    groups: Expression
+
+
+@node
+class FetchWork:
+    """`group = the next number that no work-item of this launch has taken`. Each of the
+    `workers` begins with its own number, and takes until there are no more `groups`."""
+
+    form = "fetch_group {group} of {groups} for {workers}"
+
+    group: Variable
+    groups: Expression
+    workers: Expression
+
+
+@node
+class Fail:
+    """Record failure `number` with up to eight values, unless one is recorded already,
+    and leave: return, or jump to `label` where barriers follow."""
+
+    form = "fail {number} {values}< goto {label}>"
+
+    number: int
+    values: tuple[Expression, ...]
+    label: str | None = None
+
+
+@node
+class Label:
+    """Where `Fail` jumps to: stands directly before a barrier."""
+
+    form = "label {name}"
+
+    name: str
