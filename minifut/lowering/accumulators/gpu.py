@@ -14,7 +14,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.lowering.seghist.gpu import Target, convert_words, each_cell, target_of
+from minifut.lowering.seghist.gpu_targets import (
+    Target,
+    convert_words,
+    each_cell,
+    target_of,
+)
 from minifut.lowering.seghist.histograms import BinUpdate
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name

@@ -14,7 +14,7 @@ from minifut.ir.kernels import SegHist
 from minifut.ir.types import ArrayType
 from minifut.lowering.atomic_cells import cells_of
 from minifut.lowering.groups.gpu_builder import GroupBuilder
-from minifut.lowering.seghist.gpu import Target, each_cell
+from minifut.lowering.seghist.gpu_targets import Target, each_cell
 from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
 
 

@@ -14,8 +14,7 @@ of them, so that fewer work-items contend for a cell. Operators on arrays are le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,16 +24,18 @@ from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, produc
 from minifut.ir.types import ArrayType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
-from minifut.lowering.atomic_cells import Cells, Place, cells_of
 from minifut.lowering.gpu.work_distribution import barrier_region, bind_segment
 from minifut.lowering.groups.gpu_limits import local_room
-from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
 from minifut.lowering.seghist import cpu as seghist_cpu
+from minifut.lowering.seghist.gpu_targets import (
+    Target,
+    convert_words,
+    each_cell,
+    target_of,
+)
 from minifut.lowering.seghist.histograms import (
-    Bins,
-    BinUpdate,
     all_bins,
     bin_updates,
     bind_all,
@@ -61,47 +62,6 @@ GROUPS_PER_CORE = Parameter(
     "gpu.hist.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
 )
 STRIDES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An operator's bins in global memory, as cells: the arrays of results themselves,
-    or `words` (flat, segment after segment)."""
-
-    bins: Bins
-    cells: Cells
-    words: tuple[Array, ...]
-
-    @property
-    def shape(self) -> tuple[Size, ...]:
-        """The dimensions of the cells of a segment."""
-        return self.bins.row_shape
-
-    def convert(
-        self, k: KernelBuilder, at: tuple[kc.Expression, ...], back: bool
-    ) -> None:
-        """Fill the words of a cell from the destination, or write them back."""
-        where = tuple(k.as_size(index, "at") for index in at)
-        cells, arrays = self.cells, self.bins.arrays
-        if back:
-            words = [k.declare("word", k.read(word, where)) for word in self.words]
-            for array, value in zip(arrays, cells.decode(k, words), strict=True):
-                k.write(array, where, value)
-        else:
-            values = [k.declare("value", k.read(array, where)) for array in arrays]
-            for word, bits in zip(self.words, cells.encode(k, values), strict=True):
-                k.write(word, where, bits)
-
-    def places(
-        self, k: KernelBuilder, outer: Sequence[Size], at: Sequence[Size]
-    ) -> list[Place]:
-        """The places of a cell: indices of the segment and in it."""
-        if self.cells.is_plain:
-            array = self.bins.arrays[0]
-            return [(array.memory, k.size_value(array.position((*outer, *at))))]
-        flat = k.size_value(self.words[0].position((*outer, *at)))
-        index = k.named(flat, "flat")
-        return [(word.memory, index) for word in self.words]
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
@@ -176,23 +136,6 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
     return True
 
 
-def target_of(host: HostBuilder, bins: Bins) -> Target:
-    cells = cells_of(bins.operator.operator)
-    if cells.is_plain:
-        return Target(bins, cells, ())
-    shape = bins.arrays[0].shape
-    words = tuple(host.allocate(word, shape, "words") for word in cells.words)
-    return Target(bins, cells, words)
-
-
-def convert_words(host: HostBuilder, target: Target, back: bool) -> None:
-    """Fill the words of cells from the destination, or write them back."""
-    if target.cells.is_plain:
-        return
-    shape = target.bins.arrays[0].shape
-    host.each("hist_words", shape, lambda k, at: target.convert(k, at, back))
-
-
 # --- in global memory ---------------------------------------------------------------
 
 
@@ -213,33 +156,6 @@ def _in_global_memory(
 
     shape = (wanted, *host.sizes(space.sizes))
     launch_nest(host, "hist_global", shape, visit, expensive=False, parallel=False)
-
-
-@contextmanager
-def each_cell(
-    k: KernelBuilder, point: BinUpdate
-) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
-    """The cells of the bin of a point that is in bounds, with the values for each."""
-    where = [k.as_size(index, "bin") for index in point.at]
-    rest = point.bins.row_shape[len(where) :]
-    with k.branch(point.inside), _loops(k, rest) as at:
-        values = []
-        for value in point.values:
-            if isinstance(value, Array):
-                value = k.declare("value", k.read(value, at))
-            assert isinstance(value, kc.Expression)
-            values.append(value)
-        yield (*where, *at), values
-
-
-@contextmanager
-def _loops(k: KernelBuilder, shape: Sequence[Size]) -> Iterator[tuple[Size, ...]]:
-    """A nest of loops over a shape."""
-    if not shape:
-        yield ()
-        return
-    with k.loop("v", k.size_value(shape[0])) as index, _loops(k, shape[1:]) as rest:
-        yield (Size.of(index.name), *rest)
 
 
 # --- in local memory ----------------------------------------------------------------
