@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from minifut.version import __version__
+
 SUBCOMMANDS = {
     "run": "Run a program on values and print or save the results.",
     "check": "Check programs and print their warnings.",
@@ -71,7 +73,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="minifut", prog_name="minifut")
+@click.version_option(__version__, prog_name="minifut")
 def main() -> None:
     """Compile programs in the Futhark array language to OpenCL, and run them.
 

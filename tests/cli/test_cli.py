@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from minifut.errors import (
 )
 from minifut.program import EntryPoint, Parameter, Program
 from minifut.values.binary import write_binary
+from minifut.version import __version__
 
 
 def invoke(*args: str, stdin: bytes | str = "") -> Result:
@@ -263,3 +265,11 @@ def test_kernel_code_is_dumped_read_back_and_passed_on(tmp_path: Path) -> None:
     assert invoke("dev", str(kernels)).output.rstrip() == lowered.output.rstrip()
     wrong = invoke("dev", str(kernels), "--pass", "simplify")
     assert "the pass 'simplify' reads the core" in wrong.output
+
+
+def test_the_version_needs_no_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert invoke("--version").output == f"minifut, version {__version__}\n"
