@@ -86,9 +86,10 @@ class Facts:
 
     @contextmanager
     def inner(self) -> Iterator[None]:
-        """A scope: what is learnt in it is forgotten at its end."""
+        """A scope: what is learnt in it is forgotten at its end, so that what was found
+        out before it counts again (its version is that of before)."""
         mark = len(self.undo)
-        open_before = list(self.unresolved)
+        open_before, version_before = list(self.unresolved), self.version
         try:
             yield
         finally:
@@ -98,7 +99,7 @@ class Facts:
                     del table[key]
                 else:
                     table[key] = old
-            self.unresolved = open_before
+            self.unresolved, self.version = open_before, version_before
 
     def put(self, table: Any, key: Any, value: Any) -> None:
         """Enter a value into a table until the end of the scope."""
@@ -149,12 +150,14 @@ class Facts:
     def fits_memory(self, size: Size) -> None:
         """A product of sizes is a number of elements."""
         if all(coefficient > 0 for _, coefficient in size.terms):
+            self.version += 1
             for monomial, _ in size.terms:
                 if len(monomial) > 1:
                     self.put(self.bounds, monomial, (0, SIZE_LIMIT))
 
     def natural(self, name: Name) -> None:
         """The name is a size of an array that exists."""
+        self.version += 1
         low, high = self.bounds.get(name, (0, SIZE_LIMIT))
         self.put(self.bounds, name, (max(low, 0), min(high, SIZE_LIMIT)))
 

@@ -45,18 +45,25 @@ MOST_TERMS = 10
 
 
 def prove(facts: Facts, goal: Form) -> Proof | None:
-    """The facts by which the form is never negative; None: not proved."""
+    """The facts by which the form is never negative; None: not proved, which is kept
+    until something is learnt."""
     goal = tightened(goal)
     if facts.range_of_form(goal)[0] >= 0:
         return ()
     if facts.proving == len(MOST_STEPS):
         return None
+    key = "refused", facts.proving, frozenset(goal.items())
+    if facts.memo.get(key) == facts.version:
+        return None
     search = _Search(facts, MOST_STEPS[facts.proving])
     facts.proving += 1
     try:
-        return tuple(search.used) if search.shows(goal, DEEPEST) else None
+        shown = search.shows(goal, DEEPEST)
     finally:
         facts.proving -= 1
+    if not shown:
+        facts.put(facts.memo, key, facts.version)
+    return tuple(search.used) if shown else None
 
 
 class _Search:

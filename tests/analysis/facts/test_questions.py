@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut.analysis.facts import Facts
+from minifut.analysis.facts import Facts, proof
 from minifut.ir.core import Atom, Constant, Function, Stm
 from minifut.ir.parser import parse_program
 from minifut.ir.scope import scope_of
@@ -134,3 +134,44 @@ def test_a_disjunction_is_resolved_when_one_part_fails() -> None:
     with facts.inner():
         facts.run_over(Name("i", 1000), facts.form(n), "the map")
         assert facts.proves(k - 5) is not None
+
+
+def test_what_is_not_proved_is_looked_for_again_when_something_is_learnt() -> None:
+    facts, names = facts_after(
+        "let c: bool = le_i64(0i64, k) let d: bool = le_i64(1i64, k)"
+    )
+    k = names["k"]
+    assert facts.natural_atom(k) is None
+    assert facts.natural_atom(k) is None
+    with facts.inner():
+        facts.assume(names["c"], True, "a branch")
+        assert facts.natural_atom(k) is not None
+        assert facts.nonzero(k) is None
+        with facts.inner():
+            facts.assume(names["d"], True, "a branch")
+            assert facts.nonzero(k) is not None
+        assert facts.nonzero(k) is None
+    assert facts.natural_atom(k) is None
+
+
+def test_what_was_looked_for_before_a_scope_is_remembered_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts, names = facts_after(
+        "let c: bool = le_i64(5i64, m) let x: i64 = mod_i64(k, m)"
+    )
+    searches: list[object] = []
+    shows = proof._Search.shows
+
+    def counted(search: object, goal: object, depth: int) -> bool:
+        searches.append(goal)
+        return shows(search, goal, depth)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(proof._Search, "shows", counted)
+    assert facts.natural_atom(names["k"]) is None
+    first = len(searches)
+    assert first > 0
+    with facts.inner():
+        facts.assume(names["c"], True, "a branch")
+    assert facts.natural_atom(names["k"]) is None
+    assert len(searches) == first
