@@ -10,6 +10,9 @@ import pytest
 import minifut
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime.kernels import SMALL_WORK
+from minifut.opencl.runtime.queue import BRIEF_WORK
+
+from .handwritten import PROGRAM
 
 pytestmark = pytest.mark.device
 
@@ -95,3 +98,28 @@ def test_failures_of_small_launches_are_raised(program: Any) -> None:
     with pytest.raises(minifut.errors.ProgramError, match=r"Index \[9\]"):
         checked.main(np.arange(3), np.array([0, 9]))
     assert checked.main(np.arange(3), np.array([2])).tolist() == [2]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_known_work_is_waited_for_without_signals(
+    session: rt.Session, known: bool
+) -> None:
+    instance = PROGRAM.load()
+    xs = numbers(LARGE)
+    instance.axpy(xs, 1.0)
+
+    def axpy(run: Any, n: int, xs: Any, a: float) -> tuple[Any, ...]:
+        ys = run.allocate(4 * n)
+        kernel = run.kernels[0]
+        launcher = kernel.of(2 * SMALL_WORK) if known else kernel
+        launcher(n, xs.buffer, ys.buffer, n, a)
+        waits.append(session.pending <= BRIEF_WORK)
+        return ((ys, (n,)),)
+
+    waits: list[bool] = []
+    call = instance.timed("axpy", (xs, 2.0)).of(axpy)
+    call()
+    call()
+    assert waits == [known, known]
+    assert session.pending == 0
+    np.testing.assert_array_equal(call.results()[0], 2 * xs + 1)

@@ -43,6 +43,9 @@ SMALL_WORK = 1 << 18
 """scalar operations that one thread executes, mostly in vectors, before others would
 have been woken"""
 
+UNKNOWN_WORK = 1 << 62
+"""of a launch whose work nobody said: `of` takes it off before"""
+
 
 class Launcher:
     """`launcher(points, *arguments)` enqueues the kernel over that many work-items.
@@ -105,7 +108,9 @@ class Launcher:
 
     def of(self, work: int) -> Launcher:
         """The launcher for so many scalar operations."""
-        if work > SMALL_WORK or self.session.last_event is not None:
+        session = self.session
+        if work > SMALL_WORK or session.last_event is not None:
+            session.pending += work - UNKNOWN_WORK
             return self
         small = self._small
         if small is None:
@@ -135,6 +140,7 @@ class Launcher:
         return found
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
+        self._events.pending += UNKNOWN_WORK
         width = self._width
         if width and points.__class__ is int:
             if points > 0:
@@ -155,6 +161,7 @@ class Launcher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         """The same with groups of a size that the caller chooses."""
+        self._events.pending += UNKNOWN_WORK
         if points > 0:
             enqueue = self._sizes.get(group)
             if enqueue is None:
@@ -199,6 +206,7 @@ class Done:
     """Where the events of commands go that are done when they are enqueued."""
 
     last_event: Any = None
+    pending = 0
 
 
 def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
