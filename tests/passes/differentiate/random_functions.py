@@ -4,7 +4,8 @@ A function has two arrays and a number, binds some values by random constructs a
 some of them. All that can grow is squashed, so that differences stay accurate; what has
 kinks (extremes, branches) is met away from them but with a probability of nothing.
 
-    python -m tests.passes.differentiate.random_functions 0 1000
+    python -m tests.passes.differentiate.random_functions 0 1000        interpreted
+    python -m tests.passes.differentiate.random_functions 0 20 gpu      on the device
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.passes.differentiate.derivatives import check
+import minifut
+from tests.passes.differentiate.derivatives import check, entries
 
 SIZE = 4
 TYPES = [f"[{SIZE}]f64", f"[{SIZE}]f64", "f64"]
@@ -173,19 +175,21 @@ class Maker:
         return head + "\n".join(self.lines) + "\n" + last
 
 
-def check_function(seed: int) -> None:
-    """One function at a random point."""
+def check_function(seed: int, schedule: str | None = None) -> None:
+    """One function at a random point, interpreted or (with a schedule) on the device."""
     point = np.random.default_rng(seed)
     arguments = (point.normal(size=SIZE), point.normal(size=SIZE), point.normal())
-    check(Maker(seed).function(), TYPES, arguments, seed=seed, tolerance=1e-4)
+    text = Maker(seed).function()
+    run = schedule and minifut.compile(entries(text, TYPES), schedule=schedule)
+    check(text, TYPES, arguments, seed=seed, run=run or None, tolerance=1e-4)
 
 
-def main(first: int, last: int) -> None:
+def main(first: int, last: int, schedule: str | None = None) -> None:
     """Check many, and show those that fail."""
     failed = 0
     for seed in range(first, last):
         try:
-            check_function(seed)
+            check_function(seed, schedule)
         except Exception:
             failed += 1
             print(f"--- {seed}\n{Maker(seed).function()}")
@@ -194,4 +198,4 @@ def main(first: int, last: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -9,6 +9,9 @@ import pytest
 
 import minifut
 from tests.passes.differentiate.derivatives import check, entries
+from tests.passes.differentiate.random_functions import check_function
+
+pytestmark = pytest.mark.device
 
 FUNCTIONS = {
     "least squares": (
@@ -44,3 +47,9 @@ def test_a_derivative_on_the_device(name: str, schedule: str, tmp_path: Path) ->
     random = np.random.default_rng(0)
     arguments = [random.normal(size=shape) for shape in shapes]
     check(text, types, arguments, sizes, run=program)
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_random_function_on_the_device(seed: int, schedule: str) -> None:
+    check_function(seed, schedule)
