@@ -12,10 +12,9 @@ in `benchmarks/gradients/`.
 
 Predictions of the ratios before the first measurement: gmm 3, lstm 3, ba 4, kmeans 2.5,
 mlp 3, sum 2 (sines once more, one array more to write), minimum 2 (a comparison with
-the index), product 2.5, prefix_sums 2 (a reversed
-scan), histogram 2 (a gather),
-stencil 3.5 (the adjoint step is as dear as the step, and the tape is written and read),
-matmul 3 (two more products), spmv 4.
+the index), product 2.5, prefix_sums 2 (a reversed scan), histogram 2 (a gather),
+stencil 3.5 (the adjoint step costs as much as the step, and the tape is written and
+read), matmul 3 (two more products), spmv 4. What was measured: docs/performance.md.
 """
 
 from __future__ import annotations
