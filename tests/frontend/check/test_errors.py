@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from minifut import stages
 from minifut.errors import CompileError
 
 from .checking import check
@@ -157,3 +158,26 @@ def test_what_must_be_a_record_and_a_number_is_told_in_one_clause() -> None:
         "def f (n: i32) = (pair (\\r -> r.width + 1) (\\k -> k + 1)) {width = n}"
     )
     assert "with type that must be a record with fields {width" in fault.message
+
+
+NOT_FOUND = {"accumulator-use"}
+"""entries whose example another check refuses first"""
+
+
+def test_the_examples_of_the_index_give_its_errors() -> None:
+    index = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^## ([\w-]+)\n(.*?)(?=^## |\Z)", index, re.S | re.M)
+    wrong, tried = {}, 0
+    for anchor, text in entries:
+        example = re.search(r"((?:^    .*\n|^\n(?=    ))+)", text, re.M)
+        if example is None or anchor in NOT_FOUND:
+            continue
+        tried += 1
+        program = "\n".join(line[4:] for line in example[1].split("\n"))
+        try:
+            stages.to_kernels(stages.to_core(check(program)))
+            wrong[anchor] = "no error"
+        except CompileError as error:
+            if error.anchor != anchor:
+                wrong[anchor] = error.anchor or "no anchor"
+    assert tried > 25 and not wrong
