@@ -3,6 +3,8 @@ point by point."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,15 @@ INDICES = {
 }
 
 
+def failures(name: str, message: str) -> list[str]:
+    """What may be said where the first of several failing points, in the order of the
+    interpreter, says this: which of them is reported is not specified."""
+    if name != "rows":
+        return [message]
+    first = int(re.search(r"\[(-?\d+)\]", message)[1])  # type: ignore[index]
+    return [message.replace(str(first), str(first + row), 1) for row in range(4)]
+
+
 @pytest.mark.device
 @pytest.mark.parametrize("indices", INDICES)
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -61,7 +72,7 @@ def test_results_and_failures_are_those_of_the_interpreter(
         except ProgramError as error:
             with pytest.raises(ProgramError) as failure:
                 np.asarray(program.main(ks, xs))
-            assert failure.value.message == error.message
+            assert failure.value.message in failures(name, error.message)
         else:
             np.testing.assert_array_equal(np.asarray(program.main(ks, xs)), wanted[0])
 
