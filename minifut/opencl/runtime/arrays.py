@@ -33,7 +33,7 @@ class _Keeper:
             "version": 3,
             "shape": shape,
             "typestr": dtype.str,
-            "data": (block.host.ctypes.data, False),
+            "data": (block.address, False),
         }
 
 

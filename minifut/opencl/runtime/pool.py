@@ -37,7 +37,15 @@ def size_class(nbytes: int) -> int:
 class Block:
     """`nbytes` of device memory, and the buffer that kernels get."""
 
-    __slots__ = ("borrowed", "buffer", "capacity", "host", "nbytes", "pool")
+    __slots__ = (
+        "address",
+        "borrowed",
+        "buffer",
+        "capacity",
+        "host",
+        "nbytes",
+        "pool",
+    )
 
     def __init__(
         self,
@@ -46,6 +54,7 @@ class Block:
         host: Any = None,
         pool: Pool | None = None,
         capacity: int = 0,
+        address: int = 0,
     ) -> None:
         self.buffer = buffer
         self.nbytes = nbytes
@@ -56,12 +65,14 @@ class Block:
         argument used in place, a constant of the program"""
         self.pool = pool
         self.capacity = capacity
+        self.address = address
+        """of `host`, in blocks of a pool: NumPy takes microseconds to say it"""
 
     def __del__(self) -> None:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "pool", None)
         if pool is not None:
-            pool.release(self.capacity, self.buffer, self.host)
+            pool.release(self.capacity, self.buffer, self.host, self.address)
 
 
 class Pool:
@@ -75,7 +86,7 @@ class Pool:
         self._queue = queue
         self._device = device
         self._shared = device.shares_memory
-        self._free: dict[int, list[tuple[Any, Any]]] = {}
+        self._free: dict[int, list[tuple[Any, Any, int]]] = {}
         self.limit = min(limit, device.memory) if limit else device.memory
         self.in_use = 0
         self.kept = 0
@@ -93,20 +104,20 @@ class Pool:
             capacity = nbytes
         free = self._free.get(capacity)
         if free:
-            buffer, host = free.pop()
+            buffer, host, address = free.pop()
             self.kept -= capacity
         else:
-            buffer, host = self._fresh(nbytes, capacity)
+            buffer, host, address = self._fresh(nbytes, capacity)
         self.in_use += capacity
         if self.in_use > self.peak:
             self.peak = self.in_use
-        return Block(buffer, nbytes, host, self, capacity)
+        return Block(buffer, nbytes, host, self, capacity, address)
 
-    def release(self, capacity: int, buffer: Any, host: Any) -> None:
+    def release(self, capacity: int, buffer: Any, host: Any, address: int) -> None:
         """A block without references."""
         self.in_use -= capacity
         self.kept += capacity
-        self._free.setdefault(capacity, []).append((buffer, host))
+        self._free.setdefault(capacity, []).append((buffer, host, address))
 
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
@@ -115,7 +126,7 @@ class Pool:
             self._free.clear()
             self.kept = 0
 
-    def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any]:
+    def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any, int]:
         if nbytes > self._device.largest_buffer:
             raise self.out_of_memory(nbytes)
         if self.in_use + self.kept + capacity > self.limit:
@@ -131,21 +142,21 @@ class Pool:
         except (MemoryError, self._cl.Error) as error:
             raise self.out_of_memory(nbytes) from error
 
-    def _create(self, capacity: int) -> tuple[Any, Any]:
+    def _create(self, capacity: int) -> tuple[Any, Any, int]:
         flags = self._cl.mem_flags
         if not self._shared:
             buffer = self._cl.Buffer(self._context, flags.READ_WRITE, capacity)
             if capacity > 1 << 20:
                 # Drivers allocate late: touch it, so that failure comes here.
                 self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, 1)
-            return buffer, None
+            return buffer, None, 0
         raw = np.empty(capacity + ALIGNMENT, np.uint8)
         start = -raw.ctypes.data % ALIGNMENT
         host = raw[start : start + capacity]
         buffer = self._cl.Buffer(
             self._context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=host
         )
-        return buffer, host
+        return buffer, host, host.ctypes.data
 
     def out_of_memory(self, nbytes: int) -> MemoryError:
         """The error for a request that cannot be served."""
