@@ -260,14 +260,13 @@ class Facts:
                 if proof.holds(self, one, not entry.truth) is not None:
                     again, part = [], other
                     break
-            at = next(i for i, e in enumerate(self.unresolved) if e is entry)
-            self.unresolved = [
-                *self.unresolved[:at],
-                *again,
-                *self.unresolved[at + 1 :],
-            ]
+            others = [e for e in self.unresolved if e.condition != entry.condition]
+            self.unresolved = [*others, *again]
             if part is not None:
                 self.assume(part, entry.truth, entry.origin)
+                # What follows may resolve others, and so on.
+                self.resolve()
+                return
 
     def subjects(self, condition: core.Atom) -> frozenset[Atom]:
         """The atoms that a condition is about."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minifut.analysis.facts import Facts, proof
+from minifut.analysis.facts.forms import difference, number
 from minifut.ir.core import Atom, Constant, Function, Stm
 from minifut.ir.parser import parse_program
 from minifut.ir.scope import scope_of
@@ -175,3 +176,21 @@ def test_what_was_looked_for_before_a_scope_is_remembered_after_it(
         facts.assume(names["c"], True, "a branch")
     assert facts.natural_atom(names["k"]) is None
     assert len(searches) == first
+
+
+def test_a_disjunction_that_is_resolved_resolves_others() -> None:
+    """In any order in which they were met."""
+    parts = [
+        "let a: bool = le_i64(n, 0i64) let b: bool = le_i64(5i64, m)"
+        " let o: bool = or_bool(a, b) let () = assert(o, [], [])",
+        "let c: bool = le_i64(m, 3i64) let d: bool = le_i64(7i64, k)"
+        " let q: bool = or_bool(c, d) let () = assert(q, [], [])",
+    ]
+    for order in (parts, parts[::-1]):
+        facts, names = facts_after(" ".join(order))
+        k = facts.form(names["k"])
+        assert facts.proves(difference(k, number(7))) is None
+        with facts.inner():
+            facts.run_over(Name("i", 1000), facts.form(names["n"]), "the map")
+            assert facts.proves(difference(k, number(7))) is not None
+        assert facts.proves(difference(k, number(7))) is None
