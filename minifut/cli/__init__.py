@@ -22,6 +22,7 @@ SUBCOMMANDS = {
     "profile": "Say where the time of a call goes, kernel by kernel.",
     "autotune": "Find the parameters with which a program runs best.",
     "compile": "Compile a program to a Python module.",
+    "wheel": "Make an installable Python package of a program.",
     "dev": "Look inside the compiler: passes, dumps, times.",
     "dataset": "Print random values of given types.",
     "devices": "List the OpenCL devices.",
