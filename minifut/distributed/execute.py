@@ -81,7 +81,10 @@ def execute(
     }
     run = _Run(cluster, len(sizes))
     run.steps(plan.steps, values)
-    return {name: values[name] for name in plan.results}
+    return {
+        name: values[name] if name in plan.axes else _everywhere(values[name])
+        for name in plan.results
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class _Run:
         for step in steps:
             match step:
                 case Once(function, arguments, results):
-                    given = [values[name] for name in arguments]
+                    given = [_everywhere(values[name]) for name in arguments]
                     made = self.cluster.call(function, given, len(results), None)
                     if not results:  # checks only
                         self.cluster.value(made[0])
@@ -128,7 +131,7 @@ class _Run:
         ]
 
     def _tree(self, step: Tree, values: Values) -> None:
-        shared = [values[name] for name in step.arguments]
+        shared = [_everywhere(values[name]) for name in step.arguments]
         rows = self._rows(step.values, values)
         width = len(step.values)
         while len(rows) > 1:
@@ -141,9 +144,9 @@ class _Run:
         values.update(zip(step.values, rows[0], strict=True))
 
     def _from_the_left(self, step: FromTheLeft, values: Values) -> None:
-        shared = [values[name] for name in step.arguments]
+        shared = [_everywhere(values[name]) for name in step.arguments]
         totals = self._rows(step.totals, values)
-        before = [values[name] for name in step.start]
+        before = [_everywhere(values[name]) for name in step.start]
         rows = [before]
         for total in totals[:-1]:
             before = self.cluster.call(
@@ -157,12 +160,12 @@ class _Run:
         state = [values[name] for name in step.initial]
         bound = step.bound
         if isinstance(bound, str):
-            bound = int(self.cluster.value(values[bound]))
+            bound = int(self.cluster.value(_everywhere(values[bound])))
         at = 0
         while True:
             inner = {**values, **dict(zip(step.values, state, strict=True))}
             if step.condition is not None:
-                if not self.cluster.value(inner[step.condition]):
+                if not self.cluster.value(_everywhere(inner[step.condition])):
                     break
             elif bound is None or at >= bound:
                 break
@@ -189,3 +192,9 @@ class _Run:
 
 def _of_chunk(value: Any, at: int) -> Reference:
     return value.parts[at] if isinstance(value, Chunked) else value
+
+
+def _everywhere(value: Any) -> Reference:
+    """A value that does not depend on chunks, though all of them may have computed it:
+    the counter of a loop that runs on chunks, say."""
+    return value.parts[0] if isinstance(value, Chunked) else value

@@ -130,9 +130,14 @@ class Scheduler:
         self._now_ready(statements, number)
 
     def on_chunks(self, statements: Sequence[Stm], number: int) -> None:
-        """Statements that run on each chunk in a phase."""
+        """Statements that run on each chunk in a phase. What is not in chunks, though
+        they give it, can be used once in the next phase."""
         self.phase(number).chunks.extend(statements)
         self._now_ready(statements, number)
+        for statement in statements:
+            for parameter in statement.pattern:
+                if not self.spread.is_spread(parameter.name):
+                    self.ready[parameter.name] = number + 1
 
     def _now_ready(self, statements: Sequence[Stm], number: int) -> None:
         for statement in statements:

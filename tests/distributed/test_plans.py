@@ -68,6 +68,15 @@ entry relaxed [n] (xs: [n]f32) (steps: i32): ([n]f32, f32) =
   loop (ys, s) = (xs, 0) for i < steps do
     let t = f32.sum ys / f32.i64 n
     in (map (\\y -> (y + t) / 2) ys, s + f32.i32 i * t)
+entry counted [n] (xs: [n]i32) (steps: i32): ([n]i32, i32, i32) =
+  let (ys, c) = loop (ys, c) = (xs, 1) for _i < steps do (map (* 2) ys, c * 3)
+  in (ys, c, i32.sum (map (+ c) ys) - c)
+entry doubled [n] (xs: [n]i32) (limit: i32): ([n]i32, i32) =
+  let (ys, c, _) = loop (ys, c, go) = (xs, 1, true) while go do
+    let s = i32.sum ys
+    let (zs, d) = loop (zs, d) = (ys, c) for _i < 2 do (map (+ 1) zs, d + 1)
+    in (zs, d, s < limit && d < 20)
+  in (ys, c)
 entry until [n] (xs: [n]f32): (i32, f32) =
   loop (i, x) = (0, 8) while x > 0.1 do (i + 1, f32.sum (map (\\y -> y * x) xs))
 entry checked [n] (xs: [n]i32): i32 = assert (i32.maximum xs < 100) (i32.sum xs)
@@ -104,6 +113,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "flat": (ROWS,),
     "power": (INTS, 3),
     "relaxed": (FLOATS, 4),
+    "counted": (INTS, 3),
+    "doubled": (INTS, 100),
     "until": (SMALL,),
     "checked": (INTS,),
 }
