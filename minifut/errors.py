@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A stretch of a source: from (line, column) to (end_line, end_column), from 1.
+    """A range of a source text: from (line, column) to (end_line, end_column), from 1.
 
     The end is exclusive, as in an editor's selection.
     """
@@ -66,13 +66,13 @@ class Location:
         return self.source.name.startswith("prelude/")
 
     def to(self, other: Location) -> Location:
-        """The stretch from the start of this one to the end of `other`."""
+        """The range from the start of this one to the end of `other`."""
         return Location(
             self.source, self.line, self.column, other.end_line, other.end_column
         )
 
     def text(self) -> str:
-        """The stretch of source text itself, as `assert` messages quote it."""
+        """The source text itself, as `assert` messages quote it."""
         lines = _lines(self.source.text)[self.line - 1 : self.end_line]
         if not lines:
             return ""
@@ -81,7 +81,7 @@ class Location:
         return "\n".join(lines)
 
     def excerpt(self) -> str:
-        """The first line of the stretch with carets under it; of a very long line only
+        """The first line of the range with carets under it; of a very long line only
         the part around them."""
         line = self.source.line(self.line)
         stop = self.end_column if self.end_line == self.line else len(line) + 1

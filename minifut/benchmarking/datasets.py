@@ -6,7 +6,7 @@
 
 Names are those that `futhark bench` reports: the case's own name, the path of a data
 file without `.gz`, the types of random values, and for values in the block their number
-and text, as `#0 ("10i64")`. Cases that must fail are no data sets, if not asked for.
+and text, as `#0 ("10i64")`. Cases that must fail are no data sets, unless requested.
 """
 
 from __future__ import annotations

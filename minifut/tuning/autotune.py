@@ -5,7 +5,7 @@
     tuner.values                       # the best known: write these
     tuner.rows()                       # before and after, for each data set
 
-First, if asked for, tiles and other sizes are searched (`structure`), then thresholds
+First, if requested, tiles and other sizes are searched (`structure`), then thresholds
 (`thresholds`). In the end defaults and new values take turns on each data set, unless
 they did already. What has changed is judged once more, one by one and in races of its
 own, as long as the budget allows: a parameter without which the data sets that it

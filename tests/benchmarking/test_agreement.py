@@ -65,7 +65,7 @@ def test_data_are_made_up_from_types() -> None:
     assert shapes == [(n, m, m) for n, m, _ in SIZES]
 
 
-def test_what_unsafe_leaves_unchecked_is_told_by_the_interpreter() -> None:
+def test_what_unsafe_leaves_unchecked_is_reported_by_the_interpreter() -> None:
     program = interpreted_program(core_of("entry f (i: i64) = #[unsafe] (iota 3)[i]"))
     assert program.f(np.int64(2)) == 2
     with pytest.raises(ProgramError, match="unsafe"):
@@ -85,7 +85,7 @@ def test_runs_must_fail_where_they_have_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.device
-def test_without_time_runs_are_told_and_not_made(tmp_path: Path) -> None:
+def test_without_time_runs_are_reported_and_not_made(tmp_path: Path) -> None:
     path = tmp_path / "a.fut"
     path.write_text(PROGRAM)
     runs = list(Agreement(path).runs(deadline=0))

@@ -41,7 +41,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.device
-def test_the_file_is_written_and_the_summary_told(path: Path, tmp_path: Path) -> None:
+def test_the_file_is_written_and_the_summary_printed(
+    path: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out.json"
     result = invoke("autotune", path, "-e", "main", "--json", out, "--schedule", "cpu")
     assert result.exit_code == 0, result.output

@@ -94,7 +94,7 @@ def test_an_interrupt_keeps_what_was_measured(
 
 
 @pytest.mark.device
-def test_a_tuning_file_counts_unless_told_otherwise(path: Path) -> None:
+def test_a_tuning_file_counts_unless_disabled(path: Path) -> None:
     Path(f"{path}.tuning").write_text(f"{NAME}=7\n")
     Path(f"{path}.other").write_text(f"{NAME}=8\n")
     for command in ("run", "test", "bench"):

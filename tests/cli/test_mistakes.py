@@ -142,7 +142,7 @@ def test_a_long_line_is_shown_in_part(tmp_path: Path) -> None:
     assert lines[1][at:].startswith("unknown") and "^" * 7 in lines[2]
 
 
-def test_failures_are_told_where_the_program_is_theirs(tmp_path: Path) -> None:
+def test_failures_are_reported_where_the_program_is_theirs(tmp_path: Path) -> None:
     path = tmp_path / "a.fut"
     path.write_text("def main [n] (xs: [n]i32) = map2 (/) xs xs")
     result = invoke("run", path, "--backend", "interpreter", "[1, 0]")
@@ -217,7 +217,7 @@ def test_an_interrupt_while_a_command_is_found(monkeypatch: pytest.MonkeyPatch) 
     assert end.value.code == 130
 
 
-def test_what_cannot_be_written_is_told_before_the_work(
+def test_what_cannot_be_written_is_reported_before_the_work(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(*_: object, **__: object) -> None:

@@ -96,7 +96,7 @@ def test_entry_points_are_mapped_over_futures(
     np.testing.assert_array_equal(total, np.bincount(NUMBERS, minlength=9))
 
 
-def test_what_a_killed_worker_held_is_computed_again(
+def test_what_a_killed_worker_stored_is_computed_again(
     program: minifut.Program, client: Any
 ) -> None:
     from minifut.dask import distribute

@@ -85,7 +85,7 @@ def test_defaults_fit_the_device() -> None:
     assert fitted.defaults == {"cpu": 64, "gpu": 64}
 
 
-def test_a_default_is_not_asked_for() -> None:
+def test_a_default_is_not_requested() -> None:
     parameter = Parameter("g", "tile_size", {"cpu": 8, "gpu": 16}, (1, 64))
     assert changed_parameters((parameter,), "gpu", {"g": 16}) == frozenset()
     assert changed_parameters((parameter,), "cpu", {"g": 16}) == frozenset({"g"})
@@ -93,7 +93,7 @@ def test_a_default_is_not_asked_for() -> None:
 
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-def test_tiles_that_are_asked_for_are_not_left_out_in_silence(schedule: str) -> None:
+def test_tiles_that_are_requested_are_not_left_out_in_silence(schedule: str) -> None:
     program = minifut.compile(TILES, schedule=schedule)
     name = "main.map_map_redomap.block_depth"
     ones = np.ones((40, 40), np.float32)

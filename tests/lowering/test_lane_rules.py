@@ -182,7 +182,7 @@ def test_code_after_a_product_runs_in_vectors_up_to_the_edges(tmp_path: Path) ->
     assert not any(line.startswith("no vectorise_nest") for line in lines)
 
 
-def test_steps_that_led_to_the_same_are_told_once(tmp_path: Path) -> None:
+def test_steps_that_led_to_the_same_are_recorded_once(tmp_path: Path) -> None:
     file = tmp_path / "sums.fut"
     file.write_text(
         "entry main (xs: []i32) = map (\\x -> loop y = x for i < (x & 7) do "

@@ -150,7 +150,7 @@ def test_what_is_done_lane_by_lane_is_left_alone() -> None:
     assert "no vectorise_map: div_i64 is done lane by lane" in text
 
 
-def test_the_first_point_that_fails_is_told() -> None:
+def test_the_first_point_that_fails_is_reported() -> None:
     program = minifut.compile(
         """def main (xs: []i32) =
              map (\\x -> loop s = 0 for i < 3 do

@@ -92,7 +92,7 @@ def test_parameters_change_and_timed_calls_run_between_runs(hasty: None) -> None
     assert in_threads(changes, is_timed, works, works) == []
 
 
-def test_a_forked_process_is_told_that_it_has_no_device() -> None:
+def test_a_forked_process_gets_an_error_that_it_has_no_device() -> None:
     text = f"""
 import multiprocessing, sys
 import numpy as np

@@ -64,7 +64,7 @@ def test_an_interrupt_at_any_point_leaves_the_next_wait_whole() -> None:
     assert line > 2
 
 
-def test_an_error_is_told_once() -> None:
+def test_an_error_is_reported_once() -> None:
     queue = Queue(RuntimeError("out of order"))
     waiter = Waiter(queue)
     with pytest.raises(ProgramError, match="out of order"):

@@ -149,7 +149,7 @@ def test_a_strategy_without_end_is_a_fault() -> None:
         run(until_fixpoint(top_down(SWAP), limit=7))
 
 
-def test_examples_hold_and_faults_are_told() -> None:
+def test_examples_hold_and_faults_are_reported() -> None:
     good, refusal = examples_of(DOUBLE)
     assert complaint(DOUBLE, good) is None
     assert complaint(DOUBLE, refusal) is None

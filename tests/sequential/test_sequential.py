@@ -59,7 +59,7 @@ def test_consumed_arguments_stay_as_they_were() -> None:
 
 
 @pytest.mark.device
-def test_parameters_are_turned_only_if_their_shape_is_known_before() -> None:
+def test_parameters_are_transposed_only_if_their_shape_is_known_before() -> None:
     program = sequential(
         "def pairs 't (n: i32) (m: i32) (xs: [i64.i32 n * i64.i32 m]t) ="
         " transpose (unflatten xs)\n"

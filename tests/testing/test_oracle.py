@@ -55,7 +55,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_interpreter_is_asked_first() -> None:
+def test_the_interpreter_comes_first() -> None:
     asked = Asked()
     assert asked.expected("quick", 10) == [45]
     assert asked.expected("recursive", 10) == [10, 10]

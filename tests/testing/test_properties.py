@@ -103,7 +103,7 @@ entry p (x: i64): bool = x < 300
 """
 
 
-def test_shrinkers_are_asked_until_they_do_not_help(run: Run) -> None:
+def test_shrinkers_are_called_until_they_do_not_help(run: Run) -> None:
     (failure,) = run(SHRUNK).failures
     assert "size=7" in failure and failure.endswith("counterexample: 300i64")
 
@@ -156,7 +156,7 @@ def test_consumed_candidates_are_shown_as_they_were(run: Run) -> None:
         ("#[prop] entry p (x: #a | #b) = true", "cannot be made automatically"),
     ],
 )
-def test_what_goes_wrong_is_told(run: Run, text: str, message: str) -> None:
+def test_what_goes_wrong_is_reported(run: Run, text: str, message: str) -> None:
     import re
 
     (failure,) = run(text).failures

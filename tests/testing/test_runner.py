@@ -120,7 +120,7 @@ def test_what_fails(run: Any, block: str, message: str) -> None:
     assert message in report.failures[0]
 
 
-def test_all_failures_are_told(run: Any) -> None:
+def test_all_failures_are_reported(run: Any) -> None:
     report = run("entry: main divide\ninput { 1 } output { 2 }\ninput { 3 }")
     assert report.runs == 4 and len(report.failures) == 3
 

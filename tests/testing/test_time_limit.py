@@ -18,14 +18,14 @@ def test_who_goes_on_is_stuck() -> None:
     assert second.value.is_stuck
 
 
-def test_without_patience_it_is_told_once() -> None:
+def test_without_patience_it_is_reported_once() -> None:
     with time_limit(0.02):
         with pytest.raises(TimeLimit):
             time.sleep(5)
         time.sleep(0.06)
 
 
-def test_nothing_is_told_later() -> None:
+def test_nothing_is_reported_later() -> None:
     with time_limit(0.02, 0.02):
         pass
     time.sleep(0.06)

@@ -59,7 +59,7 @@ def matrices() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("wanted", [TILED, SPLIT, OUTER, {}])
-def test_the_kernels_are_those_that_are_asked_for(
+def test_the_kernels_are_those_that_are_requested(
     path: Path, wanted: dict[str, int]
 ) -> None:
     set_all(path, wanted)

@@ -66,7 +66,7 @@ def test_structure_and_sizes_are_found_together() -> None:
     assert tuner.rows()[0].gain > 2
 
 
-def test_only_as_many_points_as_asked_for_are_tried() -> None:
+def test_only_as_many_points_as_requested_are_tried() -> None:
     seen: set[tuple[int, ...]] = set()
     one = subject()
 
@@ -93,7 +93,7 @@ def test_fixed_and_useless_sizes_stay() -> None:
     assert not tuner.changed
 
 
-def test_sizes_are_not_searched_unless_asked_for() -> None:
+def test_sizes_are_not_searched_unless_requested() -> None:
     tuner = tuner_for([subject()], SIZES)
     tuner.run()
     assert set(tuner.changed) <= {"tiled", "split"}

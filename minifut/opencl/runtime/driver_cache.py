@@ -5,8 +5,9 @@ binaries that outlive the process are kept in minifut's cache instead, which che
 them (binaries.py).
 
 A process holds a lock on its folder as long as it lives. What a process left behind
-that died without cleaning up is thus told from what another one uses, also where
-processes cannot see each other (containers that share a folder for temporary files).
+that died without cleaning up is thus distinguished from what another one uses, also
+where processes cannot see each other (containers that share a folder for temporary
+files).
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ class Pool:
         self.peak = 0
 
     def allocate(self, nbytes: int) -> Block:
-        """A block of at least `nbytes`; MemoryError when there is no room.
+        """A block of at least `nbytes`; MemoryError when too little memory is free.
 
-        Of fewer than none there is an empty block: such are asked for by code that was
+        Of fewer than none there is an empty block: such are requested by code that was
         moved out of a loop that never runs, and never read.
         """
         nbytes = max(nbytes, 0)

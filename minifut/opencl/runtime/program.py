@@ -196,7 +196,7 @@ class Instance:
 
     def _want(self, wanted: Mapping[str, int]) -> None:
         self._wanted = dict(wanted)
-        self.run.asked = changed_parameters(self.parameters, self.kind, wanted)
+        self.run.changed = changed_parameters(self.parameters, self.kind, wanted)
 
     def _launcher(self, number: int, kernel: Kernel, values: list[int]) -> Launcher:
         """The kernel for these values; one made for the same values before is kept."""

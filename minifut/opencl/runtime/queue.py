@@ -18,7 +18,7 @@ its queue while nothing else runs (kernels.py), copies of a few bytes need no qu
 
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
 and failures are recorded in one place. A forked process has no device (its driver's
-threads stayed behind), and is told so.
+threads stayed behind), and gets an error that says so.
 """
 
 from __future__ import annotations
@@ -164,15 +164,15 @@ class Session:
 
     # --- interruptions ----------------------------------------------------------------
 
-    def failure_of(self, error: BaseException, *held: Any) -> BaseException:
+    def failure_of(self, error: BaseException, *in_use: Any) -> BaseException:
         """What to raise for an error that ended a run, with the device at rest.
 
         A user's interrupt is not kept waiting: kernels may go on and use what is
-        `held`. Any other exception that is no `Exception` cancels what has not begun;
+        `in_use`. Any other exception that is no `Exception` cancels what has not begun;
         while that is waited for, another one is like a user's interrupt.
         """
         if isinstance(error, KeyboardInterrupt):
-            self.abandon(*held)
+            self.abandon(*in_use)
             return error
         try:
             if not isinstance(error, Exception) and self.shares_memory:
@@ -182,17 +182,19 @@ class Session:
         except BaseException as interrupt:
             if isinstance(interrupt, Exception):
                 raise
-            self.abandon(*held)
+            self.abandon(*in_use)
             return interrupt
         if isinstance(error, self.cl.MemoryError):
             # Drivers that allocate late find out when a kernel starts.
-            leaves = [leaf for part in held if isinstance(part, list) for leaf in part]
+            leaves = [
+                leaf for part in in_use if isinstance(part, list) for leaf in part
+            ]
             needed = sum(x.nbytes for x in leaves if isinstance(x, Block))
             return self.pool.out_of_memory(needed)
         return error
 
-    def abandon(self, *held: Any) -> None:
-        """Stop waiting for running kernels, which may still use what is `held`.
+    def abandon(self, *in_use: Any) -> None:
+        """Stop waiting for running kernels, which may still use what is `in_use`.
 
         Kernels that have not begun return at once where the cell is shared. The memory
         stays as long as the process: when a kernel that may never end lets go of it
@@ -202,7 +204,7 @@ class Session:
             return
         if self.shares_memory:
             self._number[0] = INTERRUPTED
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object((held, self.pool, self.cell)))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object((in_use, self.pool, self.cell)))
         self._dirty = True
 
     def recover(self) -> None:

@@ -38,7 +38,7 @@ class Run:
         self.session = session
         self.kernels = kernels
         self.parameters = parameters
-        self.asked: frozenset[str] = frozenset()
+        self.changed: frozenset[str] = frozenset()
         self.constants: tuple[Any, ...] = ()
         self.depth = 0
         self._failures = failures
@@ -74,7 +74,7 @@ class Run:
     ) -> None:
         """An error if parameters that are not at their defaults ask for more local
         memory than there is; what those need is left to other versions."""
-        if not self.asked.isdisjoint(parameters):
+        if not self.changed.isdisjoint(parameters):
             self._check_local(local_bytes, parameters)
 
     def _check_local(self, local_bytes: int, parameters: Mapping[str, int]) -> None:

@@ -125,7 +125,7 @@ class _LayoutRewriter:
     def conform(
         self, atoms: tuple[Atom, ...], wanted: tuple[int | None, ...]
     ) -> tuple[Atom, ...]:
-        """The atoms, turned where they lie otherwise."""
+        """The atoms, transposed where their layout is another."""
         found: list[Atom] = []
         for atom, dimension in zip(atoms, wanted, strict=True):
             if (

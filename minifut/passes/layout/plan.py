@@ -1,16 +1,16 @@
 """The cheapest layouts for a whole function: dynamic programming over its statements.
 
     a, 512 MiB        kernel 1 wants a[.., i, ..] innermost, kernel 2 in a loop wants so
-                      too: a is turned once, ahead of the loop, and both read that
+                      too: a is transposed once, before the loop, and both read that
 
 A state has for each array that is still needed the orders in which it is available: the
 one in which it lies itself, and those of copies. A statement leads from each state to
 others, at the cost of the bytes that it moves: a kernel by each of its offers, with
-operands turned or read as they lie and results made in any order; a branch by what its
-bodies do, whose results must lie alike; a loop by orders for its parameters, and by
-copies made ahead of it. Of the ways to a state the cheapest is kept, and of the states
-the `MOST` cheapest. A body is solved once for each state of what it uses; a function
-with very many ways is not looked through to the end.
+operands transposed or read in their own layout and results made in any order; a branch
+by what its bodies do, whose results have one layout; a loop by orders for its
+parameters, and by copies made before it. Of the ways to a state the cheapest is kept,
+and of the states the `MOST` cheapest. A body is solved once for each state of what it
+uses; a function with very many ways is not looked through to the end.
 
 Branches count half; loops of unknown length `ROUNDS` times. What a function takes and
 gives is row-major.

@@ -239,17 +239,17 @@ class _Tiler:
         last = {
             found.rule.name: at for at, found in enumerate(own.steps) if found.fired
         }
-        told: set[tuple[str, str]] = set()
+        recorded: set[tuple[str, str]] = set()
         for at, found in enumerate(own.steps):
             key = (found.rule.name, found.reason)
-            stood = at > last.get(found.rule.name, -1) and key not in told
+            stood = at > last.get(found.rule.name, -1) and key not in recorded
             if found.fired or stood:
                 self.trace.steps.append(found)
-            told.add(key)
+            recorded.add(key)
         return body
 
     def worth(self, target: Stm) -> tuple[Size, bool]:
-        """The steps of the points that share tiles on one stretch of the common
+        """The steps of the points that share tiles on one block of the common
         dimension, and whether all that is read is read again."""
         kernel, mark = target.exp, mark_of(target, TILE)
         assert isinstance(kernel, SegMap) and mark is not None

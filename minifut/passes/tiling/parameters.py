@@ -49,7 +49,7 @@ COLUMNS = ("block_columns", "register_columns")
 @dataclass(frozen=True, slots=True)
 class Footprint:
     """What decides the defaults, in bytes: for a step, what is read per row and what
-    per column; what each point keeps beyond its loop for which no result has room; the
+    per column; what each point keeps beyond its loop that fits into no result; the
     widest element of all. And how many accumulators a point has at most, and how many
     dimensions are tiled."""
 

@@ -7,7 +7,7 @@
     c = if (tiled || narrow && split) && fits
         then if split then <split> else <tiled> else <untiled>
 
-`tiled` compares the steps that share a tile, those of one stretch of the common
+`tiled` compares the steps that share a tile, those of one block of the common
 dimension: a tile is copied whole, however few points use it, so what matters is how
 many do, and not how long they go on (of fewer than 8 it is none). `split` compares how
 many steps there are for each group that would be busy. At most two tiled versions stand

@@ -152,7 +152,7 @@ def test_what_futhark_builds_its_prelude_with_is_not_supported(text: str) -> Non
     assert fault.location is not None and fault.hint is not None
 
 
-def test_what_must_be_a_record_and_a_number_is_told_in_one_clause() -> None:
+def test_what_must_be_a_record_and_a_number_is_reported_in_one_clause() -> None:
     fault = refusal(
         "def pair '^a (x: a) (_: a) = x\n"
         "def f (n: i32) = (pair (\\r -> r.width + 1) (\\k -> k + 1)) {width = n}"

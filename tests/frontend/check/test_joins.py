@@ -169,7 +169,7 @@ def test_an_unknown_size_is_known_where_all_that_met_are_equal(text: str) -> Non
         "def f [n] (xss: [n][n]i32) = map (\\x -> if null x then [1] else x) xss",
     ],
 )
-def test_sizes_that_cannot_be_equal_are_told(text: str) -> None:
+def test_sizes_that_cannot_be_equal_are_reported(text: str) -> None:
     with pytest.raises(CompileError, match="do not match"):
         check(text)
 

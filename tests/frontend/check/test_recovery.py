@@ -69,7 +69,7 @@ def test_count_and_limit() -> None:
     assert told.endswith("12 errors, the first ones are shown")
 
 
-def test_defaults_are_told_where_they_matter() -> None:
+def test_defaults_are_reported_where_they_matter() -> None:
     text = """\
 def other x = x + 2
 def scale a = a * 2

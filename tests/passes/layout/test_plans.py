@@ -83,18 +83,18 @@ def test_nothing_to_gain_leaves_the_very_program() -> None:
         assert compiler.to_schedule(program, schedule) is program
 
 
-def test_the_smaller_array_is_turned() -> None:
+def test_the_smaller_array_is_transposed() -> None:
     """Turning xs and letting j run fastest would move less than turning bias: but then
     the result would have to be turned too."""
     assert manifests(laid_out("report", "gpu")[0]) == [("bias", (1, 2, 0))]
 
 
-def test_a_result_that_nobody_needs_in_rows_stays_turned() -> None:
+def test_a_result_that_nobody_needs_in_rows_stays_transposed() -> None:
     program, _ = laid_out("producer_and_consumer", "gpu")
     assert manifests(program) == [("a", (1, 0)), ("mapped", (1, 0))]
 
 
-def test_a_loop_keeps_its_parameter_turned_and_turns_operands_ahead() -> None:
+def test_a_loop_keeps_its_parameter_transposed_and_transposes_operands_before() -> None:
     program, fired = laid_out("loop", "gpu")
     (loop,) = [
         node
