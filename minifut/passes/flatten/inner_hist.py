@@ -4,7 +4,9 @@ r"""A histogram inside a map nest: one segmented histogram.
     →  seghist grid (i < n, j < m) {dests, op} { f on is[j], vs[j] }
 
 Conditions: as for reductions, and the destinations are known for the whole nest
-(`flatten.destinations`).
+(`flatten.destinations`). An operator that is a map over rows, as in
+`hist (map2 (+)) (replicate d 0) k is rows`, becomes one on scalars that combines
+elementwise.
 
 Source: "Regular flattening", as Gr.
 """
@@ -12,7 +14,9 @@ Source: "Regular flattening", as Gr.
 from __future__ import annotations
 
 from minifut.ir.kernels import SegHist, SegHistOp
-from minifut.ir.soacs import Hist
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size
+from minifut.ir.soacs import Hist, HistOp
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
 from minifut.passes.flatten.inner_reduce import (
@@ -22,7 +26,9 @@ from minifut.passes.flatten.inner_reduce import (
     is_scalar_operator,
     operator_varies,
 )
+from minifut.passes.flatten.interchange_operator import elementwise_operator
 from minifut.passes.flatten.judgement import SLIDES, Answer
+from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 SHAPE_VARIES = Declined("the histogram's size differs between points")
@@ -77,8 +83,12 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         return SEQUENTIAL
     operators = []
     for op in exp.operators:
-        if not is_scalar_operator(op.operator):
+        elementwise = _scalar_operator(context, nest, op)
+        if elementwise is None:
             return NOT_SCALAR
+        op, vector = elementwise
+        if any(map(nest.size_varies, vector)):
+            return SHAPE_VARIES
         if operator_varies(nest, op.operator, op.neutral):
             return VARIES
         if any(nest.size_varies(size) for size in op.shape):
@@ -88,7 +98,9 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         if len(known) != len(found):
             return UNKNOWN_DESTINATION
         operators.append(
-            SegHistOp(op.shape, known, op.neutral, context.operator(op.operator))
+            SegHistOp(
+                op.shape, known, op.neutral, context.operator(op.operator), vector
+            )
         )
     index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
@@ -99,3 +111,25 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         pattern, SegHist(context.level, whole.space, tuple(operators), body, types)
     )
     return EMITTED
+
+
+def _scalar_operator(
+    context: NestContext, nest: Nest, op: HistOp
+) -> tuple[HistOp, tuple[Size, ...]] | None:
+    """The operator on scalars and the dimensions along which it combines, if it is one,
+    or a map of one whose neutral elements are the same all along."""
+    operator = op.operator
+    vector: tuple[Size, ...] = ()
+    while not is_scalar_operator(operator):
+        elementwise = elementwise_operator(operator)
+        if elementwise is None:
+            return None
+        operator, width = elementwise
+        vector = (*vector, width)
+    if not vector:
+        return op, ()
+    neutral = [context.replicated(nest, atom) for atom in op.neutral]
+    known = tuple(atom for atom in neutral if atom is not None)
+    if len(known) != len(neutral):
+        return None
+    return replace(op, operator=operator, neutral=known), vector

@@ -9,6 +9,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Program
 from minifut.ir.interpret import run
 from minifut.ir.traverse import walk
+from minifut.ir.types import I32
 from minifut.passes.pipelines import FULL
 from tests.passes.test_versions import compiled, kernels_of, thresholds
 
@@ -146,3 +147,25 @@ def main [n][m] (xss: [n][m]i64) =
     after = compiled(text)[1]
     assert thresholds(after) == ["main.reduce_reduce.outer"]
     assert kernels_of(after) == ["SegRed(n)", "SegRed(n, m)", "SegRed(n)"]
+
+
+def test_a_histogram_of_rows_combines_scalars_elementwise() -> None:
+    text = """
+def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
+  hist (map2 (+)) (replicate d 0) 5 is xss"""
+    before, after = compiled(text, FULL)
+    (found,) = [n for n in walk(after) if isinstance(n, kernels.SegHist)]
+    (operator,) = found.operators
+    assert len(operator.vector) == 1 and operator.operator.results == (I32,)
+    arguments = [np.array([0, 4, 9, 0]), np.arange(8, dtype=np.int32).reshape(4, 2)]
+    expected = run(before, "main", arguments)
+    for got, wanted in zip(run(after, "main", arguments), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_histogram_of_rows_that_are_not_combined_elementwise_stays() -> None:
+    text = """
+def main [n] (is: [n]i64) (xss: [n][2]i32) =
+  hist (\\a b -> [a[0] * b[1], a[1] + b[1]]) [1, 0] 5 is xss"""
+    after = compiled(text, FULL)[1]
+    assert not any(isinstance(n, kernels.SegHist) for n in walk(after))
