@@ -24,7 +24,8 @@ class Case:
     """A program, its input, parameters, and limits that its kernels must keep.
 
     `hot`: kernels (by the end of their name) whose loads must be free of bank conflicts
-    and coalesced. `atomic_conflict`: the most wavefronts of an atomic in local memory.
+    and coalesced. `conflict`: the most wavefronts of a hot load from local memory over
+    the least. `atomic_conflict`: the most wavefronts of an atomic in local memory.
     `cores`: compute units of the device that Oclgrind poses as. `unrolled`: the loads
     of hot kernels stand outside of loops, whose trip counts are known.
     """
@@ -36,6 +37,7 @@ class Case:
     parameters: Mapping[str, int] = field(default_factory=dict)
     hot: str = ""
     is_product: bool = False
+    conflict: float = 1.0
     atomic_conflict: float = 32.0
     cores: int = 1
     unrolled: bool = False
@@ -133,6 +135,7 @@ CASES = (
     _product_case("product_4x4", _registers(4, 4, 16)),
     _product_case("product_8x4", _registers(8, 4, 8)),
     _product_case("product_8x8", _registers(8, 8, 8)),
+    _product_case("product_8x4_f64", _registers(8, 4, 8), type_="f64"),
     _product_case("product_4x4_f64", _registers(4, 4, 8), type_="f64"),
     _product_case("product_edge", _registers(8, 8, 8), (130, 50, 135), hot=""),
     _product_case("product_rows", UNTILED, (32, 48, 64), hot=""),
@@ -150,7 +153,8 @@ CASES = (
     ),
     Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose", unrolled=True),
     Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce"),
-    Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce"),
+    # the tree over lanes combines 8-byte values that are 2, 4, .. lanes apart
+    Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce", conflict=1.6),
     Case(
         "affine",
         AFFINE,

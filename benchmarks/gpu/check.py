@@ -34,7 +34,6 @@ GOLDEN = Path(__file__).parent / "golden.json"
 REGISTER_GROWTH = 1.1
 FEWEST_WAVES = 4
 LEAST_EFFICIENCY = 0.9
-MOST_CONFLICT = 1.0
 SECTOR = 32
 HOT = 0.1
 
@@ -146,7 +145,7 @@ def complaints(kernel: Kernel, golden: dict[str, dict[str, int]]) -> Iterator[st
     if kernel.is_hot:
         for each in kernel.hot_accesses("local", "load"):
             conflict = each["wavefronts"] / each["least"]
-            if conflict > MOST_CONFLICT:
+            if conflict > kernel.case.conflict:
                 yield f"{kernel.line(each)}: bank conflicts {conflict:.2f}"
         efficiency = kernel.efficiency()
         if efficiency < LEAST_EFFICIENCY:

@@ -4,7 +4,11 @@ A group's tile has block * register elements per dimension: `block_rows` and
 `block_columns` count threads, `register_rows` and `register_columns` the elements of
 each; `block_depth` is how far the common dimension is gone through at a time.
 
-On a GPU 16 x 16 threads have 4 x 4 elements each. On a CPU one core works on the whole
+On a GPU 16 x 16 threads have 8 x 8 elements each, or 8 x 4 of 8 bytes: local memory,
+which gives a warp 128 bytes a cycle, then takes no longer than the multiply-adds (with
+4 x 4 elements twice as long: `benchmarks/gpu/model.py`), and 128 registers suffice,
+with which AMD's compute units run four waves. Deeper blocks than 8 spill there.
+Several accumulators leave room for 4 x 4 elements. On a CPU one core works on the whole
 tile: 8 rows of 128 bytes are enough accumulators to hide what an addition takes (14, as
 many as fit its registers, or 6 of 256 are no faster and waste more at edges and where
 there are only 8 rows), and the packed parts of both operands fill its second-level
@@ -64,13 +68,25 @@ class Footprint:
 def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
     """The tile parameter of that name."""
     kind, most = KINDS[which]
-    gpu = {"split_depth": 512}.get(which, 4 if which.startswith("register") else 16)
-    if footprint.rank == 1:
-        gpu = {"block_columns": 256, "block_depth": 256, "register_columns": 1}.get(
-            which, gpu
-        )
+    gpu = {**gpu_defaults(footprint), "split_depth": 512}[which]
     cpu = {**cpu_defaults(footprint), "split_depth": SPLIT_DEPTH}[which]
     return Parameter(f"{nest}.{which}", kind, (("cpu", cpu), ("gpu", gpu)), (1, most))
+
+
+def gpu_defaults(footprint: Footprint) -> dict[str, int]:
+    """Tile sizes for a GPU, whose registers bound the elements of a thread."""
+    if footprint.rank == 1:
+        return {"block_columns": 256, "block_depth": 256, "register_columns": 1}
+    rows, columns, deep = 4, 4, 16
+    if footprint.accumulators == 1 and footprint.widest <= 8:
+        rows, columns, deep = 8, 8 if footprint.widest <= 4 else 4, 8
+    return {
+        "block_rows": 16,
+        "block_columns": 16,
+        "block_depth": deep,
+        "register_rows": rows,
+        "register_columns": columns,
+    }
 
 
 def cpu_defaults(footprint: Footprint) -> dict[str, int]:
