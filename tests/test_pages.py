@@ -33,11 +33,6 @@ def test_the_code_of_pages_runs(page: str) -> None:
         exec(compile("\n" * line + text, str(DOCS / page), "exec"), names)
 
 
-def test_every_page_is_in_the_site() -> None:
-    listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M))
-    assert listed == {path.name for path in DOCS.glob("*.md")}
-
-
 def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     pytest.importorskip("material")
