@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, list[list[Any]]] = {
             (table(18, 2, np.float32) % 5).reshape(3, 2, 3, 2),
         ],
     ],
+    "flattened_rows": [[np.int64(2), (table(12, 6, np.float32) % 7).reshape(2, 6, 6)]],
     "checked_rows": [
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 0)],
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 7)],
