@@ -112,7 +112,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-class MinifutError(Exception):
+class Portable(Exception):
+    """An exception that can be pickled, whatever its constructor takes.
+
+    That is needed of causes, too: libraries that send exceptions between processes
+    pickle what each was raised from.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[Portable], arguments: tuple[Any, ...]) -> Portable:
+    return kind.__new__(kind, *arguments)
+
+
+class MinifutError(Portable):
     """The root of all errors that minifut raises on purpose."""
 
 
@@ -154,10 +169,6 @@ class CompileError(MinifutError, ValueError):
         self.anchor = anchor
         self.others: tuple[CompileError, ...] = ()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.location, self.message, self.hint, self.anchor)
-        return CompileError, parts, {"others": self.others}
-
     def __str__(self) -> str:
         if not self.others:
             return self.text()
@@ -196,9 +207,6 @@ class ProgramError(MinifutError):
         self.message = message
         self.backtrace = backtrace
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ProgramError, (self.message, self.backtrace)
-
     def __str__(self) -> str:
         lines = [f"Error: {self.message}"]
         if self.backtrace:
@@ -215,9 +223,6 @@ class InternalError(MinifutError):
         self.stage = stage
         self.message = message
         self.context = context
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return InternalError, (self.stage, self.message, self.context)
 
     def __str__(self) -> str:
         text = f"internal error in {self.stage}: {self.message}"

@@ -11,6 +11,7 @@ from minifut.errors import (
     CompileError,
     InternalError,
     MinifutError,
+    ParameterError,
     ProgramError,
     UsageError,
 )
@@ -28,12 +29,22 @@ def compile_error() -> CompileError:
         compile_error(),
         ProgramError("too small", ("a.fut:1:2", "a.fut:3:4")),
         InternalError("pass fuse", "lost", "x = y"),
+        ParameterError("main.tile", "0 is no size"),
     ],
     ids=lambda error: type(error).__name__,
 )
 def test_errors_can_be_pickled(error: MinifutError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and str(again) == str(error)
+    assert vars(again).keys() == vars(error).keys()
+
+
+def test_causes_are_pickled_where_a_library_wants_them() -> None:
+    tblib = pytest.importorskip("tblib.pickling_support")
+    error = compile_error()
+    assert error.__context__ is not None
+    tblib.install(error, error.__context__)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 @pytest.mark.parametrize("most", ["2GiB", -1, 0, 1.5])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut.errors import UsageError
+from minifut.errors import Portable, UsageError
 from minifut.values.types import DTYPES, ShapedType, Value, parse_shaped, value_type
 
 SPACE = re.compile(rb"(?:\s+|--[^\n]*)*")
@@ -37,7 +37,7 @@ MOST_DIGITS = 4000
 """of an integer; Python converts about as many without being asked to"""
 
 
-class Malformed(Exception):
+class Malformed(Portable):
     """A value cannot be read: at which byte, and why."""
 
     def __init__(self, offset: int, message: str) -> None:

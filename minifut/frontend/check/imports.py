@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minifut.errors import Source
+from minifut.errors import Portable, Source
 from minifut.files import read_text
 from minifut.frontend.check.environment import Context, Scope, Structure
 from minifut.frontend.check.messages import error, quote
@@ -37,7 +37,7 @@ _VERSION_CONTROL = (".git", ".hg", ".svn")
 _PACKAGE = "futhark.pkg"
 
 
-class Outside(Exception):
+class Outside(Portable):
     """A file lies outside of the import root."""
 
     def __init__(self, root: Path) -> None:

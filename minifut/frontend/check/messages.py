@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Portable
 from minifut.frontend import types
 from minifut.frontend.types import Arrow, SizeVar, map_type
 from minifut.names import Name
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-class Mismatch(Exception):
+class Mismatch(Portable):
     """Two types (or what is known of them) that cannot be equal."""
 
     def __init__(
