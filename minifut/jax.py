@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError
-from minifut.gradients.methods import is_scalar
+from minifut.gradients.methods import is_scalar, one_or_all
 from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
 
@@ -63,7 +63,7 @@ class _Function:
         self.scalar = is_scalar(entry)
 
     def primal(self, *arguments: Any) -> Any:
-        return _one_or_all(_run(self.entry.call, self.types(arguments), arguments))
+        return one_or_all(_run(self.entry.call, self.types(arguments), arguments))
 
     def forward(self, *primals: Any) -> tuple[Any, Any]:
         arguments = [p.value for p in primals]
@@ -99,7 +99,7 @@ class _Function:
         def run(given: Sequence[Any]) -> tuple[Any, ...]:
             inner, outer = given[: len(arguments)], given[len(arguments) :]
             values: tuple[Any, ...]
-            _, values = self.entry.vjp(inner, _one_or_all(outer), wrt=wanted)
+            _, values = self.entry.vjp(inner, one_or_all(outer), wrt=wanted)
             return values
 
         shapes = [_type_of(argument) for argument in _at(arguments, wanted)]
@@ -184,10 +184,6 @@ def _dtype(entry: EntryPoint, part: Parameter) -> np.dtype[Any]:
 
 def _type_of(value: Any) -> Any:
     return jax.ShapeDtypeStruct(value.shape, value.dtype)
-
-
-def _one_or_all(values: Sequence[Any]) -> Any:
-    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _at(values: Sequence[Any], chosen: Sequence[int]) -> list[Any]:

@@ -77,7 +77,7 @@ def vjp(
         )
     found = made(entry, "vjp", positions(entry, wrt)).call((*given, *seeds), **options)
     count = len(entry.results)
-    return _one_or_all(found[:count]), like(wrt, found[count:])
+    return one_or_all(found[:count]), like(wrt, found[count:])
 
 
 def jvp(
@@ -108,7 +108,7 @@ def jvp(
         )
     found = made(entry, "jvp", chosen).call((*given, *tangents), **options)
     count = len(entry.results)
-    return _one_or_all(found[:count]), _one_or_all(found[count:])
+    return one_or_all(found[:count]), one_or_all(found[count:])
 
 
 def positions(entry: EntryPoint, wrt: Wrt) -> tuple[int, ...]:
@@ -169,7 +169,8 @@ def made(entry: EntryPoint, mode: Mode, chosen: tuple[int, ...]) -> EntryPoint:
     return program.derivatives.entry(Derivative(entry.name, mode, chosen))
 
 
-def _one_or_all(values: Sequence[Any]) -> Any:
+def one_or_all(values: Sequence[Any]) -> Any:
+    """The value, or several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
