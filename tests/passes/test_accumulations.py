@@ -86,6 +86,20 @@ def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
         [np.zeros(5, np.int64), np.int64([1, 2, -2, 9, 0])],
         [1, 1, 0, 0, 2],
     ),
+    "updates of rows at a computed index are a histogram of rows": (
+        """
+def main [k] [n] [m] (xs: *[k][m]i64) (is: [n]i64) (ys: [n][m]i64) : *[k][m]i64 =
+  intrinsics.hist_stream xs (map2 (+)) (replicate m 0)
+    (\\(acc: *acc ([k][m]i64)) (i, y) -> write acc (i / 2) (map (* 3) y)) (zip is ys)
+""",
+        {"Hist": 1, "map": 2},
+        [
+            np.ones((2, 3), np.int64),
+            np.int64([2, 9, 1, 3]),
+            np.arange(12).reshape(4, 3),
+        ],
+        [[19, 22, 25], [28, 34, 40]],
+    ),
     "two updates are two histograms": (
         """
 def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =
