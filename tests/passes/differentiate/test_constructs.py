@@ -113,6 +113,10 @@ MATRIX = {
     "scan of the rows of a map": "map (scan (*) 1) a",
     "reduction in a map": "map (reduce (\\x y -> x * y + x + y) 0) a",
     "softmax": "map (\\r -> let m = f64.maximum r let e = map (\\x -> f64.exp (x - m)) r let s = f64.sum e in map (/ s) e) a",
+    "least of a map": "f64.minimum (map (\\r -> f64.sum (map2 (\\x y -> (x - y * a[0, 0]) ** 2) r a[1])) a)",
+    "least of each": "map (\\x -> f64.minimum (map (\\r -> f64.sum (map (\\y -> (x - y) ** 2) r)) a)) a[2]",
+    "least of scalars": "f64.minimum (map (\\x -> x * x * a[1, 2]) a[2])",
+    "greatest of a map, used twice": "let s = map f64.sum a let m = f64.maximum s in map (\\x -> f64.exp (x - m)) s",
     "update of a row": "copy a with [1] = map (* a[0, 0]) a[2]",
     "loop of rows": "loop r = a[0] for row in a do map2 (\\x y -> x * y + x) r row",
 }

@@ -21,6 +21,13 @@ FUNCTIONS = {
         "[n] [d]",
         ((4,), (7, 4)),
     ),
+    "nearest points": (
+        "def f [n][k][d] (cs: [k][d]f64, ps: [n][d]f64) = map (\\p -> f64.minimum"
+        " (map (\\c -> f64.sum (map2 (\\x y -> (x - y) ** 2) c p)) cs)) ps",
+        ("[k][d]f64", "[n][d]f64"),
+        "[n] [k] [d]",
+        ((5, 3), (40, 3)),
+    ),
     "gather": (
         "def f [n] (xs: [n]f64) = map (\\i -> xs[i * i % n] * xs[i]) (iota n)",
         ("[n]f64",),
@@ -47,6 +54,24 @@ def test_a_derivative_on_the_device(name: str, schedule: str, tmp_path: Path) ->
     random = np.random.default_rng(0)
     arguments = [random.normal(size=shape) for shape in shapes]
     check(text, types, arguments, sizes, run=program)
+
+
+NEAREST = """
+entry main [n][k][d] (cs: [k][d]f64) (ps: [n][d]f64) =
+  vjp (\\cs -> f64.sum (map (\\p -> f64.minimum (map (\\c ->
+    f64.sum (map2 (\\x y -> (x - y) ** 2) c p)) cs)) ps)) cs 1
+"""
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_where_nothing_is_least_nothing_is_added(schedule: str, tmp_path: Path) -> None:
+    path = tmp_path / "test.fut"
+    path.write_text(NEAREST)
+    gradient = minifut.compile(path, schedule=schedule).main
+    points = np.array([[1.0, 2.0], [np.nan, 0.0], [3.0, 2.0]])
+    centres = np.array([[1.0, 1.0], [3.0, 3.0]])
+    np.testing.assert_array_equal(gradient(centres, points), [[0, -2], [0, 2]])
+    assert gradient(np.zeros((0, 2)), points).shape == (0, 2)
 
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

@@ -91,6 +91,12 @@ GRADIENTS = {
         " map2 (\\a b -> a * 0.5 + b * 0.5) xs (rotate 1 xs)) xs w",
         (2, 3),
     ),
+    "nearest": (
+        "[n][k][d] (cs: [k][d]f64) (ps: [n][d]f64)"
+        " = vjp (\\cs -> f64.sum (map (\\p -> f64.minimum (map (\\c ->"
+        " f64.sum (map2 (\\x y -> (x - y) ** 2) c p)) cs)) ps)) cs 1",
+        (1, 2),
+    ),
     "dead": (
         "[n] (xs: [n]f64) (ys: [n]f64) (w: [n]f64)"
         " = (vjp (\\(a, b) -> map2 (\\x y -> f64.exp x * f64.sin y) a b) (xs, ys) w).0",

@@ -15,6 +15,7 @@ from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.element import add_through_element
 from minifut.passes.differentiate.reverse.operators import (
     all_scalar,
     identity,
@@ -50,6 +51,8 @@ def extreme_operator(build: Builder, name: str, type_: ScalarType) -> Lambda:
 @rule(paper="SC 2022, section 5.1")
 def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A minimum or maximum: the index is found, too, and that element gets it all.
+    If the elements are made by a map that nothing else contributes to, that map is
+    swept for this element alone.
 
     before:
         given (n: i64, xs: [n]f64, w: f64)
@@ -107,6 +110,10 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     def back(build: Builder, adjoints: Adjoints) -> None:
         adjoint = adjoints.of(result.name)
         if adjoint is None or array not in sweep.activity:
+            return
+        made = sweep.maps.get(array) if sweep.context.may_accumulate else None
+        if made is not None and adjoints.of(array) is None:
+            add_through_element(sweep, build, adjoints, made, place, adjoint)
             return
         nothing = constant(0, type_)
 

@@ -18,6 +18,7 @@ from minifut.errors import InternalError
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
@@ -28,11 +29,13 @@ from minifut.rewrite.rule import Declined
 
 
 class ReverseSweep:
-    """Makes sweeps; `activity` knows the active names."""
+    """Makes sweeps; `activity` knows the active names, `maps` which map made an array,
+    and as which of its results."""
 
     def __init__(self, context: Context, activity: Activity) -> None:
         self.context = context
         self.activity = activity
+        self.maps: dict[Name, tuple[Screma, int]] = {}
 
     def builder(self, statement: Stm) -> Builder:
         """A builder whose statements stand where this one does."""
@@ -47,6 +50,9 @@ class ReverseSweep:
         found = []
         for statement in statements:
             if any(self.activity.statement(statement)):
+                if isinstance(statement.exp, Screma) and statement.exp.is_map:
+                    for number, parameter in enumerate(statement.pattern):
+                        self.maps[parameter.name] = statement.exp, number
                 outcome = self.active(statement)
                 build.extend(outcome.forward)
                 found.append(outcome.back)
