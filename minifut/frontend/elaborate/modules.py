@@ -218,10 +218,10 @@ class Modules:
         parameter = functor.parameter
         bindings: FunctorBindings = exp.bindings
         if isinstance(given, Module):
+            whole, given = given, restrict(given, parameter.signature, functor.env)
             inner.names.update(given.names)
-            bind_names(bindings.parameter, inner.names, given, env)
-            given = restrict(given, parameter.signature, functor.env)
-            inner.names.update(given.names)
+            # last: an argument that this functor made knows the names of its parameter
+            bind_names(bindings.parameter, inner.names, whole, env)
         inner.terms[parameter.name] = given
         for before in reversed(functor.renamed):
             bind_names(before.taken, inner.names, Module(), inner)
