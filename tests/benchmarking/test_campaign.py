@@ -1,0 +1,77 @@
+"""The campaign of random programs: what it compares, remembers and survives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.campaign import worker as workers
+from benchmarks.campaign.comparison import Disagreement, compare
+from benchmarks.campaign.passes import check_passes
+from benchmarks.campaign.reduction import kind
+from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, Record, State
+from benchmarks.campaign.subject import Subject
+from minifut.errors import InternalError
+from minifut.ir.core import Program
+
+
+def test_integers_are_compared_by_their_bits_and_floats_within_rounding() -> None:
+    large = np.array([1e9, 3.0, np.nan, np.inf])
+    assert compare([np.int32(3), large], [np.int32(3), large.copy()], "x")
+    moved = large + np.array([1e-7, 1e-7, 0, 0])
+    assert not compare([large], [moved], "x")
+    for wrong in (large + 1, large[:2], large.astype(np.float32), -large):
+        with pytest.raises(Disagreement):
+            compare([large], [wrong], "x")
+    with pytest.raises(Disagreement, match=r"x: result 0"):
+        compare([np.array([1, 2])], [np.array([1, 3])], "x")
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    state.add(Record("passes", 0, AGREES, 5))
+    state.add(Record("passes", 2, DISAGREES, why="result 0"))
+    again = State(tmp_path)
+    assert list(again.left("passes", 0, 4, again=False)) == [1, 3]
+    assert list(again.left("passes", 0, 4, again=True)) == [1, 2, 3]
+    assert list(again.left("device", 0, 2, again=False)) == [0, 1]
+    assert "passes: 2 programs: 1 agrees, 1 DISAGREES; 5 runs" in again.summary()
+
+
+def test_a_worker_survives_checks_that_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = workers.Worker(60)
+    assert worker.check("passes", 1).verdict == AGREES
+    assert worker.process is not None
+    worker.process.kill()
+    assert worker.check("passes", 1).verdict == CRASHED
+    assert worker.check("passes", 1).verdict == AGREES
+    wrong = worker.check("passes", 1, "def main (x: i32) = x + true")
+    assert wrong.verdict == DISAGREES and "CompileError" in wrong.why
+    worker.stop()
+
+
+def test_a_pass_that_changes_results_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Subject, program: Program, what: str, chance: object) -> None:
+        self.judge([np.int32(1)], [np.int32(2)], what)
+
+    monkeypatch.setattr(Subject, "interpret", wrong)
+    with pytest.raises(Disagreement, match=r"after .*: result 0: 1i32 expected, got 2"):
+        check_passes(1)
+
+
+def test_a_stage_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise InternalError("lowering", "no variable")
+
+    monkeypatch.setattr("minifut.stages.to_kernel_code", fail)
+    with pytest.raises(Disagreement, match="internal error"):
+        check_passes(1)
+
+
+def test_reductions_keep_the_kind_of_disagreement() -> None:
+    one = Record("passes", 1, DISAGREES, why="after fuse: result 0: 1i32 expected")
+    two = Record("passes", 1, DISAGREES, why="after fuse: result 0: 7i32 expected")
+    other = Record("passes", 1, DISAGREES, why="after tile: result 0: 7i32 expected")
+    assert kind(one) == kind(two) != kind(other)
