@@ -32,23 +32,21 @@ says what can go wrong: `CompileError`, `ProgramError`, `UsageError`, `InternalE
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from minifut.errors import (
-    ArgumentError,
-    CompileError,
-    InternalError,
-    MinifutError,
-    ProgramError,
-    UsageError,
-)
-from minifut.version import __version__
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from minifut.errors import (
+        ArgumentError,
+        CompileError,
+        InternalError,
+        MinifutError,
+        ProgramError,
+        UsageError,
+    )
     from minifut.program import EntryPoint, Parameter, Program
+    from minifut.version import __version__
 
 __all__ = [
     "ArgumentError",
@@ -92,7 +90,7 @@ def compile(
     from pathlib import Path
 
     from minifut import compiler
-    from minifut.errors import Source
+    from minifut.errors import CompileError, Source, UsageError
 
     options = compiler.Options(
         backend, schedule, device, dict(params or {}), max_memory=max_memory
@@ -118,13 +116,20 @@ def load_ipython_extension(shell: object) -> None:
     notebook.load(shell)
 
 
+_HOME = {
+    **dict.fromkeys(("EntryPoint", "Parameter", "Program"), "program"),
+    "__version__": "version",
+    **{name: "errors" for name in __all__ if name.endswith("Error")},
+}
+"""the modules of names that are imported when they are used: a command loads this
+package before it can answer interrupts"""
+
+
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name in ("torch", "jax"):
-        from importlib import import_module
-
         return import_module(f"minifut.{name}")
-    if name in ("Program", "EntryPoint", "Parameter"):
-        from minifut import program
-
-        return getattr(program, name)
+    if name in _HOME:
+        return getattr(import_module(f"minifut.{_HOME[name]}"), name)
     raise AttributeError(f"module 'minifut' has no attribute '{name}'")

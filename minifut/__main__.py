@@ -1,19 +1,26 @@
-"""The `minifut` command, also as `python -m minifut`."""
+"""The `minifut` command, also as `python -m minifut`.
+
+The first thing that it does is to answer interrupts (`interrupts.install`); those that
+come before, while Python itself starts, are Python's.
+"""
 
 from __future__ import annotations
 
-import sys
-
 
 def main() -> None:
-    """Run the command; an interrupt while it still loads is answered like any other."""
+    """Run the command."""
     try:
-        from minifut.cli import main as command
+        from minifut.interrupts import install
 
-        command()
+        install()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        import os
+
+        os.write(2, b"interrupted\n")
+        os._exit(130)
+    from minifut.cli import main as command
+
+    command()
 
 
 if __name__ == "__main__":

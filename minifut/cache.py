@@ -17,14 +17,13 @@ import hashlib
 import logging
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from minifut.errors import reason
-from minifut.files import read_regular
+from minifut.files import discard, read_regular, replace, temporary_beside
 
 LARGEST_ENTRY = 1 << 30
 _NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
@@ -60,14 +59,13 @@ def store_bytes(kind: str, key: str, data: bytes) -> None:
     try:
         entry = _entry(kind, key)
         entry.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=entry.parent, prefix=".new-")
+        temporary = temporary_beside(entry, ".new-")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "wb") as file:
                 file.write(_checksum(data) + b"\n" + data)
-            os.replace(temporary, entry)
+            replace(temporary, entry)
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            discard(temporary)
             raise
     except (OSError, ValueError) as error:
         _warn(str(cache_folder()), reason(error))

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from minifut.errors import UsageError, reason
+from minifut.interrupts import deferred, forget_temporary, note_temporary
 
 Write = Callable[[IO[bytes]], object]
 
@@ -85,7 +86,7 @@ def require_writable(paths: Iterable[Path]) -> None:
         try:
             _mode(target)
             if not target.exists():
-                os.unlink(_temporary_beside(target))
+                discard(temporary_beside(target))
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
 
@@ -102,7 +103,7 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
             else:
                 target = Path(os.path.realpath(path))
                 mode = _mode(target)
-                ready.append((path, _temporary_beside(target), target))
+                ready.append((path, temporary_beside(target), target))
                 with open(ready[-1][1], "wb") as stream:
                     write(stream)
                 os.chmod(ready[-1][1], mode)
@@ -112,16 +113,16 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
             write(data)
             with _open_direct(path) as stream:
                 stream.write(data.getbuffer())
-        while ready:
-            path, temporary, target = ready[0]
-            os.replace(temporary, target)
-            del ready[0]
+        with deferred():
+            while ready:
+                path, temporary, target = ready[0]
+                replace(temporary, target)
+                del ready[0]
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
     finally:
         for _, temporary, _ in ready:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            discard(temporary)
 
 
 def _open_direct(path: Path) -> IO[bytes]:
@@ -140,12 +141,26 @@ def _open_direct(path: Path) -> IO[bytes]:
             return os.fdopen(handle, "wb")
 
 
-def _temporary_beside(target: Path) -> str:
-    import tempfile
+def temporary_beside(target: Path, prefix: str = ".minifut-") -> str:
+    """A new empty file in the folder of `target`; `discard` or `replace` ends its use.
+    Raises `OSError`."""
+    path = str(target.parent / f"{prefix}{os.urandom(6).hex()}")
+    note_temporary(path)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return path
 
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".minifut-")
-    os.close(handle)
-    return name
+
+def discard(temporary: str) -> None:
+    """Remove a temporary file."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+    forget_temporary(temporary)
+
+
+def replace(temporary: str, target: Path) -> None:
+    """Put a temporary file in its place. Raises `OSError`."""
+    os.replace(temporary, target)
+    forget_temporary(temporary)
 
 
 def _mode(target: Path) -> int:

@@ -24,6 +24,7 @@ COMMON = {
     "debug",
     "errors",
     "files",
+    "interrupts",
     "names",
     "resources",
     "suggestions",

@@ -117,6 +117,7 @@ def command(
 def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None) -> int:
     """Search, print the summary, and write the files."""
     from minifut.cli.progress import progress_bar
+    from minifut.interrupts import raised
     from minifut.parameters.file import path_beside, write_tuning
     from minifut.tuning.summary import cost_line, summary_json, summary_table
 
@@ -124,7 +125,8 @@ def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None)
     with progress_bar() as show:
         tuner.notify = show
         try:
-            tuner.run()
+            with raised():
+                tuner.run()
         except KeyboardInterrupt:
             interrupted = True
     click.echo(summary_table(tuner))

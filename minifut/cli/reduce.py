@@ -15,6 +15,7 @@ import click
 
 from minifut.errors import UsageError
 from minifut.files import write_whole
+from minifut.interrupts import raised
 
 
 def reduce_file(file: Path, command: str) -> None:
@@ -56,7 +57,8 @@ def reduce_file(file: Path, command: str) -> None:
             smallest = text
             show(text, tried)
 
-        reduce_text(text, lambda text: exit_code(text) == 0, str(path), note)
+        with raised():
+            reduce_text(text, lambda text: exit_code(text) == 0, str(path), note)
     finally:  # an interruption keeps what was found
         if smallest != text:
             write_whole(path, smallest.encode())

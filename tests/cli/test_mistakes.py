@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from minifut.__main__ import main as start_command
-from minifut.cli import LazyGroup, main
+from minifut.cli import main
 
 PROGRAM = """
 entry add (x: i64) (y: f32) = (x + 1, y)
@@ -209,16 +208,6 @@ def test_an_entry_point_without_tests(command: str, tmp_path: Path) -> None:
     result = invoke(command, path, "-e", "maen")
     assert result.exit_code == 2
     assert "no tested entry point 'maen'; did you mean 'mean'?" in result.output
-
-
-def test_an_interrupt_while_a_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(LazyGroup, "main", interrupted)
-    with pytest.raises(SystemExit) as end:
-        start_command()
-    assert end.value.code == 130
 
 
 def test_what_cannot_be_written_is_reported_before_the_work(

@@ -19,6 +19,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from minifut.interrupts import note_temporary
+
 PREFIX = "minifut-driver-"
 
 _mine: list[Path] = []
@@ -36,9 +38,13 @@ def use_private_folder() -> None:
             shutil.rmtree(left, ignore_errors=True)
             os.close(handle)
     # Locked under another name first: until then it looks as if it was left behind.
-    fresh = Path(tempfile.mkdtemp(prefix="new-"))
+    name = os.urandom(6).hex()
+    fresh, folder = temporary / f"new-{name}", temporary / f"{PREFIX}{name}"
+    for path in (fresh, folder):
+        note_temporary(str(path))
+    fresh.mkdir(mode=0o700)
     _lock(fresh)
-    folder = fresh.rename(temporary / f"{PREFIX}{fresh.name.removeprefix('new-')}")
+    fresh.rename(folder)
     os.environ["POCL_CACHE_DIR"] = str(folder)
     _mine.append(folder)
 
@@ -76,10 +82,8 @@ def _lock(folder: Path) -> int | None:
 
 @atexit.register
 def _remove_private_folders() -> None:
-    # What an impatient user's second Ctrl-C leaves behind, the next process removes.
     for folder in _mine:
-        with contextlib.suppress(OSError, KeyboardInterrupt):
-            shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if hasattr(os, "register_at_fork"):

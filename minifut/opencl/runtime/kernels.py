@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
 from minifut.opencl.runtime.driver_cache import restore_private_folder
 from minifut.opencl.runtime.templates import expanded
+from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -165,15 +167,24 @@ class Launcher:
         if points > 0:
             enqueue = self._sizes.get(group)
             if enqueue is None:
-                enqueue = self._sizes[group] = self.prepare(group)
+                kernel = self._sizes[group] = self.prepare(group)
+                enqueue = partial(self._launch_first, kernel)
             whole = (points + group - 1) // group * group
             self._events.last_event = enqueue(
                 self._queue, (whole,), (group,), self._failure, *arguments
             )
 
-    def _first(self, *arguments: Any) -> Any:
+    def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
         self._enqueue = self.prepare()
-        return self._enqueue(*arguments)
+        return self._launch_first(self._enqueue, queue, sizes, local, *arguments)
+
+    def _launch_first(
+        self, kernel: Any, queue: Any, sizes: Any, local: Any, *arguments: Any
+    ) -> Any:
+        """A launch that may compile."""
+        if self._synchronous:
+            return enqueue_unlocked(kernel, queue, sizes, local, arguments)
+        return kernel(queue, sizes, local, *arguments)
 
     def source(self, group: int | None = None) -> tuple[str, str]:
         """The text that the driver compiles, and its options."""
