@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from minifut import stages
 from minifut.analysis.in_place import in_place_updates
+from minifut.errors import Source
+from minifut.ir.core import Manifest, Stm
+from minifut.ir.kernels import SegMap, WriteReturns
 from minifut.ir.parser import parse_program
+from minifut.ir.traverse import walk
 
 
 def found(
@@ -187,3 +192,26 @@ def test_rows_of_a_lambda_belong_to_the_array() -> None:
       return returns x }
     return r"""
     assert found(body, ", xss: *[n][n]i64") == (set(), set())
+
+
+def test_a_copy_of_what_is_not_needed_again_is_none() -> None:
+    """`copy` in the source asks for nothing: only the start of the loop is made."""
+    source = """
+entry main (n: i64): [n]bool =
+  (loop (s, i) = (replicate n true, 2i64) while i * i < n do
+     (if s[i] then scatter (copy s) (tabulate i (* i)) (replicate i false) else s,
+      i + 1)).0
+"""
+    checked = stages.check(Source("test.fut", source))
+    (function,) = stages.to_kernels(stages.to_core(checked)).functions
+    nodes = list(walk(function))
+    assert not any(isinstance(node, Manifest) for node in nodes)
+    writes = [
+        bound.name
+        for node in nodes
+        if isinstance(node, Stm) and isinstance(node.exp, SegMap)
+        for bound, result in zip(node.pattern, node.exp.body.result, strict=True)
+        if isinstance(result, WriteReturns)
+    ]
+    answer = in_place_updates(function)
+    assert writes and set(writes) <= answer.updates and not answer.copied
