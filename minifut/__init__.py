@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from minifut.program import EntryPoint, Parameter, Program
+    from minifut.values.structured import StructArray, Variant
     from minifut.version import __version__
 
 __all__ = [
@@ -57,7 +58,9 @@ __all__ = [
     "Parameter",
     "Program",
     "ProgramError",
+    "StructArray",
     "UsageError",
+    "Variant",
     "__version__",
     "compile",
 ]
@@ -118,6 +121,7 @@ def load_ipython_extension(shell: object) -> None:
 
 _HOME = {
     **dict.fromkeys(("EntryPoint", "Parameter", "Program"), "program"),
+    **dict.fromkeys(("StructArray", "Variant"), "values.structured"),
     "__version__": "version",
     **{name: "errors" for name in __all__ if name.endswith("Error")},
 }

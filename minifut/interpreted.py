@@ -11,15 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from minifut.errors import ArgumentError, UsageError
-from minifut.ir.types import shape_of
+from minifut.ir.core import EntryType
+from minifut.ir.types import element_of, shape_of
 from minifut.program import EntryPoint, Program, describe, value_type_of_text
+from minifut.values.foreign import NoView, numpy_view
+from minifut.values.structured import close_value
+from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value
+from minifut.values.types import DTYPES, element_name
 
 if TYPE_CHECKING:
     from minifut.errors import Source
-    from minifut.ir.core import Entry, EntryType, Param
+    from minifut.ir.core import Entry, Param
     from minifut.ir.core import Program as CoreProgram
     from minifut.ir.sizes import Size
+    from minifut.names import Name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +64,13 @@ def interpreted_program(
             leaves: list[Any] = []
             for parameter, argument in zip(entry.parameters, arguments, strict=True):
                 leaves += take_apart(parameter, argument)
+            if any(parameter.kind != "array" for parameter in entry.parameters):
+                leaves = _fitting(sized, leaves)
             results = iter(interpreter.run(entry.name, leaves))
-            values = tuple(put_together(r, results) for r in entry.results)
+            values = tuple(
+                close_value(r, [next(results) for _ in range(r.leaves)], _close_opaque)
+                for r in entry.results
+            )
             return values[0] if len(values) == 1 else values
 
         called = functions[entry.function]
@@ -140,7 +153,7 @@ class OpaqueValues:
     def make(self, text: str, leaves: Sequence[Any]) -> Opaque:
         return Opaque(text, tuple(leaves))
 
-    def leaves(self, value: Any, dtypes: Sequence[Any]) -> list[Any]:
+    def leaves(self, value: Any) -> list[Any]:
         return list(value.leaves)
 
 
@@ -148,52 +161,57 @@ def take_apart(type_: EntryType, value: Any) -> list[Any]:
     """The leaves of an argument. Raises `ArgumentError` if it is of another type."""
     if type_.kind == "array":
         return [_checked(type_, value)]
-    if isinstance(value, Opaque):
-        if value.type_text == type_.text:
-            return list(value.leaves)
-    elif type_.kind == "tuple" and isinstance(value, tuple):
-        if len(value) == len(type_.parts):
-            pairs = zip(type_.parts, value, strict=True)
-            return [leaf for part, item in pairs for leaf in take_apart(part, item)]
-    elif (
-        type_.kind == "record"
-        and isinstance(value, dict)
-        and value.keys() == {part.name for part in type_.parts}
-    ):
-        parts = type_.parts
-        return [leaf for p in parts for leaf in take_apart(p, value[p.name])]
-    raise ArgumentError(
-        f"parameter {type_.name}: a value of type {type_.text} is expected, "
-        f"got {value!r}"
-    )
+    try:
+        found = open_value(type_, value, type_.name, _open_opaque)
+    except Mismatch as error:
+        raise ArgumentError(
+            f"parameter {error.path}: {error.expected} is expected (type "
+            f"{type_.text}), got {error.given!r}"
+        ) from None
+    return [leaf for leaf, _ in found]
 
 
-def put_together(type_: EntryType, leaves: Iterator[Any]) -> Any:
-    """A result from its leaves."""
-    if type_.kind == "array":
-        return next(leaves)
-    if type_.kind == "tuple":
-        return tuple(put_together(part, leaves) for part in type_.parts)
-    if type_.kind == "record":
-        return {part.name: put_together(part, leaves) for part in type_.parts}
-    return Opaque(type_.text, tuple(next(leaves) for _ in range(type_.leaves)))
+def _open_opaque(type_: EntryType, value: Any, path: str) -> Leaves:
+    if not isinstance(value, Opaque) or value.type_text != type_.text:
+        raise Mismatch(path, f"an opaque value of type {type_.text}", value)
+    return [(leaf, path) for leaf in value.leaves]
+
+
+def _close_opaque(type_: EntryType, leaves: Sequence[Any]) -> Opaque:
+    return Opaque(type_.text, tuple(leaves))
+
+
+def _fitting(parameters: Sequence[Param], leaves: Sequence[Any]) -> list[Any]:
+    """Leaves of structured values as the core's parameters want them."""
+    sizes: dict[Name, int] = {}
+    made: list[Any] = []
+    for parameter, leaf in zip(parameters, leaves, strict=True):
+        shape = shape_of(parameter.type)
+        if not isinstance(leaf, Blank):
+            text = "[]" * len(shape) + str(element_of(parameter.type))
+            leaf = _checked(EntryType(parameter.name.base, text, "array", 1), leaf)
+            pairs = zip(shape, np.shape(leaf), strict=True)
+            sizes.update({s.as_name: n for s, n in pairs if s.as_name is not None})
+        made.append(leaf)
+    for place, (parameter, leaf) in enumerate(zip(parameters, made, strict=True)):
+        if isinstance(leaf, Blank):
+            wanted = [
+                s.as_constant if s.as_constant is not None else s.as_name
+                for s in shape_of(parameter.type)
+            ]
+            dtype = DTYPES[element_of(parameter.type).name]
+            made[place] = np.zeros(leaf.shape(wanted, sizes.get), dtype)[()]
+    return made
 
 
 def _is_python(value: Any) -> bool:
     """Whether it is a number of Python, or a sequence of them."""
-    import numpy as np
-
     if isinstance(value, np.generic):
         return False
     return isinstance(value, (bool, int, float, list, tuple, range))
 
 
 def _checked(type_: EntryType, value: Any) -> Any:
-    import numpy as np
-
-    from minifut.values.foreign import NoView, numpy_view
-    from minifut.values.types import DTYPES, element_name
-
     expected = value_type_of_text(type_.text)
     assert expected is not None
     dtype = DTYPES[expected.element]

@@ -7,9 +7,10 @@
     prog["tuning"](a)                    # an entry whose name is an attribute's
 
 Arrays are NumPy (or pyopencl) arrays, scalars NumPy scalars; several results make a
-tuple. A tuple of Futhark is a Python tuple, a record a dict, anything else an object
-that can only be passed on to other entry points. Programs and entry points can be
-pickled (`minifut.recipe`).
+tuple. A tuple of Futhark is a Python tuple, a record a dict, a sum a `Variant`, an
+array of them a `StructArray` (`minifut.values.structured`), a value of an abstract type
+an object that can only be passed on to other entry points. Programs and entry points
+can be pickled (`minifut.recipe`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from minifut.errors import ArgumentError, UsageError
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.suggestions import unknown
+from minifut.values.structured import Described as StructuredType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,15 +44,9 @@ Shape = tuple["int | str | None", ...]
 """dimensions: a number, the name of a size, or any"""
 
 
-class Described(Protocol):
+class Described(StructuredType, Protocol):
     """What backends say about a parameter or result."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
     @property
     def unique(self) -> bool: ...
 
@@ -62,10 +58,12 @@ class Parameter:
     name: str
     type_text: str
     kind: str
-    """"array" (scalars included), "tuple", "record" or "opaque" """
+    """"array" (scalars included), "tuple", "record", "array_of", "sum" or "opaque" """
     unique: bool
     shape: Shape | None = None
     """the sizes of an array's dimensions; None for what is no array"""
+    structure: StructuredType | None = None
+    """its components, if the backend knows them"""
 
     @property
     def sized_text(self) -> str:
@@ -98,7 +96,7 @@ class OpaqueValues(Protocol):
     """Makes values of opaque types from their arrays and scalars, and the reverse."""
 
     def make(self, text: str, leaves: Sequence[Any]) -> Any: ...
-    def leaves(self, value: Any, dtypes: Sequence[Any]) -> list[Any]: ...
+    def leaves(self, value: Any) -> list[Any]: ...
 
 
 class Timed(Protocol):
@@ -381,6 +379,6 @@ def describe(
 ) -> tuple[Parameter, ...]:
     """Parameters or results from what a backend says about them."""
     return tuple(
-        Parameter(p.name, p.text, p.kind, p.unique, shape)
+        Parameter(p.name, p.text, p.kind, p.unique, shape, p)
         for p, shape in zip(parts, shapes, strict=True)
     )

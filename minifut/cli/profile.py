@@ -46,7 +46,7 @@ def command(
     program = compiler.compile_program(source, compiler.Options(**target))
     chosen = program.entry(entry)
     if data is None:
-        values = arguments_of(chosen, texts, files)
+        values = arguments_of(program, chosen, texts, files)
     else:
         with data.open("rb") as stream:
             values = fit(chosen, list(read_values(read_stream(stream), str(data))))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minifut.program import EntryPoint, Parameter, Program
+    from minifut.values.structured import Described
+    from minifut.values.structured_arguments import Leaves
 
 
 @click.command("run", cls=ValuesCommand)
@@ -62,9 +64,10 @@ def command(
 ) -> None:
     """Run a program on values and print or save the results.
 
-    Each ARG is the path of a .npy file or a value such as 5, -100i8, 1.5f32 or
-    "[1, 2, 3]"; numbers without a suffix take the type of the parameter. Without ARGs
-    the values come from standard input, in Futhark's text or binary form.
+    Each ARG is the path of a .npy file or a value such as 5, -100i8, 1.5f32,
+    "[1, 2, 3]", "(1, true)", "{x = 1.5, y = 2}" or "#circle 1.5"; numbers without a
+    suffix take the type of the parameter. Without ARGs the values come from standard
+    input, in Futhark's text or binary form.
     """
     from minifut import compiler
 
@@ -84,25 +87,25 @@ def command(
             f"-o is given {counted(len(outputs), 'time')}, {entry} has "
             f"{counted(len(chosen.results), 'result')}: give it once for each"
         )
-    values = arguments_of(chosen, texts, files)
+    values = arguments_of(program, chosen, texts, files)
     results = call_and_log(program, chosen, values) if log else chosen.call(values)
     if outputs:
         save(results, chosen, outputs)
     else:
-        show(results, chosen, binary)
+        show(program, results, chosen, binary)
 
 
 def arguments_of(
-    entry: EntryPoint, texts: Sequence[str], files: Sequence[Any]
+    program: Program, entry: EntryPoint, texts: Sequence[str], files: Sequence[Any]
 ) -> list[Any]:
     """The values for an entry point: those of files, where an argument names one, of
     literals, or without arguments of standard input."""
     given = list(files)
     if not texts and entry.parameters:
-        given = read_input()
+        given = read_input(program, entry)
     elif len(texts) == len(entry.parameters):
         given = [
-            read_argument(text, number, parameter) if value is None else value
+            read_argument(program, text, number, parameter) if value is None else value
             for number, (text, value, parameter) in enumerate(
                 zip(texts, files, entry.parameters, strict=True), 1
             )
@@ -135,15 +138,19 @@ def read_npy_argument(text: str) -> Any:
     return read_npy(Path(text))
 
 
-def read_argument(text: str, number: int, parameter: Parameter) -> Any:
+def read_argument(
+    program: Program, text: str, number: int, parameter: Parameter
+) -> Any:
     """The value of a literal. Its numbers are of the parameter's type where they have
     no suffix and that loses nothing."""
     from minifut.values.reader import read_literal
 
     name = f"argument {number} ({text[:40]})"
     expected = parameter.value_type
+    if expected is None:
+        return read_typed(program, [parameter], text.encode(), name, binary=False)[0]
     try:
-        return read_literal(text, name, expected.element if expected else None)
+        return read_literal(text, name, expected.element)
     except UsageError as error:
         with contextlib.suppress(UsageError):
             return read_literal(text, name)
@@ -153,15 +160,67 @@ def read_argument(text: str, number: int, parameter: Parameter) -> Any:
         raise
 
 
-def read_input() -> list[Any]:
+def read_input(program: Program, entry: EntryPoint) -> list[Any]:
     """All values on standard input."""
     from minifut.values.reader import read_stream, read_values
 
-    return list(read_values(read_stream(sys.stdin.buffer), "standard input"))
+    data = read_stream(sys.stdin.buffer)
+    if all(parameter.value_type for parameter in entry.parameters):
+        return list(read_values(data, "standard input"))
+    return read_typed(program, entry.parameters, data, "standard input")
+
+
+def read_typed(
+    program: Program,
+    parameters: Sequence[Parameter],
+    data: bytes,
+    name: str,
+    binary: bool = True,
+) -> list[Any]:
+    """A value for each parameter, which may be structured."""
+    from minifut.values.reader import read_next
+    from minifut.values.structured_text import read_structured
+    from minifut.values.text import Malformed, skip_space
+
+    def opaque(type_: Described, leaves: Sequence[Any]) -> Any:
+        if program.opaques is None:
+            raise unwritable(parameter)
+        return program.opaques.make(type_.text, leaves)
+
+    found: list[Any] = []
+    offset = 0
+    try:
+        for parameter in parameters:
+            offset = skip_space(data, offset)
+            if parameter.value_type is not None:
+                value, offset = read_next(data, offset, binary=binary)
+            elif parameter.structure is None:
+                raise unwritable(parameter)
+            else:
+                value, offset = read_structured(
+                    parameter.structure, data, offset, opaque, binary
+                )
+            found.append(value)
+        offset = skip_space(data, offset)
+        if offset != len(data):
+            raise Malformed(offset, "no further value was expected")
+    except Malformed as error:
+        message = f"{name}: byte {error.offset}: {error.message}"
+        raise UsageError(message) from None
+    return found
+
+
+def unwritable(parameter: Parameter) -> UsageError:
+    """The error for a parameter whose values have no text."""
+    return UsageError(
+        f"parameter {parameter.name} has the type {parameter.type_text}, "
+        "which cannot be written as a value"
+    )
 
 
 def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
-    """The values if they are what the parameters want, else a `UsageError`."""
+    """The values if they are what the parameters want, else a `UsageError`; structured
+    ones are checked by the call."""
     if len(values) != len(entry.parameters):
         shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
         raise UsageError(
@@ -172,10 +231,10 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     for parameter, value in zip(entry.parameters, values, strict=True):
         expected = parameter.value_type
         if expected is None:
-            raise UsageError(
-                f"parameter {parameter.name} has the type {parameter.type_text}, "
-                "which cannot be written as a value"
-            )
+            if parameter.structure is None:
+                raise unwritable(parameter)
+            fitted.append(value)
+            continue
         from minifut.values.types import value_type
 
         came = value_type(value)
@@ -200,21 +259,36 @@ def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> 
     write_npy_files(list(zip(outputs, results, strict=True)))
 
 
-def show(results: Sequence[Any], entry: EntryPoint, binary: bool) -> None:
+def show(
+    program: Program, results: Sequence[Any], entry: EntryPoint, binary: bool
+) -> None:
     """All results on standard output."""
-    from minifut.values.binary import write_binary
+    from minifut.values.structured_text import binary_of_leaves, format_structured
     from minifut.values.text import format_value
 
     texts: list[bytes] = []
     for result, described in zip(results, entry.results, strict=True):
-        if described.value_type is None:
-            if binary:
-                raise UsageError(
-                    f"a result of type {described.type_text} has no binary form"
-                )
-            texts.append(f"#<{described.type_text}>\n".encode())
+        if described.value_type is not None:
+            leaves, text = [result], format_value(result)
+        elif described.structure is not None:
+            leaves = leaves_of(program, described.structure, result)
+            text = format_structured(described.structure, leaves)
         elif binary:
-            texts.append(write_binary(result))
+            raise UsageError(
+                f"a result of type {described.type_text} has no binary form"
+            )
         else:
-            texts.append(format_value(result).encode() + b"\n")
+            text = f"#<{described.type_text}>"
+        texts.append(binary_of_leaves(leaves) if binary else f"{text}\n".encode())
     print_bytes(b"".join(texts))
+
+
+def leaves_of(program: Program, type_: Described, value: Any) -> list[Any]:
+    """The arrays and scalars of a result."""
+    from minifut.values.structured_arguments import open_value, whole_leaves
+
+    def opaque(part: Described, inner: Any, path: str) -> Leaves:
+        assert program.opaques is not None
+        return [(leaf, path) for leaf in program.opaques.leaves(inner)]
+
+    return whole_leaves(type_, open_value(type_, value, "", opaque))

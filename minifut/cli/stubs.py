@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
+from minifut.values.structured import StructArray, Variant
 from numpy.typing import NDArray
 
 class DeviceArray(Protocol):
@@ -102,6 +103,8 @@ def _argument(type_: EntryType) -> str:
             return _several([_argument(part) for part in type_.parts])
         case "record":
             return "Mapping[str, Any]"
+        case "sum":
+            return "Variant"
         case "array":
             python, numpy = _scalar(type_.text.lstrip("*[]"))
             if "[" in type_.text:
@@ -116,6 +119,10 @@ def _result(type_: EntryType) -> str:
             return _several([_result(part) for part in type_.parts])
         case "record":
             return "dict[str, Any]"
+        case "array_of":
+            return "StructArray"
+        case "sum":
+            return "Variant"
         case "array":
             _, numpy = _scalar(type_.text.lstrip("*[]"))
             return f"NDArray[{numpy}]" if "[" in type_.text else numpy

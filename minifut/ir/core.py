@@ -341,9 +341,11 @@ class EntryType:
     """How one parameter or result of an entry point looks from outside.
 
     `text` is the Futhark type without sizes (`[][]f32`, or an opaque type's name),
-    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` is how
-    many core parameters or results stand for it, `parts` the components of records and
-    tuples, `name` the parameter's or field's name.
+    `kind` is "array" (scalars included), "tuple", "record", "array_of" (of anything but
+    scalars), "sum", "constructor" (of a sum) or "opaque"; `leaves` is how many core
+    parameters or results stand for it, `parts` are the components, the element of
+    an "array_of", or the constructors of a sum, with the positions of their leaves
+    among those of the sum in `slots`; `name` is the parameter's or field's name.
     """
 
     name: str
@@ -352,6 +354,12 @@ class EntryType:
     leaves: int
     unique: bool = False
     parts: tuple[EntryType, ...] = ()
+    slots: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of leaves."""
+        return self.leaves
 
 
 @value

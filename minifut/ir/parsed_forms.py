@@ -64,7 +64,10 @@ def _entry_type(parts: Parts) -> core.EntryType:
     name, text, kind = (json.loads(part) for part in parts[:3])
     unique = "unique" in parts[4:]
     inner = parts[-1] if isinstance(parts[-1], tuple) else ()
-    return core.EntryType(name, text, kind, int(parts[3]), unique, inner)
+    slots = next((part for part in parts[4:] if isinstance(part, list)), [])
+    return core.EntryType(
+        name, text, kind, int(parts[3]), unique, inner, tuple(map(int, slots))
+    )
 
 
 def _statement(parts: Parts) -> Stm:
@@ -172,6 +175,7 @@ RULES: dict[str, Callable[[Parts], Any]] = {
     "entry": _entry,
     "entry_types": tuple,
     "entry_type": _entry_type,
+    "slots": list,
     "attributes": lambda p: tuple(json.loads(part) for part in p),
     "constants": lambda p: p[0],
     "function": lambda p: core.Function(*p),

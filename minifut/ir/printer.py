@@ -194,6 +194,8 @@ class Printer:
         words.append(str(type_.leaves))
         if type_.unique:
             words.append("unique")
+        if type_.slots:
+            words.append(f"slots {' '.join(map(str, type_.slots))}")
         if type_.parts:
             inner = ", ".join(self.entry_type(part) for part in type_.parts)
             words.append(f"({inner})")

@@ -280,17 +280,24 @@ class _Part:
     ) -> tuple[str, list[str]]:
         parts: list[str] = []
         texts: list[str] = []
-        for part in type_.parts:
-            inner, inner_leaves = self._value(part, leaves, sizes)
-            parts.append(inner)
-            texts += inner_leaves
-        if not type_.parts:
-            texts = [self._leaf(next(leaves), sizes) for _ in range(type_.leaves)]
+        if type_.kind == "sum" or not type_.parts:
+            own = [next(leaves) for _ in range(type_.leaves)]
+            texts = [self._leaf(leaf, sizes) for leaf in own]
+            for part in type_.parts:
+                used = iter([own[slot] for slot in part.slots])
+                parts.append(self.value(part, used, sizes))
+        else:
+            for part in type_.parts:
+                inner, inner_leaves = self._value(part, leaves, sizes)
+                parts.append(inner)
+                texts += inner_leaves
         text = f"rt.Value({type_.name!r}, {type_.text!r}, {_tuple(texts)}"
         if type_.unique or type_.kind != "array":
             text += f", {type_.unique}, {type_.kind!r}"
-        if parts:
+        if parts or type_.slots:
             text += f", {_tuple(parts)}"
+        if type_.slots:
+            text += f", {type_.slots!r}"
         return text + ")", texts
 
     def _leaf(self, leaf: Param, sizes: list[Name]) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 
 from minifut.errors import UsageError
 from minifut.frontend import types
-from minifut.ir.types import element_of
 from minifut.values.random import random_value
+from minifut.values.structured import close_value
+from minifut.values.structured_arguments import Leaves, open_value
 from minifut.values.text import format_value
-from minifut.values.types import DTYPES, ShapedType
+from minifut.values.types import ShapedType
 
 if TYPE_CHECKING:
     from minifut.ir.core import Entry, EntryType, Function, Param
@@ -96,11 +97,6 @@ def count_leaves(type_: types.Type) -> int:
             return 1
 
 
-def dtypes(parameters: Sequence[Param]) -> list[Any]:
-    """The NumPy types of leaves."""
-    return [DTYPES[element_of(p.type).name] for p in parameters]
-
-
 def parameter_leaves(entry: Entry, function: Function) -> list[list[Param]]:
     """The core parameters that stand for each parameter of an entry point."""
     return _grouped(entry.parameters, function.parameters[entry.sizes :])
@@ -122,36 +118,21 @@ def _grouped(
 def taken_apart(
     described: Sequence[EntryType],
     values: Sequence[Any],
-    leaf_types: Sequence[Any],
     opaques: OpaqueValues,
 ) -> list[Any]:
     """The leaves of values that an entry point gave."""
-    found: list[Any] = []
-    for type_, value in zip(described, values, strict=True):
-        own = leaf_types[len(found) : len(found) + type_.leaves]
-        match type_.kind:
-            case "array":
-                found.append(value)
-            case "tuple":
-                found += taken_apart(type_.parts, value, own, opaques)
-            case "record":
-                fields = [value[part.name] for part in type_.parts]
-                found += taken_apart(type_.parts, fields, own, opaques)
-            case _:
-                found += opaques.leaves(value, own)
-    return found
+
+    def opaque(part: EntryType, value: Any, path: str) -> Leaves:
+        return [(leaf, path) for leaf in opaques.leaves(value)]
+
+    return [
+        leaf
+        for type_, value in zip(described, values, strict=True)
+        for leaf, _ in open_value(type_, value, type_.name, opaque)
+    ]
 
 
 def put_together(type_: EntryType, leaves: Iterator[Any], opaques: OpaqueValues) -> Any:
     """A value for an entry point from its leaves."""
-    match type_.kind:
-        case "array":
-            return next(leaves)
-        case "tuple":
-            return tuple(put_together(part, leaves, opaques) for part in type_.parts)
-        case "record":
-            parts = type_.parts
-            return {p.name: put_together(p, leaves, opaques) for p in parts}
-        case _:
-            own = [next(leaves) for _ in range(type_.leaves)]
-            return opaques.make(type_.text, own)
+    own = [next(leaves) for _ in range(type_.leaves)]
+    return close_value(type_, own, lambda part, inner: opaques.make(part.text, inner))

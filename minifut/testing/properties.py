@@ -23,7 +23,7 @@ import numpy as np
 from minifut.errors import ProgramError, UsageError
 from minifut.frontend.elaborate.entries import signature
 from minifut.testing import candidates
-from minifut.testing.candidates import dtypes, parameter_leaves, result_leaves
+from minifut.testing.candidates import parameter_leaves, result_leaves
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -176,10 +176,8 @@ class _Run:
     def made_by(self, name: str, *arguments: Any) -> list[Any]:
         """The candidate that an entry point gives."""
         entry = self.tester.entries[name]
-        function = self.tester.functions[entry.function]
         results = self.tester.program.entry(name).call(arguments)
-        types = dtypes(result_leaves(entry, function))
-        return candidates.taken_apart(entry.results, results, types, self.opaques)
+        return candidates.taken_apart(entry.results, results, self.opaques)
 
     def generated(self, size: int, seed: int) -> list[Any]:
         """A candidate of a size; equal seeds give equal ones."""

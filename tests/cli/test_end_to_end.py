@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,67 @@ def test_a_compiled_module_does_without_the_compiler(
         timeout=120,
     )
     assert done.stdout == "3.0\n\n"
+
+
+STRUCTURED = """
+type vec = {x: f32, y: i32}
+module m : { type t val make: i32 -> t val get: t -> i32 } =
+  { type t = (i32, bool)  def make x = (x, true)  def get (t: t) = t.0 }
+entry main (vs: []vec) (k: f32): []vec = map (\\v -> v with x = k * v.x) vs
+entry turn (s: #circle f32 | #rect f32 f32): (#circle f32 | #rect f32 f32) =
+  match s case #circle r -> #rect r r case #rect a b -> #circle (a * b)
+entry make (x: i32): m.t = m.make x
+entry get (t: m.t): i32 = m.get t
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_structured_values_are_given_and_shown(tmp_path: Path, backend: str) -> None:
+    file = tmp_path / "program.fut"
+    file.write_text(STRUCTURED)
+    run = ("run", "--backend", backend, file)
+    for given, wanted in (
+        (
+            ("[{x = 1.5, y = 2}, {y = 3, x = 2}]", "2"),
+            "[{x = 3.0f32, y = 2i32}, {x = 4.0f32, y = 3i32}]",
+        ),
+        (("[]", "2"), "[]"),
+        (("-e", "turn", "#rect 2 3"), "#circle 6.0f32"),
+        (("-e", "turn", "#circle 2f32"), "#rect 2.0f32 2.0f32"),
+        (("-e", "make", "7"), "#<m.t>"),
+    ):
+        assert invoke(*run, *given).output == wanted + "\n"
+    typed = CliRunner().invoke(main, list(map(str, run)), input="[{x=1,y=2}] 3f32")
+    assert typed.output == "[{x = 3.0f32, y = 2i32}]\n"
+    for first, then, wanted in (
+        (("-e", "make", "7"), ("-e", "get"), "7i32"),
+        (("-e", "turn", "#rect 2 3"), ("-e", "turn"), "#rect 6.0f32 6.0f32"),
+    ):
+        stored = invoke(*run, *first, "-b").stdout_bytes
+        again = CliRunner().invoke(main, list(map(str, (*run, *then))), input=stored)
+        assert again.output == wanted + "\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("-e", "turn", "#oval 1"), "byte 0: one of #circle f32 | #rect f32 f32"),
+        (("-e", "turn", "#rect 1 (2"), "byte 10: ')' was expected"),
+        (("[{x = 1, z = 2}]", "2"), "byte 9: a field was expected: y"),
+        (("-e", "get", "3"), "a value of the type m.t has no text"),
+    ],
+)
+def test_wrong_structured_values(
+    tmp_path: Path, given: tuple[str, ...], words: str
+) -> None:
+    file = tmp_path / "program.fut"
+    file.write_text(STRUCTURED)
+    with pytest.raises(minifut.UsageError, match=re.escape(words)):
+        invoke_raising("run", "--backend", "interpreter", file, *given)
+
+
+def invoke_raising(*args: object) -> None:
+    """As `invoke`, with an error of minifut's as it is raised."""
+    found = invoke(*args)
+    assert found.exception is not None
+    raise minifut.UsageError(found.output)

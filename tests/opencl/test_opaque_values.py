@@ -10,14 +10,20 @@ from minifut.errors import UsageError
 
 pytestmark = pytest.mark.device
 
-SCALAR = "type t = #a i32 | #b f32\nentry make (x: i32): t = #a x\n"
-ROW = "type t = #a ([2]i32) | #b f32\nentry make (x: i32): t = #a [x, x]\n"
-USE = "entry use (v: t): bool = match v case #a _ -> true case #b _ -> false\n"
+ABSTRACT = """
+module m : { type t val make: i32 -> t val use: t -> bool } =
+  { type t = %s  def make (x: i32): t = %s  def use (_: t) = true }
+entry make (x: i32): m.t = m.make x
+entry use (v: m.t): bool = m.use v
+"""
+SCALAR = ABSTRACT % ("i32", "x")
+ROW = ABSTRACT % ("[2]i32", "[x, x]")
+FLOAT = ABSTRACT % ("f32", "f32.i32 x")
 
 
 def test_a_value_of_another_program_is_refused() -> None:
-    scalar, row = minifut.compile(SCALAR + USE), minifut.compile(ROW + USE)
+    scalar, row, real = map(minifut.compile, (SCALAR, ROW, FLOAT))
     assert scalar.use(scalar.make(3)) == np.True_ == row.use(row.make(3))
-    for program, other in ((scalar, row), (row, scalar)):
+    for program, other in ((scalar, row), (row, scalar), (scalar, real)):
         with pytest.raises(UsageError, match="belongs to another program"):
             program.use(other.make(3))

@@ -19,6 +19,7 @@ from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment, SizeParameter
 from minifut.frontend.elaborate.expressions import evaluate
 from minifut.frontend.elaborate.static_types import (
+    Static,
     build,
     leaf_types,
     resolve_type,
@@ -62,10 +63,11 @@ def entry_point(
             else None
         )
         base, written = entry_types.name_and_type(pattern, place)
-        own, argument = _parameter(base, type_, frame, work, declaration)
+        static = resolve_type(type_, frame, work)
+        own, argument = _parameter(base, type_, static, work, declaration)
         parameters += own
         arguments.append(argument)
-        entry_parameters.append(entry_types.describe(base, type_, written, len(own)))
+        entry_parameters.append(entry_types.describe(base, type_, static, written))
     function_name = work.names.fresh(declaration.name)
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
@@ -145,13 +147,12 @@ class _Outside:
 def _parameter(
     base: str,
     type_: types.Type,
-    frame: Environment,
+    static: Static,
     work: Work,
     declaration: syntax.ValueDeclaration,
 ) -> tuple[list[Param], Value]:
     """The parameters that stand for one argument, and the argument made of them."""
     work.location = declaration.location
-    static = resolve_type(type_, frame, work)
     unique = types.has_unique(type_)
     own = [Param(work.names.fresh(base), leaf, unique) for leaf in leaf_types(static)]
     leaves = (scalar(p.name, p.type) for p in own)

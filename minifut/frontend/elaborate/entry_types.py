@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate.static_types import (
+    Static,
+    StaticArray,
+    StaticRecord,
+    StaticSum,
+    leaf_types,
+    slot_types,
+    static_of,
+)
 from minifut.frontend.elaborate.values import Value
 from minifut.frontend.types import field_key
 from minifut.ir.core import EntryType
@@ -32,33 +41,67 @@ def name_and_type(
 
 
 def describe(
-    name: str, type_: types.Type, written: syntax.TypeExp | None, leaves: int
+    name: str, type_: types.Type, static: Static, written: syntax.TypeExp | None
 ) -> EntryType:
-    """One parameter or result with this many leaves."""
-    unique = types.has_unique(type_)
+    """One parameter or result; `static` is what its type is inside the program."""
+    unique, leaves = types.has_unique(type_), len(leaf_types(static))
     core_text = array_text(type_)
     if core_text is not None:
         return EntryType(name, core_text, "array", leaves, unique)
     text = show(type_, written)
-    if isinstance(type_, types.Record):
-        parts = _parts(type_, written)
-        if parts is not None:
-            kind = "tuple" if type_.is_tuple else "record"
-            return EntryType(name, text, kind, leaves, unique, parts)
-    return EntryType(name, text, "opaque", leaves, unique)
+    kind, parts = _parts(type_, static, written)
+    return EntryType(name, text, kind, leaves, unique, parts)
 
 
 def _parts(
-    type_: types.Record, written: syntax.TypeExp | None
-) -> tuple[EntryType, ...] | None:
+    type_: types.Type, static: Static, written: syntax.TypeExp | None
+) -> tuple[str, tuple[EntryType, ...]]:
+    """The kind of what is no array of scalars, and its components."""
+    match type_, static:
+        case types.Record(fields), StaticRecord():
+            inner, own = dict(_written_fields(written)), dict(static.fields)
+            kind = "tuple" if type_.is_tuple else "record"
+            return kind, tuple(
+                describe(name, part, own[name], inner.get(name))
+                for name, part in fields
+            )
+        case types.Array(_, element), StaticArray():
+            part = describe("", element, static.element, _written_element(written))
+            if part.kind != "opaque":
+                return "array_of", (part,)
+        case types.Sum(constructors), StaticSum():
+            return "sum", _constructors(constructors, static)
+    return "opaque", ()
+
+
+def _constructors(
+    constructors: tuple[tuple[str, tuple[types.Type, ...]], ...], static: StaticSum
+) -> tuple[EntryType, ...]:
+    """What a sum is one of: the payload, and which leaves of the sum it has."""
+    _, uses = slot_types(static)
+    own = dict(static.constructors)
     found = []
-    inner = dict(_written_fields(written))
-    for name, part in type_.fields:
-        count = count_leaves(part)
-        if count is None:
-            return None
-        found.append(describe(name, part, inner.get(name), count))
+    for name, payload in constructors:
+        parts = tuple(
+            describe(str(i), part, inner, None)
+            for i, (part, inner) in enumerate(zip(payload, own[name], strict=True))
+        )
+        slots = tuple(1 + slot for slot in uses[name])
+        text = " ".join((f"#{name}", *(part.text for part in parts)))
+        found.append(
+            EntryType(name, text, "constructor", len(slots), False, parts, slots)
+        )
     return tuple(found)
+
+
+def _written_element(written: syntax.TypeExp | None) -> syntax.TypeExp | None:
+    match written:
+        case syntax.TypeParens(inner=inner) | syntax.TypeUnique(inner=inner):
+            return _written_element(inner)
+        case syntax.TypeArray(element=element):
+            return element
+        case _:
+            return None
 
 
 def _written_fields(
@@ -75,20 +118,6 @@ def _written_fields(
             return []
 
 
-def count_leaves(type_: types.Type) -> int | None:
-    """How many leaves a value of a type has; None where that is not plain."""
-    match type_:
-        case types.Scalar():
-            return 1
-        case types.Array(_, element):
-            return count_leaves(element)
-        case types.Record(fields):
-            counts = [count_leaves(part) for _, part in fields]
-            return None if None in counts else sum(c for c in counts if c is not None)
-        case _:
-            return None
-
-
 def describe_results(
     type_: types.Type, written: syntax.TypeExp | None, value: Value
 ) -> tuple[EntryType, ...]:
@@ -96,12 +125,12 @@ def describe_results(
     if isinstance(type_, types.Record) and type_.is_tuple and type_.fields:
         inner = dict(_written_fields(written))
         return tuple(
-            describe(name, part, inner.get(name), len(values.leaves(element)))
+            describe(name, part, static_of(element), inner.get(name))
             for (name, part), element in zip(
                 type_.fields, values.elements(value), strict=True
             )
         )
-    return (describe("", type_, written, len(values.leaves(value))),)
+    return (describe("", type_, static_of(value), written),)
 
 
 def array_text(type_: types.Type) -> str | None:

@@ -82,8 +82,8 @@ from minifut.opencl.runtime.describe import (
     Value,
 )
 from minifut.opencl.runtime.device import Device, list_devices, open_device
-from minifut.opencl.runtime.entry import Opaque
 from minifut.opencl.runtime.failures import FAILURE_TEXT
+from minifut.opencl.runtime.opaque_values import Opaque
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.program import Instance, Program, Schedules
 from minifut.opencl.runtime.queue import Session, open_session

@@ -88,8 +88,8 @@ class EntryLeaf:
 class Value:
     """A parameter or result as the user sees it; see `ir.core.EntryType`.
 
-    `kind` is "array" (scalars included), "tuple", "record" or "opaque"; `leaves` are
-    all the leaves that stand for it, those of its `parts` in order.
+    `leaves` are all the leaves that stand for it, those of its `parts` in order or, of
+    a sum's, those at their `slots`.
     """
 
     name: str
@@ -98,6 +98,12 @@ class Value:
     unique: bool = False
     kind: str = "array"
     parts: tuple[Value, ...] = ()
+    slots: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """The number of leaves."""
+        return len(self.leaves)
 
 
 HostFunction = Callable[..., tuple[Any, ...]]

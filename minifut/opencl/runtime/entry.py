@@ -17,27 +17,18 @@ import numpy as np
 from minifut.errors import ArgumentError, UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
+from minifut.opencl.runtime.opaque_values import Opaque, fits
 from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
 from minifut.values.foreign import NoView, astype_hint, numpy_view
+from minifut.values.structured import close_value
+from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
 Sizes = dict[str, tuple[int, str]]
 """a size's value and the argument that gave it"""
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """A value whose insides only its program knows; it can be given back to that."""
-
-    text: str
-    leaves: tuple[Any, ...]
-    program: str
-
-    def __repr__(self) -> str:
-        return f"<opaque {self.text}>"
 
 
 class Converter:
@@ -69,11 +60,13 @@ class Converter:
             entry.parameters, self._plain, arguments, strict=True
         ):
             if plain is None:
-                self._open(parameter, given, parameter.name, sizes, leaves)
+                self._open(parameter, given, sizes, leaves)
             else:
                 leaves.append(
                     self._leaf(parameter, plain, given, parameter.name, sizes)
                 )
+        if None in self._plain:
+            self._fill_blanks(leaves, sizes)
         found = []
         for name in entry.sizes:
             if name not in sizes:
@@ -81,35 +74,48 @@ class Converter:
             found.append(sizes[name][0])
         return found + leaves
 
-    def _open(
-        self, value: Value, given: Any, path: str, sizes: Sizes, leaves: list[Any]
-    ) -> None:
-        match value.kind:
-            case "tuple":
-                parts = given if isinstance(given, tuple | list) else ()
-                if len(parts) != len(value.parts):
-                    self._wrong(value, path, given, f"a tuple of {len(value.parts)}")
-                for i, (part, inner) in enumerate(zip(value.parts, parts, strict=True)):
-                    self._open(part, inner, f"{path}.{i}", sizes, leaves)
-            case "record":
-                names = [part.name for part in value.parts]
-                if not isinstance(given, dict) or sorted(given) != sorted(names):
-                    self._wrong(value, path, given, f"a dict of {', '.join(names)}")
-                for part in value.parts:
-                    inner_path = f"{path}.{part.name}"
-                    self._open(part, given[part.name], inner_path, sizes, leaves)
-            case "opaque":
-                leaves += self._open_opaque(value, given, path, sizes)
-            case _:
-                leaf = value.leaves[0]
-                leaves.append(self._leaf(value, leaf, given, path, sizes))
+    def _open(self, value: Value, given: Any, sizes: Sizes, leaves: list[Any]) -> None:
+        """The leaves of a value that is no array of scalars."""
+
+        def opaque(part: Value, inner: Any, path: str) -> Leaves:
+            opened = self._open_opaque(part, inner, path, sizes)
+            return [(_Opened(leaf), path) for leaf in opened]
+
+        try:
+            found = open_value(value, given, value.name, opaque)
+        except Mismatch as error:
+            self._wrong(value, error.path, error.given, error.expected)
+        for leaf, (inner, path) in zip(value.leaves, found, strict=True):
+            if isinstance(inner, _Opened):
+                leaves.append(inner.leaf)
+            elif isinstance(inner, Blank):
+                leaves.append(_Pending(leaf, inner, path))
+            else:
+                part = Value(path, _text(leaf), (leaf,), value.unique)
+                leaves.append(self._leaf(part, leaf, inner, path, sizes))
+
+    def _fill_blanks(self, leaves: list[Any], sizes: Sizes) -> None:
+        """Zeros for leaves that nobody looks at, now that all sizes are known."""
+        for place, pending in enumerate(leaves):
+            if not isinstance(pending, _Pending):
+                continue
+            leaf = pending.leaf
+            dtype = DTYPES[leaf.type]
+            if leaf.shape is None:
+                zero = dtype.type(0)
+                leaves[place] = zero if dtype.kind == "f" else zero.item()
+                continue
+            known = {name: size for name, (size, _) in sizes.items()}
+            shape = pending.blank.shape(leaf.shape, known.get)
+            self._check_shape(leaf, shape, pending.path, sizes)
+            leaves[place] = self.session.upload(np.zeros(shape, dtype))
 
     def _open_opaque(
         self, value: Value, given: Any, path: str, sizes: Sizes
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(value, path, given, f"an opaque value of type {value.text}")
-        if given.program != self.program or not _fits(value.leaves, given.leaves):
+        if given.program != self.program or not fits(value.leaves, given):
             raise ArgumentError(
                 f"{self.entry.name}: argument {path}: the opaque value belongs to "
                 "another program"
@@ -265,25 +271,28 @@ class Converter:
         make: Callable[..., Any],
         seen: set[int],
     ) -> Any:
-        match value.kind:
-            case "tuple" | "record":
-                parts = []
-                at = 0
-                for part in value.parts:
-                    inner = leaves[at : at + len(part.leaves)]
-                    parts.append(self._close(part, inner, make, seen))
-                    at += len(part.leaves)
-                if value.kind == "tuple":
-                    return tuple(parts)
-                return {p.name: v for p, v in zip(value.parts, parts, strict=True)}
-            case "opaque":
-                return self._close_opaque(value, leaves, seen)
-        leaf = value.leaves[0]
-        dtype = DTYPES[leaf.type]
-        if leaf.shape is None:
-            return _wrapped(leaves[0], dtype)
-        block, shape = leaves[0]
-        return make(self.session, block, shape, dtype, seen)
+        def leaf_of(place: int) -> Any:
+            leaf, given = value.leaves[place], leaves[place]
+            dtype = DTYPES[leaf.type]
+            if leaf.shape is None:
+                return _wrapped(given, dtype)
+            block, shape = given
+            return make(self.session, block, shape, dtype, seen)
+
+        if value.kind == "array":
+            return leaf_of(0)
+        if value.kind == "opaque":
+            return self._close_opaque(value, leaves, seen)
+        opaque = _positions_of_opaque(value)
+        found = [
+            leaves[place] if place in opaque else leaf_of(place)
+            for place in range(value.count)
+        ]
+        return close_value(
+            value,
+            found,
+            lambda part, own: self._close_opaque(part, tuple(own), seen),
+        )
 
     def _close_opaque(
         self, value: Value, leaves: tuple[Any, ...], seen: set[int]
@@ -297,23 +306,44 @@ class Converter:
             nbytes = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
             mine: Block = arrays.owned(self.session, block, nbytes, seen)
             kept.append((mine, shape))
-        return Opaque(value.text, tuple(kept), self.program)
+        types = tuple(DTYPES[leaf.type].name for leaf in value.leaves)
+        return Opaque(value.text, tuple(kept), self.program, types)
 
 
-def _fits(leaves: tuple[EntryLeaf, ...], given: tuple[Any, ...]) -> bool:
-    """Whether these may be the insides of an opaque value: a program of the same name
-    may know another type by this text."""
-    if len(leaves) != len(given):
-        return False
-    for leaf, inner in zip(leaves, given, strict=True):
-        if isinstance(inner, tuple) != (leaf.shape is not None):
-            return False
-        if leaf.shape is not None:
-            block, shape = inner
-            needed = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
-            if len(shape) != len(leaf.shape) or block.nbytes < needed:
-                return False
-    return True
+def _positions_of_opaque(value: Value) -> frozenset[int]:
+    """Which leaves of a value belong to opaque parts."""
+    if value.kind == "opaque":
+        return frozenset(range(value.count))
+    found: set[int] = set()
+    at = 0
+    for part in value.parts:
+        inner = _positions_of_opaque(part)
+        if value.kind == "sum":
+            found |= {part.slots[place] for place in inner}
+        else:
+            found |= {at + place for place in inner}
+            at += part.count
+    return frozenset(found)
+
+
+def _text(leaf: EntryLeaf) -> str:
+    return "[]" * len(leaf.shape or ()) + leaf.type
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A leaf to be filled with zeros."""
+
+    leaf: EntryLeaf
+    blank: Blank
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A leaf that is ready for the program."""
+
+    leaf: Any
 
 
 def _wrapped(value: Any, dtype: np.dtype) -> Any:

@@ -1,18 +1,49 @@
-"""Opaque values from arrays and back, for tests that make or show such values.
+"""Opaque values from arrays and back, for what makes, shows or stores such values.
 
 values.make("[](i32, bool)", [numbers, truths])      what an entry point takes
-values.leaves(value, [np.int32, np.bool_])           the arrays behind a result
+values.leaves(value)                                 the arrays behind a result
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from minifut.opencl.runtime.entry import Opaque
+from minifut.opencl.runtime.describe import DTYPES, EntryLeaf
 from minifut.opencl.runtime.queue import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value whose insides only its program knows; it can be given back to that."""
+
+    text: str
+    leaves: tuple[Any, ...]
+    program: str
+    types: tuple[str, ...]
+    """NumPy's types of the leaves' elements"""
+
+    def __repr__(self) -> str:
+        return f"<opaque {self.text}>"
+
+
+def fits(leaves: tuple[EntryLeaf, ...], given: Opaque) -> bool:
+    """Whether these may be the insides of an opaque value: a program of the same name
+    may know another type by this text."""
+    if given.types != tuple(DTYPES[leaf.type].name for leaf in leaves):
+        return False
+    for leaf, inner in zip(leaves, given.leaves, strict=True):
+        if isinstance(inner, tuple) != (leaf.shape is not None):
+            return False
+        if leaf.shape is not None:
+            block, shape = inner
+            needed = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
+            if len(shape) != len(leaf.shape) or block.nbytes < needed:
+                return False
+    return True
 
 
 class OpaqueValues:
@@ -31,12 +62,13 @@ class OpaqueValues:
                 kept.append((block, tuple(leaf.shape)))
             else:
                 kept.append(np.asarray(leaf).item())
-        return Opaque(text, tuple(kept), self._program)
+        types = tuple(str(np.asarray(leaf).dtype) for leaf in leaves)
+        return Opaque(text, tuple(kept), self._program, types)
 
-    def leaves(self, value: Any, dtypes: Sequence[Any]) -> list[Any]:
-        """Copies of the value's leaves, which have these types."""
+    def leaves(self, value: Any) -> list[Any]:
+        """Copies of the value's leaves."""
         found: list[Any] = []
-        for dtype, kept in zip(dtypes, value.leaves, strict=True):
+        for dtype, kept in zip(value.types, value.leaves, strict=True):
             if isinstance(kept, tuple):
                 block, shape = kept
                 array = np.empty(shape, dtype)

@@ -1,0 +1,184 @@
+"""Arguments that are tuples, records, sums or arrays of them: their leaves.
+
+    open_value([]{x: f32, y: i32}, [{"x": 1, "y": 2}], "p", ..)    [1], [2], at p
+
+Arrays of such values are given as a dict of arrays (of tuples, a tuple of arrays), a
+list of elements, a structured array of NumPy, or the `StructArray` that an entry point
+gave. Whether the leaves are of the right types is checked by what passes them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minifut.values.structured import Described, StructArray, Variant, leaf_types
+from minifut.values.types import DTYPES
+
+
+class Mismatch(Exception):
+    """A value is not of the type that a place has: which place, what was expected, and
+    what came."""
+
+    def __init__(self, path: str, expected: str, given: Any) -> None:
+        super().__init__(path)
+        self.path, self.expected, self.given = path, expected, given
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A leaf that nobody looks at: of a constructor that is not there, or of no
+    elements. `outer` are the sizes of its first dimensions; others may be any."""
+
+    outer: tuple[int, ...] = ()
+
+    def shape(
+        self, wanted: Sequence[Any], known: Callable[[Any], int | None]
+    ) -> tuple[int, ...]:
+        """Its shape as an array with these dimensions, numbers or names of sizes;
+        `known(name)` is a size's value, or None."""
+        inner = (
+            size if isinstance(size, int) else known(size) or 0
+            for size in wanted[len(self.outer) :]
+        )
+        return (*self.outer, *inner)
+
+
+Leaves = list[tuple[Any, str]]
+"""values of leaves, each with the path at which it was given: `p.x`"""
+OpenOpaque = Callable[[Any, Any, str], Leaves]
+"""the leaves of an opaque value from its type, itself, and its path"""
+
+
+def open_value(
+    type_: Described, given: Any, path: str, opaque: OpenOpaque, depth: int = 0
+) -> Leaves:
+    """The leaves of a value. With a `depth`, it is an array of that many dimensions
+    around values of the type. Raises `Mismatch`."""
+    if isinstance(given, StructArray) and given.is_of(type_, depth):
+        return [(leaf, path) for leaf in given.leaves]
+    if depth and type_.kind != "array" and (rows := _rows(type_, given)) is not None:
+        return _columns(type_, rows, path, opaque, depth)
+    match type_.kind:
+        case "array":
+            return [(given, path)]
+        case "array_of":
+            return open_value(type_.parts[0], given, path, opaque, depth + 1)
+        case "tuple" | "record":
+            fields = _fields(type_, given, path, depth)
+            return _open_parts(type_.parts, fields, path, opaque, depth)
+        case "sum" if not depth:
+            return _open_variant(type_, given, path, opaque)
+        case "sum":
+            raise Mismatch(path, "a list of Variants", given)
+    return opaque(type_, given, path)
+
+
+def _open_parts(
+    parts: Sequence[Described],
+    values: Sequence[Any],
+    path: str,
+    opaque: OpenOpaque,
+    depth: int = 0,
+) -> Leaves:
+    return [
+        leaf
+        for part, value in zip(parts, values, strict=True)
+        for leaf in open_value(part, value, f"{path}.{part.name}", opaque, depth)
+    ]
+
+
+def _rows(type_: Described, given: Any) -> Iterable[Any] | None:
+    """The elements of an array that is given one by one."""
+    if isinstance(given, list | StructArray):
+        return given
+    if isinstance(given, tuple) and type_.kind in ("record", "sum"):
+        return given
+    if isinstance(given, np.ndarray) and given.dtype == object:
+        rows: list[Any] = given.tolist()
+        return rows
+    return None
+
+
+def _columns(
+    type_: Described, rows: Iterable[Any], path: str, opaque: OpenOpaque, depth: int
+) -> Leaves:
+    """The leaves of elements, side by side."""
+    opened = [
+        open_value(type_, row, f"{path}[{i}]", opaque, depth - 1)
+        for i, row in enumerate(rows)
+    ]
+    if not opened:
+        return [(Blank((0,) * depth), path)] * type_.count
+    columns = zip(*opened, strict=True)
+    return [(_column([value for value, _ in column]), path) for column in columns]
+
+
+def _column(values: list[Any]) -> Any:
+    there = [value for value in values if not isinstance(value, Blank)]
+    if len(there) == len(values):
+        return values
+    if not there:
+        return Blank((len(values), *values[0].outer))
+    blank = np.zeros_like(np.asarray(there[0]))[()]
+    return [blank if isinstance(value, Blank) else value for value in values]
+
+
+def _fields(type_: Described, given: Any, path: str, depth: int) -> Sequence[Any]:
+    """The components of a record or tuple, or of an array of such."""
+    names = [part.name for part in type_.parts]
+    known = getattr(getattr(given, "dtype", None), "names", None)
+    if known is None and hasattr(given, "keys"):
+        known = tuple(given.keys())
+    if type_.kind == "tuple":
+        if known is not None and len(known) == len(names):
+            return [given[name] for name in known]
+        if isinstance(given, tuple | list) and len(given) == len(names):
+            return given
+    elif known is not None and set(known) == set(names):
+        return [given[name] for name in names]
+    if type_.kind == "tuple":
+        expected = f"a tuple of {len(names)}"
+    else:
+        expected = f"a dict of {', '.join(names)}"
+    if depth:
+        arrays = expected + (" arrays" if type_.kind == "tuple" else "")
+        expected = f"{arrays}, a list of elements or a structured array"
+    raise Mismatch(path, expected, given)
+
+
+def _open_variant(
+    type_: Described, given: Any, path: str, opaque: OpenOpaque
+) -> Leaves:
+    tags = {part.name: tag for tag, part in enumerate(type_.parts)}
+    tag = tags.get(given.constructor) if isinstance(given, Variant) else None
+    if tag is None:
+        known = " | ".join(part.text for part in type_.parts)
+        raise Mismatch(path, f"a Variant of {known}", given)
+    chosen = type_.parts[tag]
+    path = f"{path}.#{chosen.name}"
+    if len(given.payload) != len(chosen.parts):
+        raise Mismatch(path, f"a payload of {len(chosen.parts)} ({chosen.text})", given)
+    own = _open_parts(chosen.parts, given.payload, path, opaque)
+    leaves: Leaves = [(Blank(), path)] * type_.count
+    leaves[0] = (tag, path)
+    for slot, leaf in zip(chosen.slots, own, strict=True):
+        leaves[slot] = leaf
+    return leaves
+
+
+def whole_leaves(type_: Described, leaves: Leaves) -> list[Any]:
+    """The leaves as arrays and scalars of NumPy; blank ones are zeros."""
+    found = []
+    for leaf, expected in zip(leaves, leaf_types(type_), strict=True):
+        value = leaf[0]
+        dtype = DTYPES[expected.element]
+        if isinstance(value, Blank):
+            shape = value.shape([0] * expected.rank, lambda _: 0)
+            value = np.zeros(shape, dtype)[()]
+        plain = isinstance(value, list | int | float)
+        found.append(np.asarray(value, dtype if plain else None)[()])
+    return found
