@@ -49,6 +49,11 @@ def load_bytes(kind: str, key: str) -> bytes | None:
         content = read_regular(_entry(kind, key), LARGEST_ENTRY)
     except (OSError, ValueError):
         return None
+    return decoded(content)
+
+
+def decoded(content: bytes) -> bytes | None:
+    """The data of an entry, None if it is damaged."""
     checksum, _, data = content.partition(b"\n")
     return data if checksum == _checksum(data) else None
 

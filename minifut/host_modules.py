@@ -66,12 +66,25 @@ def host_module(
 
 def _stored(key: str) -> HostModule | None:
     data = load_bytes(KIND, key)
-    if data is None:
-        return None
+    return None if data is None else decoded_module(data)
+
+
+def decoded_module(data: bytes) -> HostModule | None:
+    """The module that was stored as these bytes, None if they are no module."""
     try:
-        return HostModule(**json.loads(data))
-    except (ValueError, TypeError):
+        found = json.loads(data)
+    except (ValueError, RecursionError):
         return None
+    if not isinstance(found, dict) or found.keys() != set(HostModule.__slots__):
+        return None
+    texts = [found["text"]]
+    for each in (found["documentation"], found["imports"]):
+        if not isinstance(each, dict):
+            return None
+        texts += each.values()
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return HostModule(**found)
 
 
 def key_of(source: Source, schedule: str, part: str = "") -> str:

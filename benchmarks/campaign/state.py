@@ -75,8 +75,8 @@ class State:
             )
             took = sum(record.seconds for record in own)
             lines.append(
-                f"{stage}: {len(own)} programs: {said}; {runs} runs, {rounded} equal "
-                f"within rounding; {took:.0f} s, {took / len(own):.2f} s a program"
+                f"{stage}: {len(own)} seeds: {said}; {runs} runs, {rounded} equal "
+                f"within rounding; {took:.0f} s, {took / len(own):.2f} s a seed"
             )
             lines += [str(record) for record in own if record.verdict in BAD]
         return "\n".join(lines)

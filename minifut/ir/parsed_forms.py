@@ -20,7 +20,8 @@ Parts = list[Any]
 
 
 def build(tree: Any) -> Any:
-    """The node for a parse tree; words stay strings. Depth is that of the nesting."""
+    """The node for a parse tree; words stay strings. Depth is that of the nesting.
+    Raises `UsageError` at a text or number that is none."""
     from lark import Token, Tree
 
     if isinstance(tree, Token):
@@ -29,7 +30,19 @@ def build(tree: Any) -> Any:
     if isinstance(tree.data, str) and tree.data.startswith("_"):
         return parts[0]
     assert isinstance(tree, Tree)
-    return RULES[str(tree.data)](parts)
+    try:
+        return RULES[str(tree.data)](parts)
+    except (ValueError, KeyError) as problem:
+        raise _refused(tree, problem) from problem
+
+
+def _refused(tree: Any, problem: Exception) -> UsageError:
+    """What follows the grammar, but stands for nothing."""
+    from lark import Token
+
+    token = next(tree.scan_values(lambda part: isinstance(part, Token)), None)
+    place = "" if token is None else f" (line {token.line}, column {token.column})"
+    return UsageError(f"this is not printed IR{place}: {problem}")
 
 
 _TAGGED = re.compile(r"(.+)_([1-9][0-9]*)")

@@ -37,7 +37,7 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert list(again.left("passes", 0, 4, again=False)) == [1, 3]
     assert list(again.left("passes", 0, 4, again=True)) == [1, 2, 3]
     assert list(again.left("device", 0, 2, again=False)) == [0, 1]
-    assert "passes: 2 programs: 1 agrees, 1 DISAGREES; 5 runs" in again.summary()
+    assert "passes: 2 seeds: 1 agrees, 1 DISAGREES; 5 runs" in again.summary()
 
 
 def test_a_worker_survives_checks_that_end_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,41 +1,28 @@
-"""A few damaged files of each kind; `benchmarks/fuzz_files.py` does it at length."""
+"""A few damaged files of each kind; `benchmarks/campaign/mutations.py` does it at
+length."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.campaign import mutations
 from minifut.cli import main
+from minifut.host_modules import decoded_module
 
 
-def _fuzz() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "fuzz_files.py"
-    spec = importlib.util.spec_from_file_location("fuzz_files", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz_files"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz_files = _fuzz()
-
-
-@pytest.mark.parametrize("name", fuzz_files.TARGETS)
+@pytest.mark.parametrize("name", mutations.TARGETS)
 def test_damaged_files_are_refused_with_their_name(name: str, tmp_path: Path) -> None:
-    fuzz_files.SLOW = 20  # a busy machine is no fault of the reader
-    found = fuzz_files.fuzz(name, 200, 11, tmp_path)
+    mutations.SLOW = 20  # a busy machine is no fault of the reader
+    found = mutations.fuzz(name, 200, 11, tmp_path)
     assert not found, found[0]
 
 
-@pytest.mark.parametrize("name", fuzz_files.TARGETS)
+@pytest.mark.parametrize("name", mutations.TARGETS)
 def test_undamaged_files_are_read(name: str, tmp_path: Path) -> None:
-    samples, file, read = fuzz_files.TARGETS[name]
+    samples, file, read = mutations.TARGETS[name]
     (tmp_path / "x.in").write_text("1")
     for data in samples:
         (tmp_path / file).write_bytes(data)
@@ -61,10 +48,10 @@ NPY = (
 def test_headers_of_npy_files_are_not_evaluated(header: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header)
-    complaint = fuzz_files.complaint_about("npy", path, b"")
+    complaint = mutations.complaint_about("npy", path, b"")
     assert complaint is None
-    with pytest.raises(fuzz_files.UsageError, match=r"x\.npy"):
-        fuzz_files.read_npy(path)
+    with pytest.raises(mutations.UsageError, match=r"x\.npy"):
+        mutations.read_npy(path)
 
 
 @pytest.mark.parametrize(
@@ -93,3 +80,19 @@ def test_numbers_of_thousands_of_digits(
     program.with_name("a.fut.tuning").write_text(f"main.x={LONG}\n")
     result = CliRunner().invoke(main, [*command[:3], "1"])
     assert result.exit_code == 2 and "a.fut.tuning:1: main.x" in result.output
+
+
+MODULES = (
+    b"[" * 9000,
+    b"3",
+    b'{"text": "x"}',
+    b'{"text": 3, "documentation": {}, "imports": {}}',
+    b'{"text": "x", "documentation": [], "imports": {}}',
+    b'{"text": "x", "documentation": {}, "imports": {"a": 3}}',
+    b'{"text": "x", "documentation": {}, "imports": {}, "more": 1}',
+)
+
+
+@pytest.mark.parametrize("data", MODULES)
+def test_what_is_no_module_is_not_taken_for_one(data: bytes) -> None:
+    assert decoded_module(data) is None

@@ -1,20 +1,25 @@
 """Feed damaged files to everything that reads files; only usage errors may come out.
 
-    python benchmarks/fuzz_files.py --count 50000
-    python benchmarks/fuzz_files.py npy text --count 100000 --seed 2 --save FOLDER
+    python -m benchmarks.campaign.mutations FOLDER --count 1000000
+    python -m benchmarks.campaign.mutations FOLDER npy text --count 100000 --first 50
 
 Values in all forms (`npy`, `binary`, `text`, `gzip`), literals of a command line
 (`literal`, `shape`), tuning files (`tuning`), test blocks in programs and in files of
-their own (`spec`), and hand-written kernels (`kernels`). A finding is an exception that
-is no `UsageError`, one whose message does not begin with the name of the file, or a
-reader that takes more than two seconds. The same seed gives the same damage.
+their own (`spec`), hand-written kernels (`kernels`), printed core (`core`), programs
+with damaged tokens (`program`) and with mistakes that parse (`checked`), entries of the
+cache (`entry`), and generated modules as they are kept there (`module`). A finding is
+an exception that is no located error, one whose message does not begin with the name of
+the file, or a reader that takes more than two seconds. Seeds are blocks of 1,000 files;
+`state.jsonl` in FOLDER says which are done, and the same seed gives the same damage.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import io
+import json
 import random
 import signal
 import sys
@@ -23,13 +28,20 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
 import numpy as np
 
+from benchmarks.campaign.state import AGREES, DISAGREES, Record, State
+from benchmarks.fuzz import complaint_about as complaint_about_program
+from benchmarks.fuzz import damage, mistake
 from minifut.benchmarking.kernel_file import read_kernel_file
+from minifut.cache import decoded
 from minifut.errors import UsageError
+from minifut.host_modules import HostModule, decoded_module
+from minifut.ir.parser import parse_program
 from minifut.parameters.file import read_tuning
 from minifut.testing.blocks import RandomValues, ValuesText, read_bare_spec, read_spec
 from minifut.testing.judge import literal_values, random_values
@@ -40,7 +52,9 @@ from minifut.values.reader import read_file, read_literal, read_values
 from minifut.values.text import read_scalar_or_type
 from minifut.values.types import DTYPES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = 1000
+"""files of one seed"""
 SLOW = 2
 """Seconds that no reader may take."""
 
@@ -112,6 +126,41 @@ def _literal(data: bytes, expected: str | None) -> None:
     read_literal(text, f"argument 1 ({text[:40]})", expected)
 
 
+PROGRAMS = [
+    path.read_bytes()
+    for path in sorted((ROOT / "examples").glob("*.fut"))
+    if path.stat().st_size < 1500
+]
+CORE = [
+    path.read_bytes()
+    for path in sorted((ROOT / "tests" / "lowering" / "groups").glob("*.ir"))
+    if path.stat().st_size < 1500
+]
+MODULE = HostModule("program = None", {"main": "What it does."}, {"/a.fut": "0123"})
+ENTRY = hashlib.sha256(b"data").hexdigest().encode() + b"\ndata"
+
+
+class Finding(Exception):
+    """What is wrong with how a reader took a damaged file."""
+
+
+def _program(data: bytes, stage: str) -> None:
+    complaint = complaint_about_program(data.decode("utf-8", "replace"), "x", stage)
+    if complaint is not None:
+        raise Finding(complaint)
+
+
+def _entry(data: bytes) -> None:
+    if decoded(data) not in (None, b"data"):
+        raise Finding("damage was taken for an entry")
+
+
+def _module(data: bytes) -> None:
+    module = decoded_module(data)
+    if module is not None:
+        module.is_current()
+
+
 Reader = Callable[[Path, bytes], object]
 TARGETS: dict[str, tuple[list[bytes], str, Reader]] = {
     "npy": ([_npy(a) for a in _arrays()], "x.npy", lambda path, _: read_npy(path)),
@@ -131,8 +180,23 @@ TARGETS: dict[str, tuple[list[bytes], str, Reader]] = {
     "tuning": (TUNING, "x.fut.tuning", lambda path, _: read_tuning(path)),
     "spec": (SPECS, "x.fut", read_blocks),
     "kernels": (KERNELS, "x.cl", lambda path, _: read_kernel_file(path)),
+    "core": (
+        CORE,
+        "x.ir",
+        lambda _, data: parse_program(data.decode("utf-8", "replace")),
+    ),
+    "program": (PROGRAMS, "x.fut", lambda _, data: _program(data, "parser")),
+    "checked": (PROGRAMS, "x.fut", lambda _, data: _program(data, "checker")),
+    "entry": ([ENTRY], "x", lambda _, data: _entry(data)),
+    "module": (
+        [json.dumps(asdict(MODULE)).encode()],
+        "x",
+        lambda _, data: _module(data),
+    ),
 }
-UNNAMED = ("literal", "shape", "spec")
+UNNAMED = ("literal", "shape", "spec", "core")
+FROM_FILES = ("npy", "gzip", "tuning", "kernels")
+"""that open the file themselves"""
 """whose messages name the value instead of a file"""
 
 PIECES = [
@@ -169,6 +233,17 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
+def mutated(name: str, data: bytes, rng: random.Random) -> bytes:
+    """The data with what is wrong that a reader is to find."""
+    match name:
+        case "program":
+            return damage(data.decode(), rng).encode("utf-8", "replace")
+        case "checked":
+            return mistake(data.decode(), rng).encode("utf-8", "replace")
+        case _:
+            return damaged(data, rng)
+
+
 def complaint_about(name: str, path: Path, data: bytes) -> str | None:
     """What went wrong that must not, None if nothing."""
     try:
@@ -179,6 +254,8 @@ def complaint_about(name: str, path: Path, data: bytes) -> str | None:
         return None if str(error).strip() else "no message"
     except TooSlow:
         return f"slower than {SLOW} s"
+    except Finding as finding:
+        return str(finding)
     except Exception as error:
         lines = [f"{type(error).__name__}: {error}"[:300]]
         return "\n".join(lines + traceback.format_tb(error.__traceback__)[-3:])
@@ -198,8 +275,9 @@ def fuzz(name: str, count: int, seed: int, folder: Path) -> list[tuple[bytes, st
     before = signal.signal(signal.SIGALRM, _too_slow)
     try:
         for _ in range(count):
-            data = damaged(rng.choice(samples), rng)
-            path.write_bytes(data)
+            data = mutated(name, rng.choice(samples), rng)
+            if name in FROM_FILES:
+                path.write_bytes(data)
             signal.alarm(SLOW)
             try:
                 complaint = complaint_about(name, path, data)
@@ -214,35 +292,43 @@ def fuzz(name: str, count: int, seed: int, folder: Path) -> list[tuple[bytes, st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="for the state, and the findings")
     parser.add_argument("readers", nargs="*", choices=[[], *TARGETS])
     parser.add_argument("--count", type=int, default=9000, help="of all readers")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", type=Path, help="a folder for the findings")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     readers = options.readers or list(TARGETS)
+    state = State(options.folder)
+    seeds = -(-options.count // len(readers) // BLOCK)
     kinds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for name in readers:
-            start = time.perf_counter()
-            count = -(-options.count // len(readers))
-            found = fuzz(name, count, options.seed, Path(folder))
-            took = time.perf_counter() - start
-            print(
-                f"{name}: {count} files, {len(found)} findings, {took:.0f} s",
-                flush=True,
-            )
-            for number, (data, complaint) in enumerate(found):
-                kind = f"{name}: {complaint.splitlines()[0][:60]}"
-                kinds[kind] += 1
-                if kinds[kind] > 2:
-                    continue
-                print(f"{data[:120]!r}\n{complaint}\n", flush=True)
-                if options.save:
-                    options.save.mkdir(parents=True, exist_ok=True)
-                    (options.save / f"{name}-{number}").write_bytes(data)
-    for kind, times in kinds.most_common():
-        print(f"{times:6d}  {kind}")
+            for seed in state.left(name, options.first, seeds, again=True):
+                start = time.perf_counter()
+                found = fuzz(name, BLOCK, seed, Path(folder))
+                took = round(time.perf_counter() - start, 2)
+                why = found[0][1] if found else ""
+                verdict = DISAGREES if found else AGREES
+                state.add(Record(name, seed, verdict, BLOCK, 0, took, why))
+                keep(name, seed, found, kinds, options.folder)
+    print(state.summary())
     return 1 if kinds else 0
+
+
+def keep(
+    name: str,
+    seed: int,
+    found: list[tuple[bytes, str]],
+    kinds: Counter[str],
+    folder: Path,
+) -> None:
+    """Show the first findings of each kind, and write their files."""
+    for number, (data, complaint) in enumerate(found):
+        kind = f"{name}: {complaint.splitlines()[0][:60]}"
+        kinds[kind] += 1
+        if kinds[kind] <= 2:
+            print(f"{name} {seed} {data[:120]!r}\n{complaint}\n", flush=True)
+            (folder / f"{name}-{seed}-{number}").write_bytes(data)
 
 
 if __name__ == "__main__":
