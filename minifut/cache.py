@@ -3,11 +3,11 @@
     load_bytes("grammar", key)  ->  the bytes stored under that key, or None
     store_bytes("grammar", key, data)
 
-Each entry is one file, `<kind>/<hash of key>`: a checksum line, then the data. Entries
-are written beside their place and renamed, so a reader never meets half a file, and a
-file whose checksum is wrong counts as absent. Nothing here ever fails a compilation: a
-folder that cannot be read or written means that the work is done again; a warning says
-so once.
+Each entry is one file, `<kind>/<hash of key>`: a line with a checksum of key and data,
+then the data. Entries are written beside their place and renamed, so a reader never
+meets half a file, and a file whose checksum is wrong (another entry's, too) counts as
+absent. Nothing here ever fails a compilation: a folder that cannot be read or written
+means that the work is done again; a warning says so once.
 """
 
 from __future__ import annotations
@@ -49,13 +49,18 @@ def load_bytes(kind: str, key: str) -> bytes | None:
         content = read_regular(_entry(kind, key), LARGEST_ENTRY)
     except (OSError, ValueError):
         return None
-    return decoded(content)
+    return decoded(content, kind, key)
 
 
-def decoded(content: bytes) -> bytes | None:
-    """The data of an entry, None if it is damaged."""
+def encoded(data: bytes, kind: str, key: str) -> bytes:
+    """What the file of an entry holds."""
+    return _checksum(data, kind, key) + b"\n" + data
+
+
+def decoded(content: bytes, kind: str, key: str) -> bytes | None:
+    """The data of an entry; None if it is damaged, or another entry's."""
     checksum, _, data = content.partition(b"\n")
-    return data if checksum == _checksum(data) else None
+    return data if checksum == _checksum(data, kind, key) else None
 
 
 def store_bytes(kind: str, key: str, data: bytes) -> None:
@@ -67,7 +72,7 @@ def store_bytes(kind: str, key: str, data: bytes) -> None:
         temporary = temporary_beside(entry, ".new-")
         try:
             with open(temporary, "wb") as file:
-                file.write(_checksum(data) + b"\n" + data)
+                file.write(encoded(data, kind, key))
             replace(temporary, entry)
         except BaseException:
             discard(temporary)
@@ -126,5 +131,5 @@ def _entry(kind: str, key: str) -> Path:
     return cache_folder() / kind / hashlib.sha256(key.encode()).hexdigest()
 
 
-def _checksum(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()
+def _checksum(data: bytes, kind: str, key: str) -> bytes:
+    return hashlib.sha256(f"{kind}\0{key}\0".encode() + data).hexdigest().encode()

@@ -109,5 +109,8 @@ def test_no_damage_is_taken_for_an_entry(folder: Path, seed: int) -> None:
         entry.write_bytes(damaged)
         assert load_bytes("kernels", "key") is None
     store_bytes("kernels", "other", b"other")
+    (other,) = set((folder / "kernels").iterdir()) - {entry}
+    entry.write_bytes(other.read_bytes())
+    assert load_bytes("kernels", "key") is None
     entry.write_bytes(whole)
     assert load_bytes("kernels", "key") == data

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import io
 import json
 import random
@@ -38,7 +37,7 @@ from benchmarks.campaign.state import AGREES, DISAGREES, Record, State
 from benchmarks.fuzz import complaint_about as complaint_about_program
 from benchmarks.fuzz import damage, mistake
 from minifut.benchmarking.kernel_file import read_kernel_file
-from minifut.cache import decoded
+from minifut.cache import decoded, encoded
 from minifut.errors import UsageError
 from minifut.host_modules import HostModule, decoded_module
 from minifut.ir.parser import parse_program
@@ -137,7 +136,7 @@ CORE = [
     if path.stat().st_size < 1500
 ]
 MODULE = HostModule("program = None", {"main": "What it does."}, {"/a.fut": "0123"})
-ENTRY = hashlib.sha256(b"data").hexdigest().encode() + b"\ndata"
+ENTRY = encoded(b"data", "kind", "key")
 
 
 class Finding(Exception):
@@ -151,7 +150,7 @@ def _program(data: bytes, stage: str) -> None:
 
 
 def _entry(data: bytes) -> None:
-    if decoded(data) not in (None, b"data"):
+    if decoded(data, "kind", "key") not in (None, b"data"):
         raise Finding("damage was taken for an entry")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minifut.cache import encoded
 from minifut.opencl.runtime import Entry, EntryLeaf, Kernel, Program, Value, binaries
 from minifut.opencl.runtime.driver_cache import private_folders
 
@@ -106,6 +106,7 @@ def test_a_binary_that_lacks_the_program_is_not_stored(cache: Path) -> None:
 
 def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
     run(64, 4)
+    ((_, _, key, _),) = binaries._kept
     binaries.store_binaries()
     (entry,) = cache.iterdir()
     _, _, whole = entry.read_bytes().partition(b"\n")
@@ -115,8 +116,7 @@ def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
     length = int.from_bytes(rest[:4], "little")
     lacking = before + name + bytes(4) + rest[4 + length :]
     assert binaries.is_whole(whole) and not binaries.is_whole(lacking)
-    checksum = hashlib.sha256(lacking).hexdigest().encode()
-    entry.write_bytes(checksum + b"\n" + lacking)
+    entry.write_bytes(encoded(lacking, "kernels", key))
     run(64, 4)
     binaries.store_binaries()
     assert entry.read_bytes().endswith(whole[-64:])
