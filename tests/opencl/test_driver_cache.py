@@ -61,3 +61,32 @@ def test_a_forked_process_leaves_the_folder_alone(tmp_path: Path) -> None:
     answer, _ = process.communicate("\n")
     assert process.returncode == 0 and answer.strip() == "True"
     assert not folder.exists()
+
+
+BUILD = """
+import resource, signal, sys
+import minifut
+program = minifut.compile("entry main (n: i64) = iota n")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+try:
+    program.main(3)
+except minifut.UsageError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+print(program.main(3))
+"""
+
+
+@pytest.mark.device
+def test_no_room_for_the_files_of_the_driver_is_an_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD],
+        env={**os.environ, "MINIFUT_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    complaint, result = done.stdout.splitlines()
+    assert "1.0 MiB are free" in complaint and "set TMPDIR" in complaint
+    assert result == "[0 1 2]"

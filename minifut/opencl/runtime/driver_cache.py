@@ -19,9 +19,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from minifut.errors import UsageError
 from minifut.interrupts import note_temporary
 
 PREFIX = "minifut-driver-"
+ROOM = 8 << 20
+"""bytes: a program as PoCL writes it, linked with its library, takes some 2 MB"""
 
 _mine: list[Path] = []
 
@@ -56,6 +59,30 @@ def restore_private_folder() -> None:
             with contextlib.suppress(OSError):
                 folder.mkdir(mode=0o700)
                 _lock(folder)
+
+
+def require_room() -> None:
+    """Raise a `UsageError` if there is no room for PoCL's files: LLVM ends the process
+    if it cannot write one to the end."""
+    folder = os.environ.get("POCL_CACHE_DIR", tempfile.gettempdir())
+    with contextlib.suppress(OSError):
+        free = min(shutil.disk_usage(folder).free, _largest_file())
+        if free < ROOM:
+            raise UsageError(
+                f"{folder}: the driver needs {ROOM >> 20} MiB for temporary files, "
+                f"{free / (1 << 20):.1f} MiB are free; set TMPDIR to another folder"
+            )
+
+
+def _largest_file() -> int:
+    """The limit on the size of a file that this process writes."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    except ImportError:
+        return ROOM
+    return ROOM if limit == resource.RLIM_INFINITY else limit
 
 
 def private_folders() -> list[Path]:

@@ -19,7 +19,7 @@ from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
-from minifut.opencl.runtime.driver_cache import restore_private_folder
+from minifut.opencl.runtime.driver_cache import require_room, restore_private_folder
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
@@ -223,6 +223,8 @@ class Done:
 def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     cl = session.cl
     restore_private_folder()
+    if session.device.platform == "PoCL":
+        require_room()
     key = binaries.key_of(session.device, handle, options, text)
     program = binaries.load_program(session, handle, key)
     if program is not None:
