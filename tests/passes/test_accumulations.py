@@ -100,6 +100,18 @@ def main [k] [n] [m] (xs: *[k][m]i64) (is: [n]i64) (ys: [n][m]i64) : *[k][m]i64 
         ],
         [[19, 22, 25], [28, 34, 40]],
     ),
+    "what is computed for updates is stored, and they are sums": (
+        """
+def main [n] [m] [k] (ys: [m]i64) (xss: [n][k]i64) : [m]i64 =
+  intrinsics.hist_stream (replicate m 0) (+) 0
+    (\\(acc: *acc ([m]i64)) xs ->
+       let x = i64.maximum xs
+       in loop acc for j < m do write acc j (x * ys[j])) xss
+""",
+        {"redomap": 2, "map": 2},
+        [np.int64([2, -1, 0]), np.arange(8).reshape(2, 4)],
+        [20, -10, 0],
+    ),
     "two updates are two histograms": (
         """
 def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =

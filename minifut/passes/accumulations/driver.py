@@ -3,7 +3,9 @@
 Inside out, each `WithAcc` is tried as a map over all elements, a reduction, or a
 histogram; one with several updates is taken apart first. What fires is simplified and
 fused with its neighbours and tried again, since a sum for every index is often a map of
-sums. What no rule takes stays: kernels update memory (`lowering.accumulators`).
+sums. When nothing fires, what is computed for updates is distributed: its values are
+stored, so that inner updates have been fused with what makes them before. What no rule
+takes stays: kernels update memory (`lowering.accumulators`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
+from minifut.passes.accumulations.distribute import distribute_updates
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
@@ -27,7 +30,7 @@ from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.strategy import Rewriting, bottom_up
 from minifut.rewrite.trace import Trace
 
-ROUNDS = 4
+ROUNDS = 12
 RULES = bottom_up(
     update_after_branch,
     map_of_update_loop,
@@ -38,6 +41,7 @@ RULES = bottom_up(
     reduce_updates,
     gather_in_histogram,
 )
+DISTRIBUTION = bottom_up(distribute_updates)
 
 
 def accumulate(
@@ -50,6 +54,8 @@ def accumulate(
             break
         rewriting = Rewriting(names, scope_of(program), trace or Trace())
         after = RULES(program, rewriting)
+        if after is program:
+            after = DISTRIBUTION(program, rewriting)
         if after is program:
             break
         program = simplify(fuse(simplify(after, names), names, trace), names)
