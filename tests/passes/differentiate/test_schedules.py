@@ -28,6 +28,17 @@ FUNCTIONS = {
         "[n] [k] [d]",
         ((5, 3), (40, 3)),
     ),
+    "mixture": (
+        "def f [n][k][d] (ms: [k][d]f64, fs: [k][d][d]f64, xs: [n][d]f64) ="
+        " let term x m f = f64.sum (map (\\r -> (f64.sum (map2 (*) r"
+        " (map2 (-) x m))) ** 2) f)"
+        " let lse t = let m = f64.maximum t"
+        " in m + f64.log (f64.sum (map (\\v -> f64.exp (v - m)) t))"
+        " in f64.sum (map (\\x -> lse (map2 (term x) ms fs)) xs)",
+        ("[k][d]f64", "[k][d][d]f64", "[n][d]f64"),
+        "[n] [k] [d]",
+        ((3, 4), (3, 4, 4), (10, 4)),
+    ),
     "gather": (
         "def f [n] (xs: [n]f64) = map (\\i -> xs[i * i % n] * xs[i]) (iota n)",
         ("[n]f64",),

@@ -6,7 +6,8 @@ r"""Adjoints of maps: a map that runs the lambda again and goes back through it.
     a' = sum as'
 
 What the lambda mentions of the outside gets contributions from every element: those of
-a scalar are summed, those of an array go to an accumulator.
+a scalar are summed, those of an array go to an accumulator. An array of the map whose
+adjoint is an accumulator already is updated in place, row by row.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Lambda, Param, Stm
 from minifut.ir.soacs import Reduce, Screma
-from minifut.ir.types import ArrayType, element_of, row_type, shape_of
+from minifut.ir.types import I64, ArrayType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
-from minifut.passes.differentiate.reverse.adjoints import Adjoints, is_accumulator
+from minifut.passes.differentiate.reverse.adjoints import (
+    Adjoints,
+    accumulate,
+    is_accumulator,
+)
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -103,6 +108,8 @@ def _plan(
 ) -> _Plan:
     """Build the lambda, then see to what it contributes."""
     names = sweep.mentioned(exp.function)
+    held = [a for a in dict.fromkeys(exp.arrays) if _holds(build, adjoints, a)]
+    names += [array for array in held if array not in names]
     plan = _Plan(exp, (*exp.arrays, *[r for r in results if isinstance(r, Name)]))
     function = sweep.copy_of_function(exp.function)
     sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
@@ -115,6 +122,13 @@ def _plan(
     inside = {n: p for n, p in places.items() if p is not None}
     own.values |= {name: parameter.name for name, parameter in inside.items()}
     sweep.again(inner, function.body, own, given)
+    pairs = list(zip(function.parameters, exp.arrays, strict=True))
+    found = [(p.name, array) for p, array in pairs if own.of(p.name) is not None]
+    index = build.parameters((I64,), "i") if any(a in held for _, a in found) else ()
+    for name, array in found:
+        if array in held:
+            acc, row, at = own.values[array], own.values[name], (index[0].name,)
+            own.values[array] = accumulate(inner, acc, at, row)
     for name in names:
         if name not in inside and own.of(name) is not None:
             plan.summed.append(name)
@@ -122,16 +136,23 @@ def _plan(
             del plan.accumulated[name]
             plan.lent.pop(name, None)
     kept = [inside[name] for name in plan.accumulated]
-    pairs = list(zip(function.parameters, exp.arrays, strict=True))
-    mapped = [(p.name, array) for p, array in pairs if own.of(p.name) is not None]
+    mapped = [(name, array) for name, array in found if array not in held]
     plan.mapped = [array for _, array in mapped]
     atoms: list[Atom] = [own.values[name] for name in plan.accumulated]
     atoms += [own.or_zero(inner, name) for name in plan.summed]
     atoms += [own.or_zero(inner, name) for name, _ in mapped]
     types = inner.types(atoms)
-    parameters = (*function.parameters, *rows, *kept)
+    if index:
+        plan.given = (*plan.given, build.iota(exp.width))
+    parameters = (*function.parameters, *rows, *index, *kept)
     plan.function = Lambda(parameters, inner.finish(*atoms), types)
     return plan
+
+
+def _holds(build: Builder, adjoints: Adjoints, array: Name) -> bool:
+    """Whether the adjoint of an array is held by an accumulator."""
+    adjoint = adjoints.of(array)
+    return adjoint is not None and is_accumulator(build, adjoint)
 
 
 def _accumulator(
