@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.split_loop import split_loop
 from minifut.kernel_passes.vectorise.widths import WIDTHS
 from minifut.lowering.positions import unravel
 from minifut.lowering.segmap.streaming import stream_blocks
@@ -40,6 +42,9 @@ LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
+Kind: TypeAlias = tuple[bool, bool, Size | None]
+"""whether points are parallel; whether they are expensive; and all of them, where
+results may be too large for the caches"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +104,15 @@ def launch_nest(
     if len(shape) == 0:
         visit(k, ())
     elif len(shape) == 1:
-        rest: kc.Expression = start
-        if parallel and fresh and not expensive and total.as_constant is None:
-            rest = stream_blocks(k, total_size, start, stop, visit)
+        streams = fresh and not expensive and total.as_constant is None
+        total_points = total_size if streams else None
         index = k.variable("i", kc.LONG)
         at = (index,)
-        points(k, index, rest, stop, at, visit, parallel, expensive, phases)
+        kind = (parallel, expensive, total_points)
+        points(k, index, start, stop, at, visit, kind, phases)
     else:
-        rows(k, shape, start, stop, visit, parallel, expensive, phases)
+        kind = (parallel, expensive, None)
+        rows(k, shape, start, stop, visit, kind, phases)
     host.launch(k, threads, 1, fresh=fresh)
 
 
@@ -116,8 +122,7 @@ def rows(
     at: kc.Variable,
     stop: kc.Variable,
     visit: Visit,
-    parallel: bool,
-    expensive: bool,
+    kind: Kind,
     phases: Phases | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
@@ -132,7 +137,7 @@ def rows(
         outer = unravel(k, row, shape[:-1])
         index = k.variable("j", kc.LONG)
         at_point = (*outer, index)
-        points(k, index, first, end, at_point, visit, parallel, expensive, phases)
+        points(k, index, first, end, at_point, visit, kind, phases)
         k.assign(at, at + (end - first))
         k.assign(first, 0)
         k.assign(row, row + 1)
@@ -145,27 +150,38 @@ def points(
     stop: kc.Expression,
     at: Indices,
     visit: Visit,
-    parallel: bool,
-    expensive: bool,
+    kind: Kind,
     phases: Phases | None = None,
 ) -> None:
-    """The points of a chunk; in phases, if their checks can be tested first."""
-    if phases is None:
-        with k.nested() as body:
-            visit(k, at)
-        block = kc.Block(tuple(body))
-        one = kc.Literal(1, kc.LONG)
-        k.emit(kc.For(index, start, stop, one, block, parallel, True, expensive))
+    """The points of a chunk: the interior of a stencil apart from its border, if none
+    of its points can fail; else in phases, if their checks can be tested first."""
+    parallel, expensive, _ = kind
+    with k.nested() as body:
+        visit(k, at)
+    block = kc.Block(tuple(body))
+    one = kc.Literal(1, kc.LONG)
+    loop = kc.For(index, start, stop, one, block, parallel, True, expensive)
+    pieces = split_loop(loop, CodeContext(k))
+    if phases is None or isinstance(pieces, tuple):
+        for statement in pieces if isinstance(pieces, tuple) else (loop,):
+            k.emit(streamed(k, statement, kind))
         return
     fine = k.declare("fine", kc.Literal(1, kc.INT))
     with k.nested() as tests:
         holds = kc.Cast(phases.test(k, at), kc.INT)
         k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-    block = kc.Block(tuple(tests))
-    k.emit(kc.For(index, start, stop, kc.Literal(1, kc.LONG), block, True))
-    again, slow = (k.variable(index.name.base, kc.LONG) for _ in range(2))
+    k.emit(kc.For(index, start, stop, one, kc.Block(tuple(tests)), True))
+    again = k.variable(index.name.base, kc.LONG)
     with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
         there = (*at[:-1], again)
-        points(k, again, start, stop, there, phases.work, True, expensive)
+        points(k, again, start, stop, there, phases.work, (True, expensive, None))
     with k.otherwise():
-        points(k, slow, start, stop, (*at[:-1], slow), visit, parallel, expensive)
+        k.emit(loop)
+
+
+def streamed(k: KernelBuilder, statement: kc.Statement, kind: Kind) -> kc.Statement:
+    """The statement, or what is left to do after blocks with non-temporal stores."""
+    total = kind[2]
+    if total is None or not isinstance(statement, kc.For) or not statement.points:
+        return statement
+    return stream_blocks(k, total, statement) if statement.parallel else statement

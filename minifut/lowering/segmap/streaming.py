@@ -17,14 +17,15 @@ Bodies that call functions are vectorised instead: they are not bound by memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
+from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.lowering.threads.builder import KernelBuilder
 
 BLOCK = 16
 LARGE = 1 << 22
@@ -33,22 +34,15 @@ LONGEST_BODY = 40
 """statements of a body that may be duplicated"""
 
 
-def stream_blocks(
-    k: KernelBuilder,
-    total: Size,
-    start: kc.Expression,
-    stop: kc.Expression,
-    visit: Callable[[KernelBuilder, tuple[kc.Expression, ...]], None],
-) -> kc.Expression:
-    """Emit the loop over whole blocks, if the body allows it; gives the start of the
-    remainder loop."""
+def stream_blocks(k: CodeBuilder, total: Size, loop: kc.For) -> kc.For:
+    """Emit the loop over whole blocks, if the body allows it; gives the loop over the
+    rest."""
     block, lane = k.variable("block", kc.LONG), k.variable("l", kc.LONG)
-    with k.nested() as body:
-        point = k.declare("i", block + lane)
-        visit(k, (point,))
+    start, stop, point = loop.start, loop.bound, loop.variable
+    body = loop.body.statements
     stores = own_stores(body, point)
     if stores is None or any(map(calls_functions, body)):
-        return start
+        return loop
     lanes = {
         store.memory: k.private_memory(store.memory.element, BLOCK, "lanes")
         for store in stores
@@ -59,7 +53,8 @@ def stream_blocks(
     ]
     zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
     many = kc.Literal(BLOCK, kc.LONG)
-    fill = kc.For(lane, zero, many, one, kc.Block(tuple(staged)), True)
+    here = kc.Declare(point, block + lane)
+    fill = kc.For(lane, zero, many, one, kc.Block((here, *staged)), True)
     flush = [
         kc.Store(memory, block, kc.Load(staging, zero, vector(memory)), True)
         for memory, staging in lanes.items()
@@ -68,7 +63,8 @@ def stream_blocks(
     end = kc.Select(large, stop - (BLOCK - 1), start, kc.LONG)
     k.emit(kc.For(block, start, end, many, kc.Block((fill, *flush))))
     whole = start + (stop - start) // BLOCK * BLOCK
-    return k.declare("rest", kc.Select(large, whole, start, kc.LONG))
+    rest = k.declare("rest", kc.Select(large, whole, start, kc.LONG))
+    return replace(loop, start=rest)
 
 
 def vector(memory: kc.Memory) -> kc.VectorType:
@@ -76,7 +72,9 @@ def vector(memory: kc.Memory) -> kc.VectorType:
     return kc.VectorType(memory.element, BLOCK)
 
 
-def own_stores(body: list[kc.Statement], point: kc.Variable) -> list[kc.Store] | None:
+def own_stores(
+    body: Sequence[kc.Statement], point: kc.Variable
+) -> list[kc.Store] | None:
     """The stores of a body if each writes the element of the point, each to a different
     memory, and there are no others; None if not."""
     stores = [s for s in body if isinstance(s, kc.Store)]

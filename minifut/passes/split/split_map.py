@@ -3,6 +3,7 @@ borders; see `passes.split`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from minifut.ir import core
@@ -10,7 +11,7 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, If, Lambda, Param, Stm, Update
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size, maximum, product
-from minifut.ir.soacs import Scatter, ScatterDestination, Screma, map_
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Scatter, ScatterDestination, Screma, map_
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
 from minifut.names import Name
@@ -19,6 +20,8 @@ from minifut.passes.split.borders import Border, borders
 from minifut.passes.split.nest import ScalarNest, find_nest
 from minifut.rewrite.rule import Declined, Outcome, rule
 
+SMALL = 32
+"""width of a SOAC that flattening leaves in its thread"""
 LARGEST = 300
 """statements of a body that is copied"""
 
@@ -62,35 +65,29 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
         })
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let whole: [n]i64 = scratch(i64, [n])
-        let ts: [-max(n - 1, 0) + n]i64 = iota i64 (-max(n - 1, 0) + n, 0i64, 1i64)
-        let edges: [n]i64 = scatter(-max(n - 1, 0) + n, (ts),
-          (whole rank 1 count 1), \(t: i64) -> (i64, i64) {
-            let size: i64 = size(max(n - 1, 0))
-            let below: bool = lt_i64(t, 1i64)
-            let above: i64 = add_i64(t, size)
-            let i: i64 = if below then {t} else {above}
-            let first: bool = eq_i64(i, 0i64)
-            let x: i64 = if first then {0i64} else {
-              let j: i64 = sub_i64(i, 1i64)
-              let y: i64 = a[j]
-              return y
-            }
-            return i, x
-          })
-        let inner: [max(n - 1, 0)]i64 = iota i64 (max(n - 1, 0), 0i64, 1i64)
-        let within: [max(n - 1, 0)]i64 = map(max(n - 1, 0), (inner),
-          \(k: i64) -> (i64) {
-            let u: i64 = add_i64(k, 1i64)
-            let start: bool = eq_i64(u, 0i64)
+        let js: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let b: [n]i64 = map(n, (js), \(j: i64) -> (i64) {
+          let i: i64 = j
+          let inside: bool = ge_i64(i, 1i64)
+          let x: i64 = if inside then {
+            let start: bool = eq_i64(i, 0i64)
             let v: i64 = if start then {0i64} else {
-              let w: i64 = sub_i64(u, 1i64)
+              let w: i64 = sub_i64(i, 1i64)
               let z: i64 = a[w]
               return z
             }
             return v
-          })
-        let b: [n]i64 = edges with [1i64 :+ max(n - 1, 0) by 1i64] = within
+          } else {
+            let first: bool = eq_i64(i, 0i64)
+            let y: i64 = if first then {0i64} else {
+              let l: i64 = sub_i64(i, 1i64)
+              let u: i64 = a[l]
+              return u
+            }
+            return y
+          }
+          return x
+        })
     declines: no condition singles out the ends
         given (n: i64, a: [n]i64)
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
@@ -115,7 +112,11 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
         for width, border in zip(nest.widths, found, strict=True)
     )
     build = context.builder(statement)
-    emit(build, Plan(nest, found, inner), statement.pattern)
+    plan = Plan(nest, found, inner)
+    if any(_is_parallel(n) for s in nest.body for n in walk(s)):
+        emit(build, plan, statement.pattern)
+    else:
+        build.bind(statement.pattern, guarded(build, plan))
     return tuple(build.statements)
 
 
@@ -130,6 +131,14 @@ def _selects(statement: Stm) -> bool:
         )
         for n in walk(statement)
     )
+
+
+def _is_parallel(node: object) -> bool:
+    """Whether flattening may make more of it than a loop in a thread."""
+    if not isinstance(node, SOAC_EXPRESSIONS):
+        return False
+    width = node.width.as_constant
+    return width is None or width >= SMALL
 
 
 def emit(build: Builder, plan: Plan, pattern: tuple[Param, ...]) -> None:
@@ -157,29 +166,68 @@ def emit(build: Builder, plan: Plan, pattern: tuple[Param, ...]) -> None:
         build.bind((bound,), Update(array, where, value))
 
 
+def guarded(build: Builder, plan: Plan) -> core.Exp:
+    """The nest with a branch: the body for the interior, and as it was."""
+    nest = plan.nest
+
+    def choose(inner: Builder) -> tuple[Atom, ...]:
+        inside: Atom | None = None
+        for dimension in plan.special:
+            (low, high), level = plan.borders[dimension], nest.levels[dimension]
+            tests: list[tuple[str, Atom]] = [("ge", i64(low))] if low else []
+            if high:
+                tests.append(("lt", inner.size_atom(level.width - high)))
+            for name, limit in tests:
+                test = inner.op(name, level.index, limit)
+                inside = test if inside is None else inner.op("and", inside, test)
+        assert inside is not None
+        within = rename(Body(nest.body, nest.results), build.names)
+        beside = Body(nest.levels[-1].statements, nest.results)
+        return inner.let_many(If(inside, within, beside), ["x"] * len(nest.types))
+
+    return _over_positions(build, plan, nest.widths, (0,) * len(nest.levels), choose)
+
+
 def _interior(build: Builder, plan: Plan) -> core.Exp:
     """The nest over the positions that no border has."""
+    lows = tuple(low for low, _ in plan.borders)
+
+    def as_it_was(inner: Builder) -> tuple[Atom, ...]:
+        inner.extend(plan.nest.levels[-1].statements)
+        return plan.nest.results
+
+    return _over_positions(build, plan, plan.inner, lows, as_it_was)
+
+
+def _over_positions(
+    build: Builder,
+    plan: Plan,
+    sizes: tuple[Size, ...],
+    lows: tuple[int, ...],
+    innermost: Callable[[Builder], tuple[Atom, ...]],
+) -> core.Exp:
+    """The nest over so many positions from `lows` on, with other code of a point."""
     nest = plan.nest
-    iotas = [build.iota(size) for size in plan.inner]
+    iotas = [build.iota(size) for size in sizes]
     exp: core.Exp = None
     types: tuple[Type, ...] = nest.types
-    result = nest.results
     for depth in reversed(range(len(nest.levels))):
-        level = nest.levels[depth]
-        position, low = build.names.fresh(level.index.base), plan.borders[depth][0]
+        level, inner = nest.levels[depth], build.nested()
+        position, low = build.names.fresh(level.index.base), lows[depth]
         at: core.Exp = core.Copy(position)
         if low:
             at = core.ScalarOp(operator("add", I64), (position, i64(low)))
-        statements = [Stm((Param(level.index, I64),), at)]
-        statements += (*level.elements(nest.iotas), *level.statements)
-        if exp is not None:
-            pattern = tuple(Param(build.names.fresh("row"), type_) for type_ in types)
-            result = tuple(bound.name for bound in pattern)
-            statements.append(Stm(pattern, exp))
-        body = Body(tuple(statements), result)
+        inner.bind((Param(level.index, I64),), at)
+        inner.extend(level.elements(nest.iotas))
+        if exp is None:
+            result = innermost(inner)
+        else:
+            inner.extend(level.statements)
+            result = inner.let_many(exp, ["row"] * len(types))
+        body = inner.finish(*result)
         function = Lambda((Param(position, I64),), body, types)
-        exp = map_(plan.inner[depth], (iotas[depth],), function)
-        types = tuple(array_of(type_, (plan.inner[depth],)) for type_ in types)
+        exp = map_(sizes[depth], (iotas[depth],), function)
+        types = tuple(array_of(type_, (sizes[depth],)) for type_ in types)
     return rename(exp, build.names)
 
 

@@ -1,0 +1,333 @@
+"""Split loops over points where a branch depends on their position.
+
+    for (j = 0; j < m; j++)                  low = max(0, 1); high = min(m, m - 1)
+        if (j >= 1 && j < m - 1 && u)   →    for (j = low; j < high; j++) A
+            A                                for (the others) B
+        else B
+
+The condition is a conjunction of what is the same for all points (u) and of comparisons
+that change once, where an index that grows with the loop passes a bound. So it holds in
+one range of positions; the branch is gone from both loops, and the one of the range is
+vectorised. With A as the interior and B as the border of a stencil (`passes.split`)
+this is index set splitting inside of one kernel: no position is computed by divisions,
+and borders are written while the rows beside them are in the cache.
+
+Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import map_children, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.vectorise.varying import assigned, find_varying, varies
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+FAR = 1 << 48
+"""no array has as many elements: where a bound is farther away, it does not matter how
+far"""
+FAR_OFFSET = 1 << 20
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+@dataclass(slots=True)
+class _Range:
+    """Where a condition holds: from the greatest of `lows` to below the least of
+    `highs`, if all of `uniform` hold."""
+
+    lows: list[kc.Expression] = field(default_factory=list)
+    highs: list[kc.Expression] = field(default_factory=list)
+    uniform: list[kc.Expression] = field(default_factory=list)
+
+
+@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_loop(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Give each side of a branch on the position a loop of its own.
+
+    before:
+        given (const float *xs, float *ys, long n)
+        for (long i = 0; i < n; i++) {
+            float y;
+            if (i >= 1 && i < n - 1) {
+                y = xs[i - 1] + xs[i + 1];
+            } else {
+                float x = xs[i];
+                y = x * 2.0f;
+            }
+            ys[i] = y;
+        }
+    after:
+        long low = min((long)(max((long)(0L), (long)(1L))), n);
+        long high = min((long)(max(low, (long)(n - 1L))), n);
+        for (long side = 0L; side < 2L; side++) {
+            for (long i = (side == 0L) ? 0L : high; i < ((side == 0L) ? low : n); i++) {
+                float y;
+                float x = xs[i];
+                y = x * 2.0f;
+                ys[i] = y;
+            }
+        }
+        PARALLEL
+        for (long i = low; i < high; i++) {
+            float y;
+            y = xs[i - 1L] + xs[i + 1L];
+            ys[i] = y;
+        }
+    declines: no branch depends on the position alone
+        given (const float *xs, float *ys, long n)
+        for (long i = 0; i < n; i++) {
+            float y = xs[i];
+            if (y < 0.0f) {
+                y = 0.0f;
+            }
+            ys[i] = y;
+        }
+    """
+    match loop:
+        case kc.For(_, _, _, kc.Literal(1, _)):
+            pass
+        case _:
+            return None
+    finder = _Finder(loop)
+    found = finder.branch()
+    if found is None:
+        return Declined("no branch depends on the position alone")
+    at, where, inside, outside = found
+    body = loop.body.statements
+    within = _used((*body[:at], *inside.statements, *body[at + 1 :]))
+    beside = _used((*body[:at], *outside.statements, *body[at + 1 :]))
+    if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
+        return Declined("what is done in the range can fail")
+    k, stop = context.k, loop.bound
+    with k.nested() as made:
+        start = _extreme("max", [loop.start, *where.lows])
+        low_value = _extreme("min", [start, stop])
+        if where.uniform:
+            all_hold = where.uniform[0]
+            for other in where.uniform[1:]:
+                all_hold = kc.Binary("&&", all_hold, other, kc.TRUTH)
+            low_value = kc.Select(all_hold, low_value, stop, kc.LONG)
+        low = k.declare("low", low_value)
+        reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
+        high = k.declare("high", _extreme("min", [reached, stop]))
+        rare = _weight(beside) > _weight(within)
+        side = k.variable("side", kc.LONG)
+        first = side.equals(0)
+        others = kc.For(
+            loop.variable,
+            kc.Select(first, loop.start, high, kc.LONG),
+            kc.Select(first, low, stop, kc.LONG),
+            loop.step,
+            kc.Block(beside),
+            loop.parallel and not rare,
+            loop.points and not rare,
+            loop.expensive and not rare,
+        )
+        k.emit(kc.For(side, _long(0), _long(2), loop.step, kc.Block((others,))))
+        range_ = replace(loop, start=low, bound=high, body=kc.Block(within))
+        k.emit(replace(range_, parallel=loop.parallel or _is_independent(within)))
+    return tuple(made)
+
+
+class _Finder:
+    """Looks through the body of a loop for a branch on the position."""
+
+    def __init__(self, loop: kc.For) -> None:
+        self.loop = loop
+        self.body = loop.body.statements
+        self.varying = find_varying(self.body, [loop.variable.name])
+        changing = assigned(self.body) - {loop.variable.name}
+        self.made: dict[Name, kc.Expression] = {}
+        for statement in self.body:
+            match statement:
+                case kc.Declare(kc.Variable(name, _), kc.Expression() as exp) if (
+                    name not in changing
+                ):
+                    self.made[name] = exp
+        self.local = {
+            node.variable.name
+            for statement in self.body
+            for node in walk(statement)
+            if isinstance(node, kc.Declare) and isinstance(node.variable, kc.Variable)
+        }
+
+    def branch(self) -> tuple[int, _Range, kc.Block, kc.Block] | None:
+        """The place of the branch, where its condition holds, and what is done there
+        and elsewhere."""
+        for at, statement in enumerate(self.body):
+            if not isinstance(statement, kc.Branch):
+                continue
+            arms = (statement.then, statement.otherwise or kc.Block(()))
+            for truth in (True, False):
+                where = _Range()
+                done = self.learn(statement.condition, truth, where)
+                if done and (where.lows or where.highs):
+                    return at, where, *(arms if truth else reversed(arms))
+        return None
+
+    def learn(self, condition: kc.Expression, truth: bool, where: _Range) -> bool:
+        """Add where a condition has this truth value; False if that is no range."""
+        match condition:
+            case kc.Variable(name, _) if name in self.made:
+                return self.learn(self.made[name], truth, where)
+            case kc.Binary("&&" | "||" as symbol, left, right, _):
+                conjunction = (symbol == "&&") == truth
+                return conjunction and all(
+                    self.learn(part, truth, where) for part in (left, right)
+                )
+            case kc.Operation(operator, operands, _) if operator.name in ("and", "or"):
+                conjunction = (operator.name == "and") == truth
+                return conjunction and all(
+                    self.learn(part, truth, where) for part in operands
+                )
+            case kc.Operation(operator, (operand,), _) if operator.name == "not":
+                return self.learn(operand, not truth, where)
+        if not varies(condition, self.varying):
+            uniform = self.before(condition)
+            if uniform is None:
+                return False
+            if not truth:
+                uniform = kc.Call("!", (uniform,), kc.TRUTH)
+            where.uniform.append(uniform)
+            return True
+        return self.compare(condition, truth, where)
+
+    def compare(self, condition: kc.Expression, truth: bool, where: _Range) -> bool:
+        """Add a comparison of two indices, of which one grows with the loop."""
+        match condition:
+            case kc.Operation(operator, (left, right), _):
+                name = operator.name
+            case kc.Binary(symbol, left, right, _):
+                names = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+                name = names.get(symbol, "")
+            case _:
+                return False
+        if name not in OPPOSITE:
+            return False
+        name = name if truth else OPPOSITE[name]
+        if name in ("gt", "ge"):
+            left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
+        shifts = [self.offset(side) for side in (left, right)]
+        if (shifts[0] is None) == (shifts[1] is None):
+            return False
+        grows = 0 if shifts[0] is not None else 1
+        limit = self.before((left, right)[1 - grows])
+        shift = shifts[grows]
+        if limit is None or shift is None:
+            return False
+        # i + shift < limit, or limit < i + shift
+        more = (name == "le") == (grows == 0)
+        apart = int(more) - shift
+        change = _clamped(limit) + apart if apart else limit
+        (where.highs if grows == 0 else where.lows).append(change)
+        return True
+
+    def offset(self, exp: kc.Expression) -> int | None:
+        """How much larger an index is than the variable of the loop, a small number."""
+        found = self.difference(exp)
+        return found if found is not None and abs(found) <= FAR_OFFSET else None
+
+    def difference(self, exp: kc.Expression) -> int | None:
+        index = self.loop.variable.name
+        match exp:
+            case kc.Variable(name, _):
+                if name == index:
+                    return 0
+                return self.difference(self.made[name]) if name in self.made else None
+            case kc.SizeValue(size, _):
+                return (size - Size.of(index)).as_constant
+            case kc.Cast(operand, _) if exp.type == operand.type:
+                return self.difference(operand)
+            case kc.Operation(operator, (left, kc.Literal(number, _)), _):
+                sign = {"add": 1, "sub": -1}.get(operator.name)
+            case kc.Binary(symbol, left, kc.Literal(number, _), _):
+                sign = {"+": 1, "-": -1}.get(symbol)
+            case _:
+                return None
+        below = self.difference(left) if exp.type == kc.LONG else None
+        if sign is None or below is None:
+            return None
+        return below + sign * int(number)
+
+    def before(self, exp: kc.Expression) -> kc.Expression | None:
+        """An expression that is the same for all points, in terms of what there is
+        before the loop; None if that is not known."""
+        exp = _expanded(exp, self.made)
+        for node in walk(exp):
+            match node:
+                case kc.Load() | kc.Register():
+                    return None
+                case kc.Variable(name, _) if name in self.local:
+                    return None
+                case kc.SizeValue(size, _) if size.names() & self.local:
+                    return None
+        return exp
+
+
+def _expanded(node: Any, made: Mapping[Name, kc.Expression]) -> Any:
+    """An expression with the definitions of variables in their places."""
+    if isinstance(node, kc.Variable):
+        return _expanded(made[node.name], made) if node.name in made else node
+    return map_children(node, lambda child: _expanded(child, made))
+
+
+def _clamped(limit: kc.Expression) -> kc.Expression:
+    """A limit of positions, such that small numbers may be added."""
+    if isinstance(limit, kc.Literal) and abs(int(limit.value)) <= FAR:
+        return limit
+    return _extreme("max", [_extreme("min", [limit, _long(FAR)]), _long(-FAR)])
+
+
+def _long(number: int) -> kc.Literal:
+    return kc.Literal(number, kc.LONG)
+
+
+def _extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
+    """The least or the greatest of some values."""
+    first, *others = values
+    for other in others:
+        first = kc.Call(function, (first, other), kc.LONG)
+    return first
+
+
+def _used(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
+    """Statements without the definitions of what nothing reads, as of the condition."""
+    kept: list[kc.Statement] = []
+    read: set[Name] = set()
+    for statement in reversed(statements):
+        match statement:
+            case kc.Declare(kc.Variable(name, _), kc.Expression()) if name not in read:
+                continue
+        kept.append(statement)
+        for node in walk(statement):
+            if isinstance(node, kc.Variable):
+                read.add(node.name)
+            elif isinstance(node, kc.SizeValue):
+                read |= node.size.names()
+    return tuple(reversed(kept))
+
+
+def _weight(statements: tuple[kc.Statement, ...]) -> int:
+    """A measure of the size of code."""
+    return sum(isinstance(n, kc.Statement) for s in statements for n in walk(s))
+
+
+def _is_independent(statements: tuple[kc.Statement, ...]) -> bool:
+    """Whether points do not depend on each other through memory: scalar code that reads
+    no memory that it writes."""
+    nodes = [node for statement in statements for node in walk(statement)]
+    read = {n.memory for n in nodes if isinstance(n, kc.Load)}
+    stores = [n for n in nodes if isinstance(n, kc.Store)]
+    if any(s.memory in read or s.memory.space == "private" for s in stores):
+        return False
+    simple = (kc.Declare, kc.Assign, kc.Store, kc.Branch, kc.Block)
+    return all(isinstance(n, simple) for n in nodes if isinstance(n, kc.Statement))

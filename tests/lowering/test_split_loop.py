@@ -1,0 +1,73 @@
+"""Loops over points that are split where a branch depends on the position compute what
+the branches do, wherever the bounds are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import compiler
+from minifut.errors import ProgramError, Source
+from minifut.ir.interpret import run
+
+HEAD = "entry main [n] (k: i64) (l: i64) (xs: [n]i64): "
+PROGRAMS = {
+    "below": "[n]i64 = tabulate n (\\i -> if i < k then xs[i] * 3 else xs[i] - l)",
+    "up to": "[n]i64 = tabulate n (\\i -> if i <= k then xs[i] * 3 else xs[i] - l)",
+    "above": "[n]i64 = tabulate n (\\i -> if i > k then xs[i] * 3 else xs[i] - l)",
+    "range": """[n]i64 =
+        tabulate n (\\i -> if k <= i && i < l then xs[i] * 3 else xs[i] - 1)""",
+    "outside": """[n]i64 =
+        tabulate n (\\i -> if i < k || i >= l then xs[i] * 3 else xs[i] - 1)""",
+    "shifted": """[n]i64 =
+        tabulate n (\\i -> if i + 3 > k && i - 2 <= l then xs[i] * 3 else xs[i] - 1)""",
+    "of a far index": """[n]i64 =
+        tabulate n (\\i -> if i + 0x7FFFFFFFFFFFFFF0 < k then xs[i] else 1)""",
+    "uniform part": """[n]i64 =
+        tabulate n (\\i -> if l > 2 && i < k then xs[i] * 3 else xs[i] - l)""",
+    "chained": """[n]i64 = tabulate n (\\i ->
+        if i < k then xs[i] else if i < l then xs[i] * xs[i] else xs[i] + 1)""",
+    "triangle": """[n][n]i64 =
+        tabulate_2d n n (\\i j -> if j <= i then xs[j] * 3 else xs[i])""",
+    "neighbours": """[n]i64 =
+        tabulate n (\\i -> if i > 0 && i < n - 1 then xs[i - 1] - xs[i + 1] else 7)""",
+    "may fail": """[n]i64 =
+        tabulate n (\\i -> if i >= 1 && i < n - 1 then xs[i - 1] else xs[i + k])""",
+    "small arrays": """[n]i64 = tabulate n (\\i ->
+        let a = if i < k then [xs[i], 1, 2] else [l, 0, xs[i]]
+        in (loop a for j < 2 do a with [j] = a[j + 1] * 2)[1])""",
+}
+FAR = np.iinfo(np.int64)
+BOUNDS = [(3, 5), (0, 0), (5, 3), (-4, 100), (FAR.min, FAR.max), (FAR.max, FAR.min)]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_the_interpreter(name: str, schedule: Any) -> None:
+    text = HEAD + PROGRAMS[name]
+    core = compiler.to_core(compiler.check(Source("program.fut", text)))
+    program = minifut.compile(text, schedule=schedule)
+    for n in (0, 1, 2, 40):
+        xs = np.arange(n, dtype=np.int64) * 5 - 7
+        for bounds in (*BOUNDS, (n - 1, n)):
+            given = [*map(np.int64, bounds), xs]
+            try:
+                wanted = run(core, "main", given)
+            except ProgramError as error:
+                with pytest.raises(ProgramError) as failure:
+                    np.asarray(program.main(*given))
+                assert failure.value.message == error.message
+            else:
+                np.testing.assert_array_equal(program.main(*given), wanted[0])
+
+
+def test_no_branch_is_left_in_the_interior() -> None:
+    text = HEAD + PROGRAMS["neighbours"]
+    core = compiler.to_core(compiler.check(Source("program.fut", text)))
+    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "program")
+    interior = module.split("PARALLEL")[-1].split("store")[0]
+    assert "if (" not in interior.split("}")[0]
