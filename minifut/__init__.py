@@ -45,7 +45,9 @@ if TYPE_CHECKING:
         ProgramError,
         UsageError,
     )
-    from minifut.program import EntryPoint, Parameter, Program
+    from minifut.program import EntryPoint, Program
+    from minifut.signature import Parameter
+    from minifut.tuning.calls import autotune
     from minifut.values.structured import StructArray, Variant
     from minifut.version import __version__
 
@@ -62,6 +64,7 @@ __all__ = [
     "UsageError",
     "Variant",
     "__version__",
+    "autotune",
     "compile",
 ]
 
@@ -120,7 +123,9 @@ def load_ipython_extension(shell: object) -> None:
 
 
 _HOME = {
-    **dict.fromkeys(("EntryPoint", "Parameter", "Program"), "program"),
+    **dict.fromkeys(("EntryPoint", "Program"), "program"),
+    "Parameter": "signature",
+    "autotune": "tuning.calls",
     **dict.fromkeys(("StructArray", "Variant"), "values.structured"),
     "__version__": "version",
     **{name: "errors" for name in __all__ if name.endswith("Error")},

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from minifut.program import EntryPoint, Parameter, Program
+    from minifut.program import EntryPoint, Program
+    from minifut.signature import Parameter
 
 LOOP = "rows"
 """the name of the size that is mapped over, unless the entry point has it"""

@@ -18,6 +18,7 @@ from minifut.loaded_module import LoadedModule, generated_program
 
 if TYPE_CHECKING:
     from minifut.errors import Source
+    from minifut.ir.core import Program as CoreProgram
     from minifut.parameters.versions import Version
     from minifut.program import Program
 
@@ -36,11 +37,19 @@ def versions_of(program: Program, entry: str) -> tuple[Version, ...]:
     from minifut import stages
     from minifut.parameters import versions
 
-    source, schedule = _origin(program)
     program.entry(entry)
-    core = stages.to_core(stages.check(source), [entry])
-    kernels = stages.to_schedule(stages.to_kernels(core), schedule)
+    _, schedule = _origin(program)
+    kernels = stages.to_schedule(lowered(program, entry), schedule)
     return versions.versions_of(kernels, entry).versions
+
+
+def lowered(program: Program, entry: str | None = None) -> CoreProgram:
+    """The Kernels that a program was made of, before layout; of one entry point."""
+    from minifut import stages
+
+    source, _ = _origin(program)
+    wanted = None if entry is None else [entry]
+    return stages.to_kernels(stages.to_core(stages.check(source), wanted))
 
 
 def explain(program: Program) -> str:

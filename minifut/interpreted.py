@@ -16,7 +16,8 @@ import numpy as np
 from minifut.errors import ArgumentError, UsageError
 from minifut.ir.core import EntryType
 from minifut.ir.types import element_of, shape_of
-from minifut.program import EntryPoint, Program, describe, value_type_of_text
+from minifut.program import EntryPoint, Program
+from minifut.signature import describe, value_type_of_text
 from minifut.values.foreign import NoView, numpy_view
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value

@@ -24,7 +24,8 @@ from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
 
 if TYPE_CHECKING:
-    from minifut.program import EntryPoint, Parameter
+    from minifut.program import EntryPoint
+    from minifut.signature import Parameter
 
 
 def function(entry: EntryPoint) -> Callable[..., Any]:

@@ -16,7 +16,8 @@ from types import CodeType
 from typing import Any, ClassVar
 
 from minifut.errors import NESTED_TOO_DEEPLY, Source, UsageError
-from minifut.program import EntryPoint, Program, describe
+from minifut.program import EntryPoint, Program
+from minifut.signature import describe
 from minifut.suggestions import check_names
 
 LOADED = 32

@@ -18,7 +18,6 @@ from __future__ import annotations
 import inspect
 import keyword
 import logging
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,70 +25,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from minifut.errors import ArgumentError, UsageError
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
+from minifut.signature import Parameter
 from minifut.suggestions import unknown
-from minifut.values.structured import Described as StructuredType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from minifut.gradients.kept import Derivatives
     from minifut.gufunc import Gufunc
-    from minifut.parameters.tuning import Tuning
+    from minifut.parameters.tuning import Tuned, Tuning
     from minifut.parameters.versions import Version
     from minifut.profiling import Profile
     from minifut.recipe import Recipe
-    from minifut.values.types import ValueType
-
-Shape = tuple["int | str | None", ...]
-"""dimensions: a number, the name of a size, or any"""
-
-
-class Described(StructuredType, Protocol):
-    """What backends say about a parameter or result."""
-
-    @property
-    def unique(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or a result of an entry point."""
-
-    name: str
-    type_text: str
-    kind: str
-    """"array" (scalars included), "tuple", "record", "array_of", "sum" or "opaque" """
-    unique: bool
-    shape: Shape | None = None
-    """the sizes of an array's dimensions; None for what is no array"""
-    structure: StructuredType | None = None
-    """its components, if the backend knows them"""
-
-    @property
-    def sized_text(self) -> str:
-        """The type with its sizes: `[n][3]f32`."""
-        element = re.sub(r"^\*?(\[\])*", "", self.type_text)
-        if self.shape is None or self.kind != "array":
-            return self.type_text
-        sizes = ("" if size is None else str(size) for size in self.shape)
-        dimensions = "".join(f"[{size}]" for size in sizes)
-        return f"{'*' if self.type_text.startswith('*') else ''}{dimensions}{element}"
-
-    @property
-    def value_type(self) -> ValueType | None:
-        """The type of its values, None if it is not an array or a scalar."""
-        return value_type_of_text(self.type_text) if self.kind == "array" else None
-
-
-_ARRAY_TYPE = re.compile(r"\*?((?:\[\])*)([iuf][0-9]+|bool)\Z")
-
-
-def value_type_of_text(text: str) -> ValueType | None:
-    """Read `[][]f32`."""
-    from minifut.values.types import ValueType
-
-    found = _ARRAY_TYPE.match(text)
-    return None if found is None else ValueType(found[2], len(found[1]) // 2)
 
 
 class OpaqueValues(Protocol):
@@ -347,6 +294,32 @@ class Program:
         except NoView as reason:
             raise UsageError(f"to_device: {reason}") from None
 
+    def warm_up(self, entry: str | None = None, **sizes: int) -> tuple[str, ...]:
+        """Build the kernels that calls with these sizes launch: `prog.warm_up(n=1000)`.
+        Gives the names of the entry points that were run, which are those with no
+        other sizes. Raises `UsageError` for unknown sizes, and if the `entry` cannot be
+        run; see `minifut.warm_up`."""
+        from minifut.warm_up import warm_up
+
+        return warm_up(self, sizes, entry)
+
+    def autotune(
+        self,
+        data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
+        entry: str = "main",
+        tiles: bool = False,
+        runs: int = 5,
+    ) -> Tuned:
+        """Find the parameters with which calls with these arguments run best, and set
+        them in `tuning`; each call is a tuple, or a dict by the names of parameters.
+        With `tiles`, sizes that shape kernels are searched, too. The result prints as a
+        table. Raises `UsageError` without calls or source, `ProgramError` if every call
+        fails. After Ctrl-C, the best that is known is set."""
+        import minifut  # the tuner is above the library
+
+        found: Tuned = minifut.autotune(self, data, entry, tiles, runs)
+        return found
+
     def profile(self, *arguments: Any, entry: str = "main") -> Profile:
         """Where the time of a call goes, kernel by kernel; print it, or see its lines.
         Raises `UsageError` where there is no device."""
@@ -372,13 +345,3 @@ def _recipe_of(program: Program | None) -> tuple[Recipe, tuple[tuple[str, int], 
     known = program.derivatives
     recipe = program.recipe if known is None else known.recipe(program.recipe)
     return recipe, tuple(program.tuning.items())
-
-
-def describe(
-    parts: Iterable[Described], shapes: Iterable[Shape | None]
-) -> tuple[Parameter, ...]:
-    """Parameters or results from what a backend says about them."""
-    return tuple(
-        Parameter(p.name, p.text, p.kind, p.unique, shape, p)
-        for p, shape in zip(parts, shapes, strict=True)
-    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import UsageError
 from minifut.testing.blocks import (
@@ -59,6 +59,20 @@ class Selection:
     def sets_aside(self, tags: Sequence[str]) -> bool:
         """Whether a case or a program with these tags is not wanted."""
         return not (self.excluded | {f"no_{self.backend}"}).isdisjoint(tags)
+
+
+class Data(Protocol):
+    """Arguments of an entry point, with a name."""
+
+    @property
+    def entry(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    def arguments(self, program: Program) -> list[Any]:
+        """The values for the entry point. Raises `UsageError`."""
+
+    def expected(self) -> list[Any] | None:
+        """The results, if they are known."""
 
 
 @dataclass(frozen=True, slots=True)

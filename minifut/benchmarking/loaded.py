@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minifut import compiler
-from minifut.benchmarking.datasets import DataSet
+from minifut.benchmarking.datasets import Data, DataSet
 from minifut.interpreted import interpreted_program
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import Oracle
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Loaded:
     """`kernels` is the program as it is lowered, with its versions; None where the
-    backend has none."""
+    backend has none. Without an `oracle` nothing is known of results."""
 
     path: Path
     program: Program
     kernels: CoreProgram | None
-    oracle: Oracle
+    oracle: Oracle | None
 
-    def timed(self, data: DataSet) -> Timed:
+    def timed(self, data: Data) -> Timed:
         """The entry point with the data's arguments. Raises `UsageError`."""
         entry = self.program.entry(data.entry)
         arguments = tuple(data.arguments(self.program))
@@ -46,6 +46,8 @@ class Loaded:
 
     def expected(self, data: DataSet) -> list[Any] | None:
         """What the oracle gives for the data; None if it has no answer."""
+        if self.oracle is None:
+            return None
 
         def arguments(program: Program, entry: EntryPoint) -> list[Any]:
             return data.arguments(program)

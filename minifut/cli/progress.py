@@ -27,6 +27,18 @@ def progress_bar() -> Iterator[Show]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda text, part: None
         return
+    from minifut.opencl.runtime.build_notice import BuildNotice
+
+    BuildNotice.is_shown = False
+    try:
+        with _shown() as show:
+            yield show
+    finally:
+        BuildNotice.is_shown = True
+
+
+@contextlib.contextmanager
+def _shown() -> Iterator[Show]:
     try:
         import rich.progress
     except ImportError:

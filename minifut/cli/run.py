@@ -25,7 +25,8 @@ from minifut.files import require_writable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minifut.program import EntryPoint, Parameter, Program
+    from minifut.program import EntryPoint, Program
+    from minifut.signature import Parameter
     from minifut.values.structured import Described
     from minifut.values.structured_arguments import Leaves
 

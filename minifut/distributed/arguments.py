@@ -16,7 +16,8 @@ import numpy as np
 
 from minifut.distributed.plan import Plan
 from minifut.errors import ArgumentError, UsageError
-from minifut.program import EntryPoint, Parameter
+from minifut.program import EntryPoint
+from minifut.signature import Parameter
 from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
 

@@ -27,8 +27,9 @@ from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.loaded_module import LoadedModule
-from minifut.program import EntryPoint, Parameter
+from minifut.program import EntryPoint
 from minifut.recipe import entry_again
+from minifut.signature import Parameter
 
 SMALL = 1 << 12
 """bytes of an array that every task may hold a copy of"""

@@ -22,7 +22,8 @@ from minifut.gradients.derivative import Derivative, Mode
 from minifut.suggestions import nearest_or_all
 
 if TYPE_CHECKING:
-    from minifut.program import EntryPoint, Parameter
+    from minifut.program import EntryPoint
+    from minifut.signature import Parameter
 
 Wrt = str | int | Sequence[str | int] | None
 

@@ -33,6 +33,19 @@ class Tunable:
     guards: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What a search found: the parameters that left their defaults, and a table."""
+
+    changed: Mapping[str, int]
+    gain: float
+    """the geometric mean of the speed-ups"""
+    table: str
+
+    def __str__(self) -> str:
+        return self.table
+
+
 class Tuning(Mapping[str, int]):
     """The current value of each parameter by name; assign to change one."""
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import UsageError, counted
-from minifut.program import EntryPoint, Parameter, Program
+from minifut.program import EntryPoint, Program
+from minifut.signature import Parameter
 from minifut.values.reader import read_file, read_values
 from minifut.values.text import Malformed, read_value, unescape
 from minifut.values.types import DTYPES, as_value

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from minifut.benchmarking.datasets import DataSet
+from minifut.benchmarking.datasets import Data
 from minifut.benchmarking.loaded import Loaded
 from minifut.errors import InternalError, MinifutError
 from minifut.parameters.decisions import DecisionPoint, Settings, decisions_of
@@ -40,7 +40,7 @@ class CallCache:
     capacity: int = CACHE_BYTES
     calls: OrderedDict[str, Timed] = field(default_factory=OrderedDict)
 
-    def call(self, data: DataSet) -> Timed:
+    def call(self, data: Data) -> Timed:
         """The data's call."""
         key = f"{data.entry} {data.name}"
         if key in self.calls:
@@ -57,7 +57,7 @@ class CallCache:
 class LoadedSubject:
     """A data set of a loaded program; see `minifut.tuning.subject`."""
 
-    def __init__(self, calls: CallCache, data: DataSet, name: str) -> None:
+    def __init__(self, calls: CallCache, data: Data, name: str) -> None:
         assert calls.loaded.kernels is not None
         self._calls = calls
         self._tuning = calls.loaded.program.tuning
@@ -103,7 +103,7 @@ class LoadedSubject:
         return judge_values(results, list(self._expected))
 
 
-def subjects_of(loaded: Loaded, wanted: Sequence[DataSet]) -> list[LoadedSubject]:
+def subjects_of(loaded: Loaded, wanted: Sequence[Data]) -> list[LoadedSubject]:
     """A subject for each data set, with distinct names."""
     calls = CallCache(loaded)
     several = len({data.entry for data in wanted}) > 1
@@ -117,7 +117,7 @@ def subjects_of(loaded: Loaded, wanted: Sequence[DataSet]) -> list[LoadedSubject
 
 def tuner_of(
     loaded: Loaded,
-    wanted: Sequence[DataSet],
+    wanted: Sequence[Data],
     fixed: frozenset[str] = frozenset(),
     points: int = 0,
 ) -> Autotuner:

@@ -25,7 +25,8 @@ from minifut.errors import (
     Source,
     UsageError,
 )
-from minifut.program import EntryPoint, Parameter, Program
+from minifut.program import EntryPoint, Program
+from minifut.signature import Parameter
 from minifut.values.binary import write_binary
 from minifut.version import __version__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import time
 
@@ -43,6 +44,31 @@ def test_a_short_build_is_not_said(
     notice.end()
     time.sleep(0.3)
     assert not lines(caplog)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_a_terminal_shows_a_line_that_goes(
+    monkeypatch: pytest.MonkeyPatch, is_shown: bool
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(build_notice, "PATIENCE", 0.01)
+    monkeypatch.setattr(build_notice, "TICK", 0.01)
+    monkeypatch.setattr(BuildNotice, "is_shown", is_shown)
+    monkeypatch.setattr("sys.stderr", terminal)
+    notice = BuildNotice()
+    notice.begin("kmeans")
+    time.sleep(0.3)
+    notice.end()
+    written = terminal.getvalue()
+    assert ("\rminifut: building kernel 1 of kmeans, 0 s" in written) == is_shown
+    assert not written or (written.endswith(" \r") and "\n" not in written)
+    time.sleep(0.1)
+    assert terminal.getvalue() == written
 
 
 @pytest.mark.device

@@ -14,6 +14,7 @@ import pytest
 
 from minifut.errors import ProgramError, UsageError
 from minifut.opencl import runtime as rt
+from minifut.opencl.runtime import queue
 
 from .handwritten import PROGRAM
 
@@ -217,7 +218,13 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_is_answered_at_once(program: rt.Instance, xs: np.ndarray) -> None:
+def test_an_interrupt_is_answered_at_once(
+    program: rt.Instance,
+    xs: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(queue, "PATIENCE", 0.01)
     program.spin(xs, 10)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     begun = time.perf_counter()
@@ -227,6 +234,7 @@ def test_an_interrupt_is_answered_at_once(program: rt.Instance, xs: np.ndarray) 
     assert time.perf_counter() - begun < 1
     timer.join()
     np.testing.assert_array_equal(program.axpy(xs, 1.0), xs + 1)
+    assert "waiting for kernels of spin, which was interrupted" in caplog.text
 
 
 # --- memory ---------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.program import EntryPoint, Parameter, Program
+from minifut.program import EntryPoint, Program
+from minifut.signature import Parameter
 
 
 def parameter(text: str) -> Parameter:

@@ -239,11 +239,11 @@ def _callable(
 ) -> Callable[..., Any]:
     converter = Converter(session, program, entry)
     leaves_of, results_of = converter.leaves_of, converter.results_of
-    function, single = entry.function, len(entry.results) == 1
+    function, single, name = entry.function, len(entry.results) == 1, entry.name
 
     def call(*arguments: Any, device: bool = False) -> Any:
         with session.lock:
-            session.recover()
+            session.recover(name)
             leaves: list[Any] = []
             results: tuple[Any, ...] = ()
             try:

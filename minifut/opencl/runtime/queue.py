@@ -24,9 +24,11 @@ threads stayed behind), and gets an error that says so.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -44,6 +46,8 @@ SPIN_SECONDS = 5e-3
 BRIEF_WORK = 1 << 24
 """scalar operations that end within milliseconds: a main thread that is blocked so
 long answers Ctrl-C soon enough, and leaves its core to the driver"""
+PATIENCE = 1.0
+"""seconds of waiting for an interrupted run before it is worth a line"""
 SMALL_COPY = 1 << 15
 """bytes that are copied faster than a command is enqueued and waited for"""
 
@@ -111,6 +115,8 @@ class Session:
         """scalar operations of launches since the last wait (`Launcher.of`)"""
         self.cell, self.failure = self._make_cell()
         self._number = self.cell.view(np.int32)
+        self.running = ""
+        """the entry point of the latest run"""
         self._dirty = False
         self._complete = cl.command_execution_status.COMPLETE
 
@@ -207,13 +213,21 @@ class Session:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object((in_use, self.pool, self.cell)))
         self._dirty = True
 
-    def recover(self) -> None:
-        """Before a run: wait for what an interrupted one left behind."""
+    def recover(self, entry: str = "") -> None:
+        """Before a run of an entry point: wait for what an interrupted one left behind;
+        a warning says so when that takes longer than a second."""
         if self._dirty:
             if self.is_forked:
                 raise forked()
-            self.wait()
+            with said_after(
+                PATIENCE,
+                "waiting for kernels of %s, which was interrupted: what has begun on "
+                "the device cannot be ended, but with this process",
+                self.running or "a run",
+            ):
+                self.wait()
             self._dirty = False
+        self.running = entry
         if self._number[0]:
             self.clear_failure()
 
@@ -290,6 +304,19 @@ class Session:
             into.reshape(-1).view(np.uint8)[:] = bytes_of(block)[byte : byte + nbytes]
         else:
             self.cl.enqueue_copy(self.queue, into, block.buffer, src_offset=byte)
+
+
+@contextmanager
+def said_after(seconds: float, message: str, *arguments: object) -> Iterator[None]:
+    """A warning in the log if the block takes longer than that."""
+    log = logging.getLogger("minifut")
+    timer = threading.Timer(seconds, log.warning, (message, *arguments))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def bytes_of(block: Block) -> np.ndarray:

@@ -86,7 +86,7 @@ class TimedCall:
     def _timed(self) -> float:
         session = self._session
         self._outcome = ()
-        session.recover()
+        session.recover(self._entry.name)
         leaves = self._leaves
         try:
             if leaves is None:

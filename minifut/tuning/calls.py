@@ -1,0 +1,79 @@
+"""Tuning in Python: the arguments of calls are the data sets.
+
+    found = prog.autotune([(xs, ys), (few, few)])    # sets the best that is known
+    print(found)                                     # before and after, for each call
+    prog.tuning.save("prog.fut.tuning")
+
+Unlike `minifut autotune`, this tunes a program that is loaded, and writes no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.benchmarking.loaded import Loaded
+from minifut.errors import ProgramError, UsageError
+from minifut.inspection import lowered
+from minifut.parameters.tuning import Tuned
+from minifut.tuning.loaded_subject import tuner_of
+from minifut.tuning.summary import summary_table
+
+if TYPE_CHECKING:
+    from minifut.program import Program
+
+POINTS = 48
+"""combinations of sizes that are tried"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallData:
+    """The arguments of a call as a data set; what they give is judged by the results
+    under the settings that come first."""
+
+    entry: str
+    name: str
+    values: tuple[Any, ...]
+
+    def arguments(self, program: Program) -> list[Any]:
+        """The values themselves."""
+        return list(self.values)
+
+    def expected(self, oracle: object = None) -> None:
+        """Nothing is known before the first run."""
+
+
+def autotune(
+    program: Program,
+    data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
+    entry: str = "main",
+    tiles: bool = False,
+    runs: int = 5,
+) -> Tuned:
+    """Find the parameters with which calls with these arguments run best, and set them
+    in `program.tuning`. See `Program.autotune`."""
+    point = program.entry(entry)
+    found = []
+    for number, given in enumerate(data):
+        named = dict(given) if isinstance(given, Mapping) else {}
+        values, _ = point.bound(() if named else tuple(given), named)
+        shapes = " ".join(str(np.shape(value)) for value in values)
+        found.append(CallData(entry, f"#{number} {shapes}", values))
+    if not found:
+        raise UsageError("autotune: give the arguments of at least one call")
+    loaded = Loaded(Path(), program, lowered(program), None)
+    before = dict(program.tuning)
+    tuner = tuner_of(loaded, found, points=POINTS if tiles else 0)
+    tuner.runs = runs
+    tuner.per_pair = max(tuner.per_pair, 2 + 2 * runs)
+    try:
+        tuner.run()
+    finally:
+        program.tuning.update(tuner.values or before)
+    if len(tuner.failures) == len(tuner.subjects):
+        raise ProgramError("; ".join(tuner.failures.values()))
+    return Tuned(tuner.changed, tuner.gain, summary_table(tuner))

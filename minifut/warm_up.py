@@ -1,0 +1,72 @@
+"""Calls ahead of time, so that no kernel is built while somebody waits.
+
+    prog.warm_up(n=100_000, d=16)
+
+Kernels are built when a run first launches them, and which of a program's versions run
+depends on the sizes. So each entry point whose sizes are all given is run once, on
+arrays of zeros and scalars that are one; a failure on these says nothing of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.errors import ProgramError, UsageError
+from minifut.suggestions import check_names
+from minifut.values.types import DTYPES
+
+if TYPE_CHECKING:
+    from minifut.program import EntryPoint, Program
+    from minifut.signature import Parameter
+
+
+def warm_up(
+    program: Program, sizes: Mapping[str, int], entry: str | None = None
+) -> tuple[str, ...]:
+    """Run what can be run with these sizes; the names of those entry points."""
+    chosen = list(program.entries.values()) if entry is None else [program.entry(entry)]
+    known = {size for point in chosen for size in sizes_of(point)}
+    check_names(sizes, known)
+    ready = [point for point in chosen if can_be_made(point, sizes)]
+    if entry is not None and not ready:
+        missing = ", ".join(sorted(sizes_of(chosen[0]) - sizes.keys()))
+        why = f"give the sizes {missing}" if missing else "call it with arguments"
+        raise UsageError(f"{entry} cannot be run ahead of time: {why}")
+    for point in ready:
+        try:
+            point(*[_value(parameter, sizes) for parameter in point.parameters])
+        except ProgramError:
+            continue
+    return tuple(point.name for point in ready)
+
+
+def sizes_of(point: EntryPoint) -> set[str]:
+    """The names of sizes in the types of the parameters."""
+    return {
+        size
+        for parameter in point.parameters
+        for size in parameter.shape or ()
+        if isinstance(size, str)
+    }
+
+
+def can_be_made(point: EntryPoint, sizes: Mapping[str, int]) -> bool:
+    """Whether the sizes say enough of each parameter."""
+    return sizes_of(point) <= sizes.keys() and all(
+        parameter.shape is not None and None not in parameter.shape
+        for parameter in point.parameters
+    )
+
+
+def _value(parameter: Parameter, sizes: Mapping[str, int]) -> Any:
+    type_ = parameter.value_type
+    assert type_ is not None
+    assert parameter.shape is not None
+    dtype = DTYPES[type_.element]
+    if not type_.rank:
+        return dtype.type(1)
+    shape = [sizes[n] if isinstance(n, str) else int(n or 0) for n in parameter.shape]
+    return np.zeros(shape, dtype)
