@@ -13,7 +13,8 @@ cheap to evaluate: a polynomial of few terms.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import add, mul, sub
 from typing import Any
 
 from minifut.ir import core, kernels
@@ -28,11 +29,12 @@ from minifut.ir.sizes import (
     Quotient,
     Size,
     maximum,
+    minimum,
     product,
 )
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import atom_size
-from minifut.ir.types import shape_of
+from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
 COSTLY_OF_INTEGERS = {"div", "mod", "quot", "rem", "pow"}
@@ -53,6 +55,16 @@ UNKNOWN = None
 """the bound of what is computed from data"""
 Bounds = Mapping[Name, Size | None]
 """the greatest values of names that are bound inside, in names that are not"""
+SIZE_OPERATORS: Mapping[str, Callable[..., Size]] = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "min": minimum,
+    "max": maximum,
+}
+"""on integers that do not wrap, as those that count do not"""
+Cost = Callable[[Any, tuple[core.Param, ...], Bounds], Size]
+"""of an expression that binds a pattern"""
 
 
 class Unbounded(Exception):
@@ -63,16 +75,19 @@ def work_of(operation: object) -> Size | None:
     """The most scalar operations that one execution of the operation takes, over names
     that are free in it; None if that is not known before it runs."""
     try:
-        work = _exp(operation, (), {})
+        work = work_of_expression(operation, (), {})
     except Unbounded:
         return None
     return work if len(work.terms) <= MOST_TERMS else None
 
 
-def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+def work_of_expression(
+    exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+) -> Size:
+    """The same of an expression with its pattern. Raises `Unbounded`."""
     match exp:
         case core.ScalarOp(operator, _):
-            return Size.constant(COST if _is_costly(operator) else 1)
+            return Size.constant(COST if is_costly(operator) else 1)
         case (
             kernels.SegMap() | kernels.SegRed() | kernels.SegScan() | kernels.SegHist()
         ):
@@ -86,13 +101,13 @@ def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
             updates = [_lambda(o.operator, bounds) + UPDATE_COST for o in operators]
             return _times(width, _sum(updates) + _lambda(function, bounds), bounds)
         case core.If(_, then, otherwise):
-            return _greatest([_body(then, bounds), _body(otherwise, bounds)])
+            return greatest_of([_body(then, bounds), _body(otherwise, bounds)])
         case core.Match(_, cases, default):
             bodies = [*(case.body for case in cases), default]
-            return _greatest([_body(body, bounds) for body in bodies])
+            return greatest_of([_body(body, bounds) for body in bodies])
         case core.Loop(parameters, _, core.ForLoop(index, bound, _), body):
-            steps = _upper(atom_size(bound), bounds)
-            inner = {**_hidden(parameters, bounds), index: steps}
+            steps = upper_bound(atom_size(bound), bounds)
+            inner = {**hidden(parameters, bounds), index: steps}
             return steps * (_body(body, inner) + 1)
         case core.Loop() | core.Apply():
             raise Unbounded
@@ -104,7 +119,7 @@ def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
             (updated,) = pattern
             rest = shape_of(updated.type)[len(entries) :]
             kept = [e.length for e in entries if isinstance(e, core.DimSlice)]
-            return product(tuple(_upper(size, bounds) for size in (*kept, *rest)))
+            return product(tuple(upper_bound(size, bounds) for size in (*kept, *rest)))
         case (
             core.Copy()
             | core.Index()
@@ -117,44 +132,51 @@ def _exp(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
     return _sum([_elements(bound, bounds) for bound in pattern])
 
 
-def _is_costly(operator: Operator) -> bool:
+def is_costly(operator: Operator) -> bool:
+    """Whether it is a division of integers or a function of floats that is not exact
+    to compute."""
     if operator.operands[0].is_float:
         return operator.name not in CHEAP_OF_FLOATS
     return operator.name in COSTLY_OF_INTEGERS
 
 
 def _segmented(exp: Any, bounds: Bounds) -> Size:
-    sizes = [_upper(size, bounds) for size in exp.space.sizes]
+    sizes = [upper_bound(size, bounds) for size in exp.space.sizes]
     inner = {**bounds, **dict(zip(exp.space.indices, sizes, strict=True))}
-    point = _statements(exp.body.statements, inner) + len(exp.body.result)
+    point = work_of_statements(exp.body.statements, inner) + len(exp.body.result)
     for operator in getattr(exp, "operators", ()):
         point = point + _lambda(operator.operator, inner)
     return product(tuple(sizes)) * point
 
 
 def _lambda(function: Lambda, bounds: Bounds) -> Size:
-    return _body(function.body, _hidden(function.parameters, bounds))
+    return _body(function.body, hidden(function.parameters, bounds))
 
 
-def _hidden(parameters: Iterable[core.Param], bounds: Bounds) -> Bounds:
+def hidden(parameters: Iterable[core.Param], bounds: Bounds) -> Bounds:
     """The bounds where these are bound too, to values that depend on data."""
     return {**bounds, **{bound.name: UNKNOWN for bound in parameters}}
 
 
 def _body(body: Body, bounds: Bounds) -> Size:
-    return _statements(body.statements, bounds) + len(body.result)
+    return work_of_statements(body.statements, bounds) + len(body.result)
 
 
-def _statements(statements: Iterable[Stm], bounds: Bounds) -> Size:
+def work_of_statements(
+    statements: Iterable[Stm], bounds: Bounds, cost: Cost | None = None
+) -> Size:
+    """The sum over the statements of a body, of their work or of another cost. Raises
+    `Unbounded`."""
+    cost = cost or work_of_expression
     known = dict(bounds)
     total = ZERO
     for statement in statements:
-        total = total + _exp(statement.exp, statement.pattern, known)
+        total = total + cost(statement.exp, statement.pattern, known)
         size = _size_of(statement.exp)
         for bound in statement.pattern:
             known[bound.name] = UNKNOWN
             if size is not None and all(known.get(n, ONE) for n in size.names()):
-                known[bound.name] = _upper(size, known)
+                known[bound.name] = upper_bound(size, known)
     return total
 
 
@@ -164,18 +186,23 @@ def _size_of(exp: object) -> Size | None:
             return size
         case core.Copy(atom):
             return atom_size(atom) if not isinstance(atom, core.Constant) else None
+        case core.ScalarOp(operator, operands) if operator.type == I64:
+            combine = SIZE_OPERATORS.get(operator.name)
+            if combine is not None:
+                made: Size = combine(*map(atom_size, operands))
+                return made
     return None
 
 
 def _elements(bound: core.Param, bounds: Bounds) -> Size:
-    return product(tuple(_upper(size, bounds) for size in shape_of(bound.type)))
+    return product(tuple(upper_bound(size, bounds) for size in shape_of(bound.type)))
 
 
 def _times(count: Size, each: Size, bounds: Bounds) -> Size:
-    return _upper(count, bounds) * (each + 1)
+    return upper_bound(count, bounds) * (each + 1)
 
 
-def _upper(size: Size, bounds: Bounds) -> Size:
+def upper_bound(size: Size, bounds: Bounds) -> Size:
     """A size that is at least this one for all values of index variables, which are not
     negative: `n - i` becomes `n`."""
     inner = {name: bounds[name] for name in size.names() if name in bounds}
@@ -213,7 +240,8 @@ def _check_monotonic(atom: Any, inner: Collection[Name]) -> None:
         raise Unbounded
 
 
-def _greatest(works: list[Size]) -> Size:
+def greatest_of(works: list[Size]) -> Size:
+    """The greatest of what branches cost."""
     known = [work.as_constant for work in works]
     numbers = [number for number in known if number is not None]
     return (

@@ -9,6 +9,7 @@ decisions follow each other and are not all made alike, each is named with its n
     {main.map.outer: NEVER, main.map.map.outer: 0}       map.outer
     {main.map.outer: NEVER, main.map.map.outer: NEVER}   full
     {main.map.outer: 0, main.scan.outer: NEVER}          map.outer + scan.full
+    {main.loop_map.host: NEVER}                          one thread
 
 Tiles are a structure of two parts, of which register tiles disappear if they are made
 one by one. So each tiled version stands there twice:
@@ -47,6 +48,9 @@ MOST = 64
 
 FLATTENING = {"outer": "outer", "intra": "intra-group"}
 """last words of the thresholds that flattening makes"""
+
+HOST = "host"
+"""last word of the threshold from which on the host runs a loop; below, one thread"""
 
 TILED, SPLIT = "tiled", "split"
 """last words of the thresholds that tiling makes"""
@@ -173,7 +177,8 @@ def _with_block_tiles(
 
 def _refinements(way: Settings) -> tuple[int, bool]:
     """How much is done beyond flattening."""
-    taken = [n for n, v in way.items() if v == TAKEN and _word(n) not in FLATTENING]
+    plain = (*FLATTENING, HOST)
+    taken = [n for n, v in way.items() if v == TAKEN and _word(n) not in plain]
     return len(taken), not any(_word(name).startswith(REGISTER) for name in way)
 
 
@@ -240,6 +245,8 @@ def _label_of_tree(decision: DecisionPoint, settings: Settings) -> str:
                 flattening = ".".join((*nest, FLATTENING[word]))
             else:
                 flattening = flattening or "full"
+        elif word == HOST:
+            refined.extend([] if is_taken(each, value) else ["one thread"])
         elif word == TILED:
             refined.append(_tiles(each, settings))
         elif is_taken(each, value):

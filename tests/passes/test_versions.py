@@ -80,6 +80,38 @@ def main [n][m] (is: [n]i64) (xss: [n][m]i64) =
              in map (+ t) row) is""",
         [np.array([0, 2, 1]), np.arange(12).reshape(3, 4)],
     ),
+    "a factorisation by a loop": (
+        """
+def main [n] (a: *[n][n]f64) =
+  loop a for k < n - 1 do
+    let m = n - k - 1
+    let col = map (/ a[k, k]) a[k + 1:, k] :> [m]f64
+    let row = copy a[k, k + 1:] :> [m]f64
+    let sub = a[k + 1:, k + 1:] :> [m][m]f64
+    let new = map2 (\\l r -> map2 (\\u x -> x - l * u) row r) col sub
+    let a[k + 1:, k] = col
+    let a[k + 1:, k + 1:] = new
+    in a""",
+        [np.array([[4.0, 1, 2], [2, 5, 1], [1, 3, 8]])],
+    ),
+    "a loop until nothing changes": (
+        """
+def main [n] (next: [n]i64) =
+  let (found, rounds, _) =
+    loop (label, k, go) = (iota n, 0i64, true) while go do
+      let least = map2 (\\i l -> i64.min l label[next[i]]) (iota n) label
+      in (least, k + 1, any id (map2 (!=) least label))
+  in (found, rounds)""",
+        [np.array([1, 2, 3, 0, 5, 4])],
+    ),
+    "a loop of loops": (
+        """
+def main [n] (d: i64) (xs: [n]i64) =
+  loop (xs: [n]i64) = xs for i < d do
+    loop (xs: [n]i64) = xs for j < i + 1 do
+      map (\\t -> i64.max xs[t] xs[(t + i - j) % n]) (iota n)""",
+        [np.int64(3), np.array([3, 1, 4, 1, 5])],
+    ),
     "a scatter": (
         """
 def main [n][m] (xss: [n][m]i64) =

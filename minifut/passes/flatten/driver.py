@@ -22,7 +22,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Exp, Function, Program, Stm
 from minifut.ir.kernels import GRID, THREAD, Level
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_items
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
@@ -40,6 +40,7 @@ from minifut.passes.flatten.interchange_operator import (
     interchange_scan_with_map,
 )
 from minifut.passes.flatten.intra_group import with_own_destinations
+from minifut.passes.flatten.loop_versions import choose_version_of_loop
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.on_host import keep_on_host, loop_over_outer
 from minifut.passes.flatten.thread_body import run_in_one_thread
@@ -181,17 +182,16 @@ class _Flattener:
                 self.versions.begin(statement)
                 judgement = Judgement(Nest(), statement, statement.pattern)
                 apply_rules(judgement, context)
-            else:
+                continue
+            judgement = Judgement(Nest(), statement, statement.pattern)
+            if not choose_version_of_loop.fires(judgement, context):
                 if len(statement.pattern) == 1:
                     self.definitions[statement.pattern[0].name] = statement.exp
                 inside = map_children(statement, self.node)
                 # not recorded: there is no alternative
                 keep_on_host.outcome(Judgement(Nest(), inside, inside.pattern), context)
-        if not any(isinstance(s.exp, PARALLEL) for s in statements):
-            same = zip(build.statements, statements, strict=True)
-            if all(new is old for new, old in same):
-                return statements
-        return tuple(build.statements)
+        made = tuple(build.statements)
+        return statements if same_items(made, statements) else made
 
 
 def apply_rules(judgement: Judgement, context: NestContext) -> bool:

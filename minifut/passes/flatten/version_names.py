@@ -6,6 +6,7 @@ the body of its map consists of, and by what it exploits:
     main.map_reduce_map.outer                    map (\\x -> let s = reduce.. in map ..)
     main.map_reduce_map.intra                    the same in work-groups
     main.map_map_loop.map_reduce.outer           a map inside of such a one
+    main.loop_map.host                           loop .. do map ..
 
 so that edits elsewhere do not rename it. Where two nests of a function look alike, the
 later ones have an ordinal behind.
@@ -39,18 +40,21 @@ FULL = "full"
 
 OUTER = "outer"
 INTRA = "intra"
+HOST = "host"
 
 
 @dataclass(slots=True)
 class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
     for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may
-    be made, and copies of `room` statements."""
+    be made, and copies of `room` statements. `in_loop`: what is flattened is in a loop
+    of the host that has versions itself."""
 
     kind: str = INCREMENTAL
     function: str = "main"
     left: int = MOST
     room: int = 1 << 20
+    in_loop: bool = False
     taken: set[str] = field(default_factory=set)
 
     def begin(self, statement: Stm) -> None:

@@ -1,0 +1,147 @@
+r"""Loops of small steps: a loop of the host has a version that is one thread.
+
+    loop (xs = ys) for k < n do map f xs
+    →  let host = work of a step, for each command >= main.loop_map.host
+       if host then loop (xs = ys) for k < n do segmap grid (i < m) { f xs[i] }
+       else segmap grid (t < 1) { loop (xs = ys) for k < n do map f xs }
+
+A kernel, and a value read back for the host to decide by, cost as much as thousands of
+operations. Where the steps do less, a thread that does one after the other is faster;
+its arrays are updated in place, and what it makes vectors of is as fast as in kernels.
+
+Loops inside of one with versions have none: their steps are the same commands. Nor have
+loops with calls or with arrays whose sizes depend on data, of which the cost is not
+known, nor those with large bodies, which are copied. By default a thread of a GPU is
+never taken.
+
+Source: "Incremental flattening", continued above the outermost map.
+"""
+
+from __future__ import annotations
+
+from minifut.analysis.steps import step_of
+from minifut.ir.core import Body, If, Loop, Param, Trace
+from minifut.ir.kernels import GRID, AtLeast
+from minifut.ir.scope import scope_of
+from minifut.ir.traverse import rename, walk
+from minifut.ir.types import AccType
+from minifut.passes.flatten.context import Judgement, NestContext
+from minifut.passes.flatten.exploitable import is_regular
+from minifut.passes.flatten.judgement import PPOPP, Answer, leave
+from minifut.passes.flatten.version_names import (
+    HOST,
+    INCREMENTAL,
+    shape_of_body,
+    threshold,
+    weight,
+)
+from minifut.rewrite.rule import EMITTED, Declined, rule
+
+LARGEST = 160
+"""statements of a loop that is copied"""
+LAUNCH_WORK = 1 << 18
+"""elements of vector operations that one core executes while a kernel is enqueued,
+other cores wake up, and the host waits for them"""
+GUARDS = "the host runs the loop, its steps as kernels; else one thread does"
+
+INSIDE = Declined("it is inside of such a loop")
+LARGE = Declined("its body is large")
+IRREGULAR = Declined("a result has a size that the loop computes")
+UNKNOWN = Declined("the cost of a step depends on data")
+ON_HOST = Declined("it prints, or updates accumulators")
+
+
+@rule(paper=PPOPP)
+def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer:
+    r"""Make versions of a loop: its steps in kernels, or the whole in one thread.
+
+    before:
+        given (m: i64, n: i64, xs: [m]i32)
+        let ys: [m]i32 = loop (as: [m]i32 = xs) for k: i64 < n do {
+          let bs: [m]i32 = map(m, (as), \(a: i32) -> (i32) {
+            let b: i32 = mul_i32(a, a)
+            return b
+          })
+          return bs
+        }
+    after:
+        let host: bool = at_least(floor_div(3 * m, 2), "main.loop_map.host" "threshold"
+          ("cpu" = 262144, "gpu" = 0) bounds 0 4611686018427387904
+          guards "the host runs the loop, its steps as kernels; else one thread does")
+        let ys: [m]i32 = if host then {
+          let left: [m]i32 = loop (cs: [m]i32 = xs) for k: i64 < n do {
+            let ds: [m]i32 = map(m, (cs), \(c: i32) -> (i32) {
+              let d: i32 = mul_i32(c, c)
+              return d
+            })
+            return ds
+          }
+          return left
+        } else {
+          let box: [1][m]i32 = segmap grid (t < 1) -> ([m]i32) {
+            let right: [m]i32 = loop (es: [m]i32 = xs) for l: i64 < n do {
+              let fs: [m]i32 = map(m, (es), \(e: i32) -> (i32) {
+                let f: i32 = mul_i32(e, e)
+                return f
+              })
+              return fs
+            }
+            return returns right
+          }
+          let row: [m]i32 = box[0i64]
+          return row
+        }
+    declines: the cost of a step depends on data
+        given (n: i64, f: [n]i64, xs: [n]i32)
+        let ys: [n]i32 = loop (as: [n]i32 = xs) for k: i64 < n do {
+          let m: i64 = f[k]
+          let bs: [m]i32 = replicate([m], 0i32)
+          let b: i32 = bs[0i64]
+          let cs: [n]i32 = as with [k] = b
+          return cs
+        }
+    """
+    nest, statement, pattern = judgement
+    loop = statement.exp
+    versions = context.versions
+    if not isinstance(loop, Loop) or nest.depth or context.level != GRID:
+        return None
+    if versions.kind != INCREMENTAL or statement.attributes:
+        return None
+    if versions.in_loop:
+        return INSIDE
+    if not is_regular({p.name for p in pattern}, pattern):
+        return IRREGULAR
+    if any(isinstance(p.type, AccType) for p in pattern):
+        return ON_HOST
+    if any(isinstance(node, Trace) for node in walk(loop)):
+        return ON_HOST
+    if weight(statement) > LARGEST:
+        return LARGE
+    step = step_of(loop)
+    if step is None:
+        return UNKNOWN
+    path = (*context.path, shape_of_body(loop.body.statements, "loop"))
+    name = f"{versions.stem(path)}.{HOST}"
+    chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)
+    cost = step.work // (step.commands + 1)
+    condition = context.build.let(AtLeast(cost, chosen), HOST)
+    kernels, thread = context.inner(), context.inner()
+    versions.in_loop = True
+    kernels.build.extend(context.code(kernels, (statement,)))
+    versions.in_loop = False
+    copy = rename(statement, context.build.names)
+    context.build.scope.update(scope_of(copy))
+    leave(Judgement(nest, copy, copy.pattern), thread)
+    branches = (
+        _branch(kernels, statement.pattern),
+        _branch(thread, copy.pattern),
+    )
+    context.emit(pattern, If(condition, *branches))
+    return EMITTED
+
+
+def _branch(context: NestContext, pattern: tuple[Param, ...]) -> Body:
+    """What was emitted there, with names of its own."""
+    made = context.build.finish(*(parameter.name for parameter in pattern))
+    return rename(made, context.build.names)

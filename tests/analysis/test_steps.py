@@ -1,0 +1,71 @@
+"""The cost of an iteration of a loop of the host."""
+
+from __future__ import annotations
+
+import pytest
+
+from minifut.analysis.steps import step_of
+from minifut.ir.core import Loop
+from minifut.ir.parser import parse_program
+from minifut.ir.traverse import walk
+
+PROGRAM = """
+fun main(n: i64, m: i64, f: [n]i64, xs: [n]i64) -> (r: [n]i64) {
+  let r: [n]i64 = loop (a: [n]i64 = xs) for k: i64 < n do {
+    BODY
+    return b
+  }
+  return r
+}"""
+
+SQUARE = "{ let y: i64 = mul_i64(x, x) return y }"
+BRANCH = (
+    "{ let c: bool = lt_i64(x, 0i64) let y: i64 = if c then {x} else {x} return y }"
+)
+
+CASES = {
+    # an operator and its result, in vectors
+    f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {SQUARE})": ("3 * n", "1"),
+    # a comparison and a branch, one element after the other
+    f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {BRANCH})": (
+        "24 * n",
+        "1",
+    ),
+    # n - k on average, and the one element that is read and written
+    f"""let d: i64 = size(n - k)
+    let part: [d]i64 = a[0i64 :+ d by 1i64]
+    let ys: [d]i64 = map(d, (part), \\\\(x: i64) -> (i64) {SQUARE})
+    let y: i64 = ys[0i64]
+    let b: [n]i64 = a with [k] = y""": ("floor_div(3 * n + 8, 2)", "3"),
+    # the commands of a loop inside count as often as it goes round
+    f"""let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < k do {{
+      let e: [n]i64 = map(n, (c), \\\\(x: i64) -> (i64) {SQUARE})
+      return e
+    }}""": ("floor_div(3 * n * n, 2)", "floor_div(n, 2)"),
+}
+
+
+def step(body: str) -> tuple[str, str] | None:
+    program = parse_program(PROGRAM.replace("BODY", body.replace("\\\\", "\\")))
+    found = step_of(next(node for node in walk(program) if isinstance(node, Loop)))
+    return None if found is None else (str(found.work), str(found.commands))
+
+
+@pytest.mark.parametrize("body", CASES)
+def test_cost_of_a_step(body: str) -> None:
+    assert step(body) == CASES[body]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # how often it goes round is loaded
+        """let d: i64 = f[k]
+        let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < d do {
+          let e: [n]i64 = c with [j] = k return e }""",
+        # nothing is for the device
+        "let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < k do { return c }",
+    ],
+)
+def test_an_unknown_cost(body: str) -> None:
+    assert step(body) is None
