@@ -19,6 +19,7 @@ from minifut.passes.differentiate.forward.soacs import (
     jvp_scatter,
     jvp_screma,
 )
+from minifut.passes.differentiate.reverse.accumulators import vjp_with_acc
 from minifut.passes.differentiate.reverse.branch import vjp_branch
 from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
 from minifut.passes.differentiate.reverse.extremes_and_products import (
@@ -97,4 +98,5 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
         vjp_hist_mul,
         vjp_hist,
     ),
+    WithAcc: (vjp_with_acc,),
 }

@@ -39,6 +39,14 @@ FUNCTIONS = {
         "[n] [k] [d]",
         ((3, 4), (3, 4, 4), (10, 4)),
     ),
+    "updates": (
+        "def f [n][k] (xs: [n]f64, ys: [k]f64) = intrinsics.hist_stream (copy ys) (+) 0"
+        " (\\(acc: *intrinsics.acc ([k]f64)) i -> loop acc for j < 3 do"
+        " intrinsics.acc_write acc ((i + j) % k) (xs[i] * ys[0])) (iota n)",
+        ("[n]f64", "[k]f64"),
+        "[n] [k]",
+        ((20,), (4,)),
+    ),
     "gather": (
         "def f [n] (xs: [n]f64) = map (\\i -> xs[i * i % n] * xs[i]) (iota n)",
         ("[n]f64",),

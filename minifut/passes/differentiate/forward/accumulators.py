@@ -13,9 +13,9 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Lambda, Param, Stm
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import zero
-from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.reverse.operators import copy, scalar_operator
+from minifut.passes.differentiate.reverse.accumulators import check_operators
+from minifut.passes.differentiate.reverse.operators import copy
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
@@ -76,11 +76,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
     for item, parameter, flag in zip(exp.inputs, parameters, active, strict=True):
         if not flag:
             continue
-        if item.operator is not None and scalar_operator(item.operator) != "add":
-            raise refuse(
-                statement.location,
-                "an accumulator with an operator other than + has no derivative",
-            )
+        check_operators(build, statement, [item])
         arrays = tuple(sweep.arrays(build, item.arrays, [True] * len(item.arrays)))
         neutral = tuple(zero(build, build.type(atom)) for atom in item.neutral)
         operator = copy(build, item.operator) if item.operator is not None else None

@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minifut.errors import InternalError
-from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Stm
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
-from minifut.passes.differentiate.context import Context, refuse, without_checks
+from minifut.passes.differentiate.context import Context, without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.rules import ReturnSweep, Reversed
 from minifut.rewrite.rule import Declined
@@ -71,12 +70,6 @@ class ReverseSweep:
                 continue
             self.context.note(rule, statement, outcome.forward)
             return outcome
-        if isinstance(statement.exp, (WithAcc, UpdateAcc)):
-            raise refuse(
-                statement.location,
-                "accumulators cannot be differentiated in reverse mode",
-                "use reduce_by_index or scatter, or differentiate with jvp",
-            )
         kind = type(statement.exp).__name__
         raise InternalError("differentiate", f"no rule of reverse mode for {kind}")
 
