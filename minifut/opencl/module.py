@@ -36,12 +36,16 @@ def module_text(
 
 
 def _opening(name: str, lowered: KernelProgram) -> str:
-    """What the module is and how it is used; a name may have any characters."""
-    shown = re.sub(r"[^\w.-]", "_", name)
+    """What the module is and how it is used; names may have any characters."""
+
+    def plain(text: str) -> str:
+        return re.sub(r"[^\w.'-]", "_", text)
+
+    shown = plain(name)
     lines = [f"    from {shown} import program", "    loaded = program.load()"]
     for code in lowered.entries:
-        arguments = ", ".join(p.name or ".." for p in code.entry.parameters)
-        lines.append(f"    loaded.{code.entry.name}({arguments})")
+        arguments = ", ".join(plain(p.name) or ".." for p in code.entry.parameters)
+        lines.append(f"    loaded.{plain(code.entry.name)}({arguments})")
     how = "\n".join(lines)
     return f'"""{shown}, compiled by minifut.\n\n{how}\n"""\n'
 

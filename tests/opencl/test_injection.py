@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from minifut import compiler
 from minifut.errors import Source
+from minifut.ir.parser import parse_program
 from minifut.opencl import runtime as rt
 
 NASTY = [
@@ -61,6 +64,35 @@ def test_texts_of_users_are_data(nasty: str) -> None:
         for kernel in schedule.kernels:
             code = re.sub(r"//.*|/\*.*?\*/", "", kernel.text or "", flags=re.DOTALL)
             assert "INJECTED" not in code.replace("INJECTED_", "")
+
+
+PRINTED = Path(__file__).parents[1] / "ir" / "printed" / "tiled_matmul.ir"
+FIXED = ("threshold", "tile_size", "reg_tile_size", "cpu", "gpu", "array")
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_names_of_printed_core_are_data(nasty: str) -> None:
+    """Printed core has texts for the names of entry points, of their parameters and
+    types, and of tuning parameters, in which any characters may stand."""
+
+    def with_nasty(found: re.Match[str]) -> str:
+        text = json.loads(found[0])
+        return found[0] if text in FIXED else json.dumps(text + nasty)
+
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', with_nasty, PRINTED.read_text())
+    module = compiler.to_host_module(parse_program(text), None, nasty)
+    tree = ast.parse(module)
+    assert "INJECTED" not in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    variables: dict[str, object] = {"__name__": "generated"}
+    exec(compile(tree, "generated", "exec"), variables)
+    assert "INJECTED" not in variables
+    loaded = variables["program"]
+    assert isinstance(loaded, rt.Schedules)
+    for schedule in (loaded.cpu, loaded.gpu):
+        assert schedule.entries[0].name == f"main{nasty}"
+        for kernel in schedule.kernels:
+            code = re.sub(r"//.*|/\*.*?\*/", "", kernel.text or "", flags=re.DOTALL)
+            assert re.search(r"\bINJECTED\b|#include|passwd", code) is None
 
 
 NAMES = ["main'", "a''b", "x'_'y"]
