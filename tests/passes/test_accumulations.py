@@ -112,6 +112,15 @@ def main [n] [m] [k] (ys: [m]i64) (xss: [n][k]i64) : [m]i64 =
         [np.int64([2, -1, 0]), np.arange(8).reshape(2, 4)],
         [20, -10, 0],
     ),
+    "a histogram of joined arrays is one for each": (
+        """
+def main [k] [n] [m] (is: [n]i64) (js: [m]i64) (vs: [n + m]i64) (hs: *[k]i64) =
+  reduce_by_index hs (+) 0 (map (/ 2) (is ++ map (+ 1) js)) vs
+""",
+        {"Hist": 2},
+        [np.int64([1, 2]), np.int64([9, 0, 1]), np.arange(5), np.int64([1, 1, 1])],
+        [4, 6, 1],
+    ),
     "two updates are two histograms": (
         """
 def main [k] [n] (xs: *[k]i64) (is: [n]i64) : *[k]i64 =

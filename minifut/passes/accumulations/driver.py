@@ -13,9 +13,11 @@ from __future__ import annotations
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Program
 from minifut.ir.scope import scope_of
+from minifut.ir.soacs import Hist
 from minifut.ir.traverse import walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
+from minifut.passes.accumulations.concatenations import split_histogram_of_concat
 from minifut.passes.accumulations.distribute import distribute_updates
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.histograms import gather_in_histogram
@@ -40,6 +42,7 @@ RULES = bottom_up(
     gather_shifted_updates,
     reduce_updates,
     gather_in_histogram,
+    split_histogram_of_concat,
 )
 DISTRIBUTION = bottom_up(distribute_updates)
 
@@ -50,7 +53,7 @@ def accumulate(
     """The program with fewer accumulators."""
     before = program
     for _ in range(ROUNDS):
-        if not any(isinstance(node, WithAcc) for node in walk(program)):
+        if not any(isinstance(node, WithAcc | Hist) for node in walk(program)):
             break
         rewriting = Rewriting(names, scope_of(program), trace or Trace())
         after = RULES(program, rewriting)
