@@ -25,6 +25,7 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying, varies
 from minifut.names import Name
@@ -82,6 +83,33 @@ def split_loop(
             y = xs[i - 1L] + xs[i + 1L];
             ys[i] = y;
         }
+    before:
+        given (const float *xs, float *ys, long n, long m)
+        long row = n - m;
+        for (long i = 0; i < n; i++) {
+            float y;
+            if (row >= 1) {
+                y = xs[i];
+            } else {
+                y = 0.0f;
+            }
+            ys[i] = y;
+        }
+    after:
+        if (row >= 1L) {
+            PARALLEL
+            for (long i = 0L; i < n; i++) {
+                float y;
+                y = xs[i];
+                ys[i] = y;
+            }
+        } else {
+            for (long i = 0L; i < n; i++) {
+                float y;
+                y = 0.0f;
+                ys[i] = y;
+            }
+        }
     declines: no branch depends on the position alone
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
@@ -97,8 +125,7 @@ def split_loop(
             pass
         case _:
             return None
-    finder = _Finder(loop)
-    found = finder.branch()
+    found = _Finder(loop, context.k).branch()
     if found is None:
         return Declined("no branch depends on the position alone")
     at, where, inside, outside = found
@@ -107,42 +134,52 @@ def split_loop(
     beside = _used((*body[:at], *outside.statements, *body[at + 1 :]))
     if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
         return Declined("what is done in the range can fail")
-    k, stop = context.k, loop.bound
-    with k.nested() as made:
-        start = _extreme("max", [loop.start, *where.lows])
-        low_value = _extreme("min", [start, stop])
-        if where.uniform:
-            all_hold = where.uniform[0]
-            for other in where.uniform[1:]:
-                all_hold = kc.Binary("&&", all_hold, other, kc.TRUTH)
-            low_value = kc.Select(all_hold, low_value, stop, kc.LONG)
-        low = k.declare("low", low_value)
-        reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
-        high = k.declare("high", _extreme("min", [reached, stop]))
-        rare = _weight(beside) > _weight(within)
-        side = k.variable("side", kc.LONG)
-        first = side.equals(0)
-        others = kc.For(
-            loop.variable,
-            kc.Select(first, loop.start, high, kc.LONG),
-            kc.Select(first, low, stop, kc.LONG),
-            loop.step,
-            kc.Block(beside),
-            loop.parallel and not rare,
-            loop.points and not rare,
-            loop.expensive and not rare,
-        )
-        k.emit(kc.For(side, _long(0), _long(2), loop.step, kc.Block((others,))))
-        range_ = replace(loop, start=low, bound=high, body=kc.Block(within))
-        k.emit(replace(range_, parallel=loop.parallel or _is_independent(within)))
+    rare = _weight(beside) > _weight(within)
+    inner = replace(
+        loop,
+        body=kc.Block(within),
+        parallel=loop.parallel or _is_independent(within),
+    )
+    outer = replace(
+        loop,
+        body=kc.Block(beside),
+        parallel=loop.parallel and not rare,
+        points=loop.points and not rare,
+        expensive=loop.expensive and not rare,
+    )
+    with context.k.nested() as made:
+        if where.lows or where.highs:
+            _emit_ranges(context.k, where, inner, outer)
+        else:
+            whole, none = kc.Block((inner,)), kc.Block((outer,))
+            context.k.emit(kc.Branch(_all(where.uniform), whole, none))
     return tuple(made)
+
+
+def _emit_ranges(k: CodeBuilder, where: _Range, inner: kc.For, outer: kc.For) -> None:
+    """The outer loop before and behind the range, then the inner one in it."""
+    start, stop = inner.start, inner.bound
+    low_value = _extreme("min", [_extreme("max", [start, *where.lows]), stop])
+    if where.uniform:
+        low_value = kc.Select(_all(where.uniform), low_value, stop, kc.LONG)
+    low = k.declare("low", low_value)
+    reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
+    high = k.declare("high", _extreme("min", [reached, stop]))
+    side = k.variable("side", kc.LONG)
+    first = side.equals(0)
+    begin = kc.Select(first, start, high, kc.LONG)
+    end = kc.Select(first, low, stop, kc.LONG)
+    sides = kc.Block((replace(outer, start=begin, bound=end),))
+    k.emit(kc.For(side, _long(0), _long(2), _long(1), sides))
+    k.emit(replace(inner, start=low, bound=high))
 
 
 class _Finder:
     """Looks through the body of a loop for a branch on the position."""
 
-    def __init__(self, loop: kc.For) -> None:
+    def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
         self.loop = loop
+        self.given = {*k.parameters, *k.constants}
         self.body = loop.body.statements
         self.varying = find_varying(self.body, [loop.variable.name])
         changing = assigned(self.body) - {loop.variable.name}
@@ -163,16 +200,30 @@ class _Finder:
     def branch(self) -> tuple[int, _Range, kc.Block, kc.Block] | None:
         """The place of the branch, where its condition holds, and what is done there
         and elsewhere."""
+        uniform: tuple[int, _Range, kc.Block, kc.Block] | None = None
         for at, statement in enumerate(self.body):
             if not isinstance(statement, kc.Branch):
                 continue
             arms = (statement.then, statement.otherwise or kc.Block(()))
             for truth in (True, False):
                 where = _Range()
-                done = self.learn(statement.condition, truth, where)
-                if done and (where.lows or where.highs):
-                    return at, where, *(arms if truth else reversed(arms))
-        return None
+                if not self.learn(statement.condition, truth, where):
+                    continue
+                then, otherwise = arms if truth else arms[::-1]
+                if where.lows or where.highs:
+                    return at, where, then, otherwise
+                if uniform is None and self.is_of_row(where):
+                    uniform = at, where, then, otherwise
+        return uniform
+
+    def is_of_row(self, where: _Range) -> bool:
+        """Whether a uniform condition changes within the kernel: the device's compiler
+        moves those of its parameters out of the loop itself."""
+        return any(
+            isinstance(node, kc.Variable) and node.name not in self.given
+            for condition in where.uniform
+            for node in walk(condition)
+        )
 
     def learn(self, condition: kc.Expression, truth: bool, where: _Range) -> bool:
         """Add where a condition has this truth value; False if that is no range."""
@@ -289,6 +340,14 @@ def _clamped(limit: kc.Expression) -> kc.Expression:
 
 def _long(number: int) -> kc.Literal:
     return kc.Literal(number, kc.LONG)
+
+
+def _all(conditions: list[kc.Expression]) -> kc.Expression:
+    """Whether all conditions hold."""
+    first, *others = conditions
+    for other in others:
+        first = kc.Binary("&&", first, other, kc.TRUTH)
+    return first
 
 
 def _extreme(function: str, values: list[kc.Expression]) -> kc.Expression:

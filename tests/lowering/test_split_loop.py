@@ -32,6 +32,10 @@ PROGRAMS = {
         if i < k then xs[i] else if i < l then xs[i] * xs[i] else xs[i] + 1)""",
     "triangle": """[n][n]i64 =
         tabulate_2d n n (\\i j -> if j <= i then xs[j] * 3 else xs[i])""",
+    "rows": """[n][n]i64 =
+        tabulate_2d n n (\\i j -> if i < k then xs[j] * 3 else xs[i])""",
+    "rows around": """[n][n]i64 =
+        map2 (map2 (-)) (rotate 1 (replicate n xs)) (replicate n xs |> transpose)""",
     "neighbours": """[n]i64 =
         tabulate n (\\i -> if i > 0 && i < n - 1 then xs[i - 1] - xs[i + 1] else 7)""",
     "may fail": """[n]i64 =
