@@ -42,6 +42,12 @@ def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
         let x: [n]i32 = if c then {a} else {b}
         let e: [2 * n]i32 = d with [0i64 :+ n by 1i64] = x
         return e, x
+    declines: the result is the array that is updated
+        given (n: i64, c: bool, a: [n]i32, b: [n]i32)
+        let x: [n]i32 = if c then {a} else {b}
+        let last: i64 = size(n - 1)
+        let e: [n]i32 = x with [last :+ n by -1i64] = x
+        return e
     """
     exp = statement.exp
     if not isinstance(exp, Update) or not isinstance(exp.value, Name):
@@ -52,6 +58,8 @@ def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
     if exp.value in context.needed:
         return Declined("the result is needed elsewhere")
     names = [bound.name for bound in producer.pattern]
+    if exp.array == exp.value:
+        return Declined("the result is the array that is updated")
     used = free_names(exp) - {exp.value}
     if used.union(*(size_names(p.type) for p in producer.pattern)) & set(names):
         return Declined("the result has a size that the branch computes")

@@ -111,6 +111,17 @@ def test_an_update_leaves_the_old_array_alone() -> None:
     np.testing.assert_array_equal(xs, [1, 2, 3])
 
 
+def test_an_array_updated_by_itself() -> None:
+    def make(build: Builder, n: Name, xs: Name) -> Sequence[core.Atom]:
+        last = build.size_atom(Size.of(n) - 1, "last")
+        part = core.DimSlice(last, Size.of(n), constant(-1, I64))
+        return (build.let(core.Update(xs, (part,), xs), "reversed"),)
+
+    given = np.arange(5, dtype=np.int32)
+    (result,) = run(program(make, lambda n: ArrayType(I32, (n,))), "main", [given])
+    assert result.tolist() == [4, 3, 2, 1, 0] and given.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_loop_that_updates_is_not_quadratic() -> None:
     def make(build: Builder, n: Name, xs: Name) -> Sequence[core.Atom]:
         array, i = build.names.fresh("array"), build.names.fresh("i")

@@ -40,8 +40,8 @@ def _results(body: Body | KernelBody) -> set[Name]:
 def _statement(statement: Stm, live: set[Name], found: set[int]) -> None:
     exp = statement.exp
     match exp:
-        case core.Update(array=array):
-            if array not in live:
+        case core.Update(array=array, value=value):
+            if array not in live and value != array:
                 found.add(id(exp))
         case core.If(then=then, otherwise=otherwise):
             _body(then, live, found)
