@@ -54,8 +54,8 @@ from minifut.values.types import DTYPES
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 1000
 """files of one seed"""
-SLOW = 2
-"""Seconds that no reader may take."""
+SLOW, STUCK = 2, 60
+"""seconds of the processor, and by the clock, that no reader may take"""
 
 
 class TooSlow(BaseException):
@@ -271,21 +271,24 @@ def fuzz(name: str, count: int, seed: int, folder: Path) -> list[tuple[bytes, st
     samples, file, _ = TARGETS[name]
     path = folder / file
     found = []
-    before = signal.signal(signal.SIGALRM, _too_slow)
+    before = {n: signal.signal(n, _too_slow) for n in (signal.SIGALRM, signal.SIGPROF)}
     try:
         for _ in range(count):
             data = mutated(name, rng.choice(samples), rng)
             if name in FROM_FILES:
                 path.write_bytes(data)
-            signal.alarm(SLOW)
+            signal.setitimer(signal.ITIMER_PROF, SLOW)
+            signal.alarm(STUCK)
             try:
                 complaint = complaint_about(name, path, data)
             finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 signal.alarm(0)
             if complaint:
                 found.append((data, complaint))
     finally:
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return found
 
 

@@ -71,7 +71,9 @@ def _translate_bracket(text: str, start: int) -> tuple[str, int]:
         elif char == "]" and not first:
             return "".join(parts) + "]", position + 1
         else:
-            parts.append("\\" + char if char in "[]\\&~|^" else char)
+            # a `-` at the front, or behind that of a range, stands for itself
+            itself = char == "-" and parts[-1] in ("[", "^", "-")
+            parts.append("\\" + char if itself or char in "[]\\&~|^" else char)
             position += 1
         first = False
     return re.escape(text[start:]), len(text)

@@ -23,9 +23,14 @@ from minifut.testing.posix import posix_regex
         ("(a|b){2}", "ab", True),
         ("^two$", "one\ntwo\nthree", True),
         ("\\d", "5", False),
+        ("[--a]+x", "-Ax", True),
+        ("[+--]x", "-x", True),
+        ("[a-]x", "-x", True),
+        ("[^--a]x", "Ax", False),
         ("[unclosed", "[unclosed", True),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_search(regex: str, text: str, found: bool) -> None:
     assert bool(posix_regex(regex).search(text)) == found
 
