@@ -92,7 +92,7 @@ def judge(code: int, message: str) -> str:
         return "traceback" if "minifut/" in message else "python"
     if code == 0:
         return "ended"
-    if last != "interrupted":
+    if last not in ("interrupted", "interrupted: the best so far is kept"):
         return "silent"
     return "130" if code == 130 else "other"
 

@@ -37,6 +37,8 @@ CLEAR_LINE = b"\r\x1b[K"
 """on a terminal, which may show progress"""
 PATIENCE = 0.5
 """seconds that the main thread has for its own answer"""
+ATTEMPTS = 10
+"""to remove a folder"""
 
 
 class _Answer:
@@ -149,16 +151,21 @@ def _end() -> None:
 
 
 def _remove(path: str) -> None:
-    """Remove a file or a folder, as far as that is possible."""
-    with contextlib.suppress(OSError):
-        if not os.path.isdir(path):
-            return os.unlink(path)
-        for folder, inner, files in os.walk(path, topdown=False):
-            for name in files:
-                os.unlink(os.path.join(folder, name))
-            for name in inner:
-                os.rmdir(os.path.join(folder, name))
-        os.rmdir(path)
+    """Remove a file or a folder, as far as that is possible: threads of a driver may
+    still write there."""
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(OSError):
+            if not os.path.isdir(path):
+                return os.unlink(path)
+            for folder, inner, files in os.walk(path, topdown=False):
+                for name in files:
+                    os.unlink(os.path.join(folder, name))
+                for name in inner:
+                    os.rmdir(os.path.join(folder, name))
+            return os.rmdir(path)
+        if not os.path.lexists(path):
+            return
+        time.sleep(0.01)
 
 
 def _ignore_from_now_on() -> None:

@@ -269,7 +269,7 @@ def test_absurd_sizes_are_out_of_memory_too(program: rt.Instance) -> None:
         program.huge(1 << 50)
 
 
-def test_arguments_too_large_for_a_buffer(program: rt.Instance) -> None:
-    elements = program.session.device.largest_buffer // 4 + 1
+def test_arguments_too_large_for_the_device(program: rt.Instance) -> None:
+    elements = program.session.device.largest_array // 4 + 1
     with pytest.raises(MemoryError, match="largest single array"):
         program.axpy(np.empty(elements, np.float32), 1.0)

@@ -18,6 +18,7 @@ from typing import Any
 from minifut.errors import UsageError
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_target import aligned_target
+from minifut.opencl.runtime.memory import SHARE, host_memory
 
 INSTALL_HINT = (
     "install one with `pip install pocl-binary-distribution` (any x86-64 Linux), "
@@ -40,6 +41,7 @@ class Device:
     memory: int
     """bytes of global memory"""
     largest_buffer: int
+    """bytes that the driver allows for one"""
     local_memory: int
     group_size: int
     is_pocl: bool
@@ -54,6 +56,11 @@ class Device:
     def shares_memory(self) -> bool:
         """Whether kernels may work directly in the process's memory."""
         return self.is_pocl and self.kind == "cpu"
+
+    @property
+    def largest_array(self) -> int:
+        """Bytes that one array may have (memory.py)."""
+        return self.memory if self.shares_memory else self.largest_buffer
 
     def __str__(self) -> str:
         return f"{self.name} ({self.platform})"
@@ -98,6 +105,9 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     simulator = "oclgrind" in platform_name.lower()
     version = platform.version.strip()
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
+    memory = handle.global_mem_size
+    if is_pocl and is_cpu:
+        memory = max(memory, int(host_memory() * SHARE))
     return Device(
         number=number,
         handle=handle,
@@ -106,7 +116,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         platform="PoCL" if is_pocl else platform_name,
         version=f"{version}, driver {handle.driver_version.strip()}",
         cores=handle.max_compute_units,
-        memory=handle.global_mem_size,
+        memory=memory,
         largest_buffer=handle.max_mem_alloc_size,
         local_memory=handle.local_mem_size,
         group_size=min(limits),

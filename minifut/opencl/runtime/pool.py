@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minifut.opencl.runtime.memory import available_memory, share
+
 if TYPE_CHECKING:
     from minifut.opencl.runtime.device import Device
 
 SMALLEST = 1024
+LARGE = 1 << 28
+"""bytes of a block for which the system is asked what is free"""
 ALIGNMENT = 128
 
 
@@ -100,7 +104,7 @@ class Pool:
         """
         nbytes = max(nbytes, 0)
         capacity = size_class(nbytes)
-        if capacity > self._device.largest_buffer >= nbytes:
+        if capacity > self._device.largest_buffer:
             capacity = nbytes
         free = self._free.get(capacity)
         if free:
@@ -127,11 +131,11 @@ class Pool:
             self.kept = 0
 
     def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any, int]:
-        if nbytes > self._device.largest_buffer:
+        if nbytes > self._device.largest_array:
             raise self.out_of_memory(nbytes)
         if self.in_use + self.kept + capacity > self.limit:
             self.empty()
-        if self.in_use + capacity > self.limit:
+        if self.in_use + capacity > self.limit or self._is_too_much(capacity):
             raise self.out_of_memory(nbytes)
         try:
             return self._create(capacity)
@@ -141,6 +145,17 @@ class Pool:
             return self._create(capacity)
         except (MemoryError, self._cl.Error) as error:
             raise self.out_of_memory(nbytes) from error
+
+    def _is_too_much(self, capacity: int) -> bool:
+        """Whether the system would end processes for want of memory, in place of
+        refusing a block."""
+        if not self._shared or capacity < LARGE:
+            return False
+        free = available_memory()
+        if free is not None and free < capacity and self.kept:
+            self.empty()
+            free = available_memory()
+        return free is not None and free < capacity
 
     def _create(self, capacity: int) -> tuple[Any, Any, int]:
         flags = self._cl.mem_flags
@@ -153,9 +168,8 @@ class Pool:
         raw = np.empty(capacity + ALIGNMENT, np.uint8)
         start = -raw.ctypes.data % ALIGNMENT
         host = raw[start : start + capacity]
-        buffer = self._cl.Buffer(
-            self._context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=host
-        )
+        most = self._device.largest_buffer
+        buffer = share(self._cl, self._context, host, flags.READ_WRITE, most)
         return buffer, host, host.ctypes.data
 
     def out_of_memory(self, nbytes: int) -> MemoryError:
@@ -163,8 +177,8 @@ class Pool:
         lines = [f"out of device memory: {_megabytes(nbytes)} needed"]
         lines.append(f"{_megabytes(self.in_use)} in use")
         lines.append(f"limit {_megabytes(self.limit)}")
-        if nbytes > self._device.largest_buffer:
-            largest = _megabytes(self._device.largest_buffer)
+        if nbytes > self._device.largest_array:
+            largest = _megabytes(self._device.largest_array)
             lines.append(f"largest single array {largest}")
         return MemoryError(", ".join(lines) + f" on {self._device}")
 

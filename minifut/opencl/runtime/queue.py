@@ -39,6 +39,7 @@ from minifut.errors import ProgramError, UsageError
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
+from minifut.opencl.runtime.memory import share
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
 SPIN_SECONDS = 5e-3
@@ -235,12 +236,10 @@ class Session:
 
     def borrow(self, array: np.ndarray) -> Block:
         """A NumPy array as a block in place (devices that share memory only)."""
-        if array.nbytes > self.device.largest_buffer:
+        if array.nbytes > self.device.largest_array:
             raise self.pool.out_of_memory(array.nbytes)
-        flags = self.cl.mem_flags
-        buffer = self.cl.Buffer(
-            self.context, flags.READ_ONLY | flags.USE_HOST_PTR, hostbuf=array
-        )
+        flags, most = self.cl.mem_flags.READ_ONLY, self.device.largest_buffer
+        buffer = share(self.cl, self.context, array, flags, most)
         return Block(buffer, array.nbytes, array)
 
     def upload(self, array: np.ndarray) -> Block:
@@ -264,7 +263,7 @@ class Session:
     ) -> None:
         """Enqueue a copy between blocks, which may be the same if parts are apart."""
         if nbytes > 0:
-            if nbytes <= SMALL_COPY and self.is_idle_in(to, source):
+            if self._is_for_the_host(nbytes, to, source):
                 bytes_of(to)[to_byte : to_byte + nbytes] = bytes_of(source)[
                     source_byte : source_byte + nbytes
                 ]
@@ -281,14 +280,24 @@ class Session:
     def fill(self, block: Block, byte: int, nbytes: int, pattern: bytes) -> None:
         """Enqueue filling bytes with a repeated pattern of 1, 2, 4 or 8 bytes."""
         if nbytes > 0:
-            if nbytes <= SMALL_COPY and self.is_idle_in(block):
-                bytes_of(block)[byte : byte + nbytes] = np.frombuffer(
-                    pattern * (nbytes // len(pattern)), np.uint8
-                )
+            if self._is_for_the_host(nbytes, block):
+                unit = np.dtype(f"V{len(pattern)}")
+                part = bytes_of(block)[byte : byte + nbytes]
+                part.view(unit)[:] = np.frombuffer(pattern, unit)
                 return
             self.last_event = self.cl.enqueue_fill_buffer(
                 self.queue, block.buffer, pattern, byte, nbytes
             )
+
+    def _is_for_the_host(self, nbytes: int, *blocks: Block) -> bool:
+        """Whether the host accesses the blocks in place, which it may from now on: what
+        is small, while nothing runs, and what no command takes (memory.py)."""
+        if nbytes <= SMALL_COPY and self.is_idle_in(*blocks):
+            return True
+        if all(isinstance(block.buffer, self.cl.Buffer) for block in blocks):
+            return False
+        self.wait()
+        return True
 
     def is_idle_in(self, *blocks: Block) -> bool:
         """Whether the host may access the blocks now, in place."""

@@ -89,7 +89,8 @@ class WatchedLauncher:
         self._shape = shape
         self._seen = seen
         self._chosen = chosen
-        self._buffer = launcher.session.cl.Buffer
+        cl = launcher.session.cl
+        self._buffers = (cl.Buffer, cl.SVM)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         self._note(points)
@@ -122,7 +123,7 @@ class WatchedLauncher:
         started, event = self._seen.started, self._launcher.latest
         if started is None or event is before:
             return
-        nbytes = sum(x.size for x in arguments if isinstance(x, self._buffer))
+        nbytes = sum(x.size for x in arguments if isinstance(x, self._buffers))
         items = prod(points) if isinstance(points, tuple) else points
         started.append(Started(self._launcher.kernel, event, items, nbytes))
 
