@@ -47,6 +47,13 @@ FUNCTIONS = {
         "[n] [k]",
         ((20,), (4,)),
     ),
+    "loop that grows": (
+        "def f [n] (xs: [n]f64, ys: [n]f64) = f64.sum (loop a = xs for i < n do"
+        " map f64.sin a ++ map (* a[i]) ys)",
+        ("[n]f64", "[n]f64"),
+        "[n]",
+        ((6,), (6,)),
+    ),
     "gather": (
         "def f [n] (xs: [n]f64) = map (\\i -> xs[i * i % n] * xs[i]) (iota n)",
         ("[n]f64",),

@@ -10,9 +10,9 @@ import pytest
 from minifut import compiler
 from minifut.errors import Source
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Index, Iota, Rearrange, Reshape
+from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import children
+from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType
 from minifut.passes.pipeline import PipelineOptions
 
@@ -110,3 +110,17 @@ GRADIENTS = {
 def test_a_gradient_has_this_many_soacs_and_arrays(name: str) -> None:
     text, expected = GRADIENTS[name]
     assert counted(text) == expected
+
+
+def test_a_loop_over_arrays_that_grow_has_no_loop_inside() -> None:
+    """The parameters of its rounds are read, not computed from the start."""
+    text = (
+        "entry main [n] (xs: [n]f64) = vjp (\\xs -> f64.sum (loop a = xs for i < n do"
+        " map f64.sin a ++ [a[i]])) xs 1"
+    )
+    core = compiler.to_core(compiler.check(Source("test.fut", text)))
+    program = compiler.without_derivatives(core)
+    loops = [node for node in walk(program) if isinstance(node, Loop)]
+    assert loops
+    for loop in loops:
+        assert not any(isinstance(node, Loop) for node in walk(loop.body))

@@ -5,9 +5,10 @@
     y, ps = loop (p = x, ps = scratch) for i < n do {f p i, ps with [i] = p}
     x' = loop (p' = y') for j < n do (let i = n - 1 - j; p = ps[i] in the adjoint of f)
 
-The parameters of all rounds are kept on a tape. Where their sizes change from round to
-round no tape can hold them, and they are computed again from the start for each round.
-The adjoints of what the body mentions are carried beside those of the parameters.
+The parameters of all rounds are kept on tapes. Arrays whose sizes change from round to
+round are flattened and put behind each other, and the places where they start are kept;
+a loop before counts their elements. The adjoints of what the body mentions are carried
+beside those of the parameters.
 """
 
 from __future__ import annotations
@@ -19,8 +20,16 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
+from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import atom_size, rename, size_names, substitute
-from minifut.ir.types import I64, ArrayType, array_of, element_of
+from minifut.ir.types import (
+    I64,
+    ArrayType,
+    Type,
+    array_of,
+    element_of,
+    shape_of,
+)
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -67,42 +76,14 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """
     exp = statement.exp
     assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
-    own = {parameter.name for parameter in exp.parameters}
-    if any(size_names(parameter.type) & own for parameter in exp.parameters):
+    if varying_parameters(exp):
         return None
-    build = sweep.builder(statement)
-    count = length_of(build, exp.form)
-    rounds = (atom_size(count),)
-    types = [array_of(parameter.type, rounds) for parameter in exp.parameters]
-    tapes = build.parameters(types, "tape")
-    scratch = [
-        build.let(core.Scratch(element_of(t), t.shape), "scratch")
-        for t in types
-        if isinstance(t, ArrayType)
-    ]
-    with build.body() as inner:
-        at = inner.convert(exp.form.index, I64)
-        kept = [
-            inner.update(tape.name, (at,), parameter.name)
-            for tape, parameter in zip(tapes, exp.parameters, strict=True)
-        ]
-        inner.extend(exp.body.statements)
-        body = inner.finish(*exp.body.result, *kept)
-    loop = Loop((*exp.parameters, *tapes), (*exp.initial, *scratch), exp.form, body)
-    results = tuple(Param(build.names.like(t.name), t.type) for t in tapes)
-    build.bind((*statement.pattern, *results), loop)
-
-    def read(inner: Builder, at: Atom) -> list[Name]:
-        pairs = zip(results, exp.parameters, strict=True)
-        return [inner.index(t.name, at, base=p.name.base) for t, p in pairs]
-
-    back = _Return(statement, exp, sweep, count, read)
-    return Reversed(tuple(build.statements), back)
+    return _on_tapes(statement, exp, sweep)
 
 
 @rule()
 def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""Sizes that change: the parameters of a round are computed from the start.
+    r"""Sizes that change: the elements of all rounds are behind each other on a tape.
 
     before:
         given (k: i64, n: i64, xs: [k]f64, dy: f64)
@@ -110,7 +91,11 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let (m: i64, r: [m]f64) = loop (p: i64 = k,
               b: [p]f64 = a) for i: i64 < n do {
             let q: i64 = add_i64(p, k)
-            let c: [k + p]f64 = concat(0, k + p, b, a)
+            let t: [p]f64 = map(p, (b), \(u: f64) -> (f64) {
+              let v: f64 = mul_f64(u, u)
+              return v
+            })
+            let c: [k + p]f64 = concat(0, k + p, t, a)
             let d: [q]f64 = reshape([q], c)
             return q, d
           }
@@ -125,12 +110,32 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         return y, dx
     after:
         let rounds: i64 = max_i64(n, 0i64)
-        let (m: i64, r: [m]f64) = loop (p: i64 = k,
-            b: [p]f64 = xs) for i: i64 < n do {
-          let q: i64 = add_i64(p, k)
-          let c: [k + p]f64 = concat(0, k + p, b, xs)
-          let d: [q]f64 = reshape([q], c)
-          return q, d
+        let (p: i64, total: i64) = loop (p_1: i64 = k,
+            total_1: i64 = 0i64) for i: i64 < n do {
+          let q: i64 = add_i64(p_1, k)
+          let add: i64 = add_i64(total_1, p_1)
+          return q, add
+        }
+        let scratch_1: [rounds]i64 = scratch(i64, [rounds])
+        let scratch_2: [total]f64 = scratch(f64, [total])
+        let scratch_3: [rounds]i64 = scratch(i64, [rounds])
+        let (m: i64, r: [m]f64, tape: [rounds]i64, tape_1: [total]f64,
+            starts: [rounds]i64, start: i64) = loop (p_2: i64 = k, b: [p_2]f64 = xs,
+                tape_2: [rounds]i64 = scratch_1, tape_3: [total]f64 = scratch_2,
+                    starts_1: [rounds]i64 = scratch_3,
+                        start_1: i64 = 0i64) for i_1: i64 < n do {
+          let tape_4: [rounds]i64 = tape_2 with [i_1] = p_2
+          let tape_5: [total]f64 = tape_3 with [start_1 :+ p_2 by 1i64] = b
+          let add_1: i64 = add_i64(start_1, p_2)
+          let starts_2: [rounds]i64 = starts_1 with [i_1] = start_1
+          let q_1: i64 = add_i64(p_2, k)
+          let t: [p_2]f64 = map(p_2, (b), \(u: f64) -> (f64) {
+            let v: f64 = mul_f64(u, u)
+            return v
+          })
+          let c: [k + p_2]f64 = concat(0, k + p_2, t, xs)
+          let d: [q_1]f64 = reshape([q_1], c)
+          return q_1, d, tape_4, tape_5, starts_2, add_1
         }
         let s: f64 = redomap(m, (r),
           reduce(\(e: f64, g: f64) -> (f64) {
@@ -142,47 +147,144 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let zeros: [k]f64 = replicate([k], 0.0f64)
         let sub: i64 = sub_i64(rounds, 1i64)
         let (size_1: i64, adj: [size_1]f64, adj_1: [k]f64) = loop (size_2: i64 = m,
-            adj_2: [size_2]f64 = r_adj,
-            adj_3: [k]f64 = zeros) for j: i64 < rounds do {
+            adj_2: [size_2]f64 = r_adj, adj_3: [k]f64 = zeros) for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
-          let p_1: i64 = loop (p_2: i64 = k) for i_1: i64 < sub_1 do {
-            let q_1: i64 = add_i64(p_2, k)
-            return q_1
-          }
-          let adj_4: [k + p_1]f64 = reshape([k + p_1], adj_2)
-          let adj_5: [p_1]f64 = adj_4[0i64 :+ p_1 by 1i64]
-          let adj_6: [k]f64 = adj_4[p_1 :+ k by 1i64]
+          let p_3: i64 = tape[sub_1]
+          let starts_3: i64 = starts[sub_1]
+          let b_1: [p_3]f64 = tape_1[starts_3 :+ p_3 by 1i64]
+          let adj_4: [k + p_3]f64 = reshape([k + p_3], adj_2)
+          let adj_5: [p_3]f64 = adj_4[0i64 :+ p_3 by 1i64]
+          let adj_6: [k]f64 = adj_4[p_3 :+ k by 1i64]
           let sum: [k]f64 = map(k, (adj_3, adj_6), \(x: f64, x_1: f64) -> (f64) {
-            let add: f64 = add_f64(x, x_1)
-            return add
+            let add_2: f64 = add_f64(x, x_1)
+            return add_2
           })
-          return p_1, adj_5, sum
+          let x_2: [p_3]f64 = map(p_3, (b_1, adj_5), \(u_1: f64, adj_7: f64) -> (f64) {
+            let mul: f64 = mul_f64(u_1, adj_7)
+            let add_3: f64 = add_f64(mul, mul)
+            return add_3
+          })
+          return p_3, x_2, sum
         }
-        let adj_7: [k]f64 = reshape([k], adj)
-        let sum_1: [k]f64 = map(k, (adj_1, adj_7), \(x_2: f64, x_3: f64) -> (f64) {
-          let add_1: f64 = add_f64(x_2, x_3)
-          return add_1
+        let adj_8: [k]f64 = reshape([k], adj)
+        let sum_1: [k]f64 = map(k, (adj_1, adj_8), \(x_3: f64, x_4: f64) -> (f64) {
+          let add_4: f64 = add_f64(x_3, x_4)
+          return add_4
         })
         return s, sum_1
     """
     exp = statement.exp
     assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
-    form = exp.form
+    return _on_tapes(statement, exp, sweep)
+
+
+def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
+    """The loop with a tape for each parameter, and the loop that reads them."""
+    assert isinstance(exp.form, ForLoop)
     build = sweep.builder(statement)
-    count = length_of(build, form)
-    build.append(statement)
+    count = length_of(build, exp.form)
+    varying = set(varying_parameters(exp))
+    tapes = _tapes(sweep, build, exp, count)
+    shifts = [p for n, p in enumerate(exp.parameters) if n in varying]
+    starts = dict(
+        zip(shifts, build.parameters([I64] * len(shifts), "start"), strict=True)
+    )
+    kept_starts = build.parameters(
+        [array_of(I64, (atom_size(count),))] * len(shifts), "starts"
+    )
+    scratch = [_scratch(build, tape.type) for tape in (*tapes, *kept_starts)]
+    with build.body() as inner:
+        at = inner.convert(exp.form.index, I64)
+        kept, following = [], []
+        for tape, parameter in zip(tapes, exp.parameters, strict=True):
+            start = starts.get(parameter)
+            if start is None:
+                kept.append(inner.update(tape.name, (at,), parameter.name))
+                continue
+            flat, size = _flat(inner, parameter)
+            part = (core.DimSlice(start.name, size, i64(1)),)
+            kept.append(inner.let(core.Update(tape.name, part, flat), tape.name.base))
+            following.append(inner.add(start.name, inner.size_atom(size)))
+        for tape, parameter in zip(kept_starts, shifts, strict=True):
+            kept.append(inner.update(tape.name, (at,), starts[parameter].name))
+        inner.extend(exp.body.statements)
+        body = inner.finish(*exp.body.result, *kept, *following)
+    loop = Loop(
+        (*exp.parameters, *tapes, *kept_starts, *starts.values()),
+        (*exp.initial, *scratch, *[i64(0)] * len(shifts)),
+        exp.form,
+        body,
+    )
+    results = pattern_of(build, (*tapes, *kept_starts, *starts.values()))
+    build.bind((*statement.pattern, *results), loop)
+    filled, filled_starts = results[: len(tapes)], iter(results[len(tapes) :])
 
     def read(inner: Builder, at: Atom) -> list[Name]:
-        until = inner.convert(at, form.type)
-        again: Loop = sweep.context.copy(without_checks(exp))
-        assert isinstance(again.form, ForLoop)
-        shorter = replace(again, form=replace(again.form, bound=until))
-        pattern = pattern_of(inner, shorter.parameters)
-        inner.bind(pattern, shorter)
-        return [parameter.name for parameter in pattern]
+        mapping: dict[Name, Name] = {}
+        for n, (tape, p) in enumerate(zip(filled, exp.parameters, strict=True)):
+            if n not in varying:
+                mapping[p.name] = inner.index(tape.name, at, base=p.name.base)
+        for parameter, own in zip(shifts, start_tapes, strict=True):
+            tape = filled[exp.parameters.index(parameter)]
+            shape = shape_of(substitute(parameter.type, mapping))
+            start = inner.index(own.name, at)
+            part = core.DimSlice(start, product(shape), i64(1))
+            flat = inner.slice(tape.name, part, base=parameter.name.base)
+            mapping[parameter.name] = inner.reshape(flat, shape)
+        return [mapping[p.name] for p in exp.parameters]
 
+    start_tapes = [next(filled_starts) for _ in shifts]
     back = _Return(statement, exp, sweep, count, read)
     return Reversed(tuple(build.statements), back)
+
+
+def varying_parameters(exp: Loop) -> list[int]:
+    """The arrays whose sizes are parameters, too."""
+    own = {parameter.name for parameter in exp.parameters}
+    pairs = enumerate(exp.parameters)
+    return [n for n, parameter in pairs if size_names(parameter.type) & own]
+
+
+def _flat(build: Builder, parameter: Param) -> tuple[Name, Size]:
+    """An array as a vector, and its length."""
+    size = product(shape_of(parameter.type))
+    return build.reshape(parameter.name, (size,)), size
+
+
+def _scratch(build: Builder, type_: Type) -> Name:
+    assert isinstance(type_, ArrayType)
+    return build.let(core.Scratch(element_of(type_), type_.shape), "scratch")
+
+
+def _tapes(
+    sweep: ReverseSweep, build: Builder, exp: Loop, count: Atom
+) -> tuple[Param, ...]:
+    """The tapes of the parameters: a row for each round, or all elements of arrays
+    whose sizes vary, which a copy of the loop counts."""
+    varying = varying_parameters(exp)
+    types: list[Type] = [
+        array_of(parameter.type, (atom_size(count),)) for parameter in exp.parameters
+    ]
+    if varying:
+        counting: Loop = sweep.context.copy(without_checks(exp))
+        totals = build.parameters([I64] * len(varying), "total")
+        inner = build.nested()
+        inner.extend(counting.body.statements)
+        after = []
+        for total, n in zip(totals, varying, strict=True):
+            size = product(shape_of(counting.parameters[n].type))
+            after.append(inner.add(total.name, inner.size_atom(size)))
+        loop = replace(
+            counting,
+            parameters=(*counting.parameters, *totals),
+            initial=(*counting.initial, *[i64(0)] * len(varying)),
+            body=inner.finish(*counting.body.result, *after),
+        )
+        made = _bind(build, loop)[len(exp.parameters) :]
+        for total, n in zip(made, varying, strict=True):
+            element = element_of(exp.parameters[n].type)
+            types[n] = ArrayType(element, (atom_size(total.name),))
+    return build.parameters(types, "tape")
 
 
 class _Return:
