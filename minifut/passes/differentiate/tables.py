@@ -42,7 +42,11 @@ from minifut.passes.differentiate.reverse.loop import (
     vjp_loop,
     vjp_loop_of_varying_sizes,
 )
-from minifut.passes.differentiate.reverse.loop_forms import vjp_stripmine, vjp_while
+from minifut.passes.differentiate.reverse.loop_forms import (
+    vjp_bounded_while,
+    vjp_stripmine,
+    vjp_while,
+)
 from minifut.passes.differentiate.reverse.map import vjp_map
 from minifut.passes.differentiate.reverse.reduce import (
     vjp_reduce,
@@ -75,7 +79,13 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
     core.Iota: (vjp_iota,),
     core.If: (vjp_branch,),
     core.Match: (vjp_branch,),
-    core.Loop: (vjp_while, vjp_stripmine, vjp_loop, vjp_loop_of_varying_sizes),
+    core.Loop: (
+        vjp_bounded_while,
+        vjp_while,
+        vjp_stripmine,
+        vjp_loop,
+        vjp_loop_of_varying_sizes,
+    ),
     core.Apply: (vjp_call,),
     derivatives.CustomVjp: (vjp_custom,),
     soacs.Screma: (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.passes.differentiate.derivatives import check
+from minifut.errors import ProgramError
+from tests.passes.differentiate.derivatives import check, runner
 
 XS = np.array([0.7, 1.3, -0.4, 2.1, 0.9])
 YS = np.array([1.1, -0.6, 0.8, 0.3, -1.7])
@@ -29,6 +30,8 @@ SCALAR = {
     "nested loops": "loop a = x for i < 3 do loop b = a for _j < i do b * y + a",
     "while": "(loop (a, n) = (x, 0i64) while n < 3 do (a * a + y, n + 1)).0",
     "while on the value": "loop a = x * x + 1 while a < 100 do a * (1.5 + y * y)",
+    "bounded while": "#[bound(20)] loop a = x * x + 1 while a < 100 do a * (1.5 + y * y)",
+    "bounded while of arrays": "f64.sum (#[bound(9)] loop a = [x, y] while f64.sum a > 1 do map (* 0.4) a)",
     "no rounds": "loop a = x for _i < 0 do a * y",
     "stripmine": "#[stripmine(1)] loop a = x for i < 11 do a * 0.5 + y * f64.i64 i",
     "deep stripmine": "#[stripmine(2)] loop a = x for i < 29 do f64.sin (a + y * f64.i64 i)",
@@ -147,3 +150,13 @@ def test_of_a_recursive_function_on_arrays() -> None:
     def f (xs: [5]f64) = total xs
     """
     check(text, ["[5]f64"], (XS,))
+
+
+def test_more_rounds_than_their_bound_are_an_error() -> None:
+    text = """
+    entry main (x: f64) = vjp (\\x -> #[bound(3)] loop a = x while a < 100 do a * 2) x 1
+    """
+    interpreter = runner(text)
+    assert interpreter.run("main", [20.0]) == (8,)
+    with pytest.raises(ProgramError, match="more than 3 rounds"):
+        interpreter.run("main", [1.0])

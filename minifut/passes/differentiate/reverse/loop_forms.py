@@ -1,19 +1,34 @@
 """Loops brought into a form whose rounds are known in advance, and into strips.
 
 while      the rounds are counted first; then it is a loop of that many rounds
+bound      a loop of so many rounds, of which those after the last do nothing
 stripmine  a nest of loops: less is on tapes, and more is run again
 """
 
 from __future__ import annotations
 
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm, WhileLoop
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Constant,
+    ForLoop,
+    If,
+    Loop,
+    Param,
+    Stm,
+    WhileLoop,
+)
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import rename, substitute
 from minifut.ir.types import F64, I64
 from minifut.passes.differentiate.context import without_checks
-from minifut.passes.differentiate.reverse.loop import length_of, pattern_of
+from minifut.passes.differentiate.reverse.loop import (
+    length_of,
+    pattern_of,
+    varying_parameters,
+)
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -91,6 +106,77 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 
 @rule()
+def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""A loop marked `#[bound(k)]` has k rounds, of which those after its last do
+    nothing; so it is run once, with tapes of that length. More rounds are an error.
+
+    before:
+        given (x: f64, w: f64)
+        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
+          #[bound(9)] let (x_2: f64, continue: bool) = loop (x_4: f64 = x_1,
+              continue_1: bool = true) while continue_1 do {
+            let mul: f64 = mul_f64(x_4, x_4)
+            let gt: bool = gt_f64(mul, 40.0f64)
+            return mul, gt
+          }
+          return x_2
+        }, (x), (w), [])
+        return result_2, derivative
+    after:
+        let scratch_1: [9]f64 = scratch(f64, [9])
+        let scratch_2: [9]bool = scratch(bool, [9])
+        let (y: f64, continue: bool, tape: [9]f64,
+            tape_1: [9]bool) = loop (x_1: f64 = x, continue_1: bool = true,
+                tape_2: [9]f64 = scratch_1,
+                    tape_3: [9]bool = scratch_2) for i: i64 < 9i64 do {
+          let tape_4: [9]f64 = tape_2 with [i] = x_1
+          let tape_5: [9]bool = tape_3 with [i] = continue_1
+          let (following: f64, following_1: bool) = if continue_1 then {
+            let mul: f64 = mul_f64(x_1, x_1)
+            let gt: bool = gt_f64(mul, 40.0f64)
+            return mul, gt
+          } else {x_1, continue_1}
+          return following, following_1, tape_4, tape_5
+        }
+        let not: bool = not_bool(continue)
+        let () = assert(not, ["the loop has more than 9 rounds"], [])
+        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < 9i64 do {
+          let sub: i64 = sub_i64(8i64, j)
+          let x_3: f64 = tape[sub]
+          let continue_2: bool = tape_1[sub]
+          let x_adj: f64 = if continue_2 then {
+            let mul_1: f64 = mul_f64(x_3, adj_1)
+            let add: f64 = add_f64(mul_1, mul_1)
+            return add
+          } else {adj_1}
+          return x_adj
+        }
+        return y, adj
+    """
+    exp = statement.exp
+    assert isinstance(exp, Loop)
+    rounds = _number(statement, "bound")
+    if not isinstance(exp.form, WhileLoop) or not rounds or varying_parameters(exp):
+        return None
+    build = sweep.builder(statement)
+    build.attributes = ()
+    names = [parameter.name for parameter in exp.parameters]
+    condition = exp.form.condition
+    inner = build.nested()
+    types = [parameter.type for parameter in exp.parameters]
+    branch = If(condition, exp.body, Body((), tuple(names)))
+    pattern = inner.parameters(types, "following")
+    results = inner.bind(pattern, branch)
+    form = ForLoop(build.names.fresh("i"), i64(rounds), I64)
+    sweep.context.scope[form.index] = I64
+    loop = replace(exp, form=form, body=inner.finish(*results))
+    made = sweep.through(build, (_unmarked(statement, "bound", loop),))
+    ended = statement.pattern[names.index(condition)].name
+    build.check(build.op("not", ended), (f"the loop has more than {rounds} rounds",))
+    return Reversed((*made.forward, *build.statements), made.back)
+
+
+@rule()
 def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A loop marked `#[stripmine(k)]` is a nest of k + 1 loops of about the same
     number of rounds each: only those of one loop at each level are on a tape.
@@ -158,7 +244,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
-    depth = _strips(statement)
+    depth = _number(statement, "stripmine")
     if not depth or not isinstance(exp.form, ForLoop):
         return None
     build = sweep.builder(statement)
@@ -191,8 +277,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         inner.append(Stm(results, few, deeper, statement.location))
         outer_body = inner.finish(*[p.name for p in results])
     nest = Loop(own, exp.initial, ForLoop(at, outer, I64), outer_body)
-    attributes = tuple(a for a in statement.attributes if not a.startswith("stripmine"))
-    made = Stm(statement.pattern, nest, attributes, statement.location)
+    made = _unmarked(statement, "stripmine", nest)
     return sweep.through(build, (*build.statements, made))
 
 
@@ -203,9 +288,16 @@ def _root(build: Builder, number: Atom, degree: int) -> Atom:
     return build.op("max", build.convert(build.op("ceil", power), I64), i64(1))
 
 
-def _strips(statement: Stm) -> int:
-    """The number in `stripmine(k)`; 0 if the statement is not marked."""
+def _number(statement: Stm, mark: str) -> int:
+    """The number k in `mark(k)`; 0 if the statement is not marked so."""
     for attribute in statement.attributes:
-        if attribute.startswith("stripmine(") and attribute[10:-1].isdigit():
-            return int(attribute[10:-1])
+        name, _, rest = attribute.partition("(")
+        if name == mark and rest[:-1].isdigit():
+            return int(rest[:-1])
     return 0
+
+
+def _unmarked(statement: Stm, mark: str, exp: Loop) -> Stm:
+    """The statement with this loop, and without the mark."""
+    attributes = tuple(a for a in statement.attributes if not a.startswith(mark))
+    return Stm(statement.pattern, exp, attributes, statement.location)
