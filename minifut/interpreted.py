@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError
-from minifut.ir.core import EntryType
+from minifut.ir.entries import EntryType
 from minifut.ir.types import element_of, shape_of
 from minifut.program import EntryPoint, Program
 from minifut.signature import describe, value_type_of_text
@@ -25,8 +25,9 @@ from minifut.values.types import DTYPES, element_name
 
 if TYPE_CHECKING:
     from minifut.errors import Source
-    from minifut.ir.core import Entry, Param
+    from minifut.ir.core import Param
     from minifut.ir.core import Program as CoreProgram
+    from minifut.ir.entries import Entry
     from minifut.ir.sizes import Size
     from minifut.names import Name
 

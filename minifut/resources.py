@@ -1,6 +1,6 @@
 """Where minifut finds the files that it ships with.
 
-Grammars live in `grammar/` at the top of the repository and the index of errors in
+The grammar lives in `grammar/` at the top of the repository and the index of errors in
 `docs/`; in an installed wheel the folders are `minifut/_grammar/` and `minifut/_docs/`.
 (Caches are in `minifut/cache.py`.)
 """
@@ -13,13 +13,13 @@ PACKAGE = Path(__file__).parent
 
 
 def grammar_file(name: str) -> Path:
-    """The path of a grammar, such as `futhark.lark`."""
+    """The path of a grammar: `futhark.lark`."""
     installed = PACKAGE / "_grammar" / name
     return installed if installed.exists() else PACKAGE.parent / "grammar" / name
 
 
 def grammar_text(name: str) -> str:
-    """The text of a grammar, such as `futhark.lark`."""
+    """The text of a grammar: `futhark.lark`."""
     return grammar_file(name).read_text(encoding="utf-8")
 
 

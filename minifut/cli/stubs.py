@@ -16,7 +16,8 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
 
-from minifut.ir.core import Entry, EntryType, Program
+from minifut.ir.core import Program
+from minifut.ir.entries import Entry, EntryType
 
 HEADER = '''\
 # Types of a program compiled by minifut.

@@ -22,8 +22,6 @@ from minifut.ir.core import (
     Body,
     Constant,
     Copy,
-    Entry,
-    EntryType,
     ForLoop,
     Function,
     Iota,
@@ -31,6 +29,7 @@ from minifut.ir.core import (
     ScalarOp,
     Stm,
 )
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.node import replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import add_parameters, scope_of

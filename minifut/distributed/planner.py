@@ -14,7 +14,8 @@ from minifut.distributed.phases import Scheduler
 from minifut.distributed.plan import Plan
 from minifut.distributed.spread import Spread, Undistributable, refusal
 from minifut.errors import Source, UsageError
-from minifut.ir.core import Entry, Function, Param, Program
+from minifut.ir.core import Function, Param, Program
+from minifut.ir.entries import Entry
 from minifut.ir.parser import names_after
 from minifut.ir.scope import scope_of
 from minifut.ir.types import I64, shape_of

@@ -40,10 +40,11 @@ class AccInput:
     elements. Without operator `neutral` is empty and a value takes the place.
     """
 
+    printed = "acc({shape}, {arrays}<?, {neutral}, {operator}>)"
     shape: tuple[Size, ...]
     arrays: tuple[Name, ...]
-    neutral: tuple[Atom, ...]
-    operator: Lambda | None
+    neutral: tuple[Atom, ...] = ()
+    operator: Lambda | None = None
 
 
 @node
@@ -51,6 +52,7 @@ class WithAcc:
     """The function gets one accumulator per input and gives them back first, in order,
     then any other results. Results: the updated arrays of all inputs, then those."""
 
+    printed = "with_acc({inputs}, {function})"
     inputs: tuple[AccInput, ...]
     function: Lambda
 
@@ -60,6 +62,7 @@ class UpdateAcc:
     """Update an accumulator at an index, with one value for each of its arrays; out of
     bounds nothing happens. The result is the accumulator."""
 
+    printed = "update_acc({accumulator}, {indices}, {values})"
     accumulator: Name
     indices: tuple[Atom, ...]
     values: tuple[Atom, ...]

@@ -30,6 +30,7 @@ from dataclasses import field
 from math import copysign
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from minifut.ir.entries import Entry
 from minifut.ir.node import node, value
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
@@ -98,6 +99,7 @@ class Body:
 class Lambda:
     """A function without a name; `results` are the types of its results."""
 
+    printed = "\\{parameters} -> {results} {body}"
     binds: ClassVar = {"parameters": ("results", "body")}
     parameters: tuple[Param, ...]
     body: Body
@@ -111,6 +113,7 @@ class Lambda:
 class Copy:
     """An atom as an expression: another name for the same value."""
 
+    printed = "{atom}"
     atom: Atom
 
 
@@ -118,6 +121,7 @@ class Copy:
 class ScalarOp:
     """A total scalar operator of the table in `ir.scalars`."""
 
+    printed = "{operator}{operands}"
     operator: Operator
     operands: tuple[Atom, ...]
 
@@ -126,6 +130,7 @@ class ScalarOp:
 class SizeExp:
     """A size computed as an i64."""
 
+    printed = "size({size})"
     size: Size
 
 
@@ -133,6 +138,7 @@ class SizeExp:
 class DimSlice:
     """Elements start, start + stride, ... of one dimension, `length` of them."""
 
+    printed = "{start} :+ {length} by {stride}"
     start: Atom
     length: Size
     stride: Atom
@@ -146,6 +152,7 @@ class Index:
     scalar. A slice is a view; no copy is implied.
     """
 
+    printed = "{array}[<,{slice}>]"
     array: Name
     slice: tuple[Atom | DimSlice, ...]
 
@@ -154,6 +161,7 @@ class Index:
 class Update:
     """`array with [slice] = value`; the value is a scalar or has the slice's shape."""
 
+    printed = "{array} with [<,{slice}>] = {value}"
     array: Name
     slice: tuple[Atom | DimSlice, ...]
     value: Atom
@@ -163,6 +171,7 @@ class Update:
 class Iota:
     """start, start + stride, ...: `length` numbers of an integer type."""
 
+    printed = "iota {element} ({length}, {start}, {stride})"
     length: Size
     start: Atom
     stride: Atom
@@ -173,6 +182,7 @@ class Iota:
 class Replicate:
     """An array of `shape` with `value` (scalar or array) at every index."""
 
+    printed = "replicate({shape}, {value})"
     shape: tuple[Size, ...]
     value: Atom
 
@@ -181,6 +191,7 @@ class Replicate:
 class Scratch:
     """An array with unspecified contents, to be written before it is read."""
 
+    printed = "scratch({element}, {shape})"
     element: ScalarType
     shape: tuple[Size, ...]
 
@@ -189,6 +200,7 @@ class Scratch:
 class ArrayLiteral:
     """Scalars, or arrays of the same type `row`, as the rows of a new array."""
 
+    printed = "[<,{rows}>]: {row}"
     rows: tuple[Atom, ...]
     row: Type
 
@@ -198,6 +210,7 @@ class Rearrange:
     """The dimensions permuted: dimension i of the result is `permutation[i]` of the
     operand. A transposition is (1, 0)."""
 
+    printed = "rearrange({permutation}, {array})"
     permutation: tuple[int, ...]
     array: Name
 
@@ -207,6 +220,7 @@ class Reshape:
     """The same elements in row-major order under another shape of the same number of
     elements. Also used to give an array a shape that was checked to be equal."""
 
+    printed = "reshape({shape}, {array})"
     shape: tuple[Size, ...]
     array: Name
 
@@ -215,6 +229,7 @@ class Reshape:
 class Concat:
     """Arrays joined along dimension `dimension`, whose result size is `size`."""
 
+    printed = "concat({dimension}, {size}, <,{arrays}>)"
     dimension: int
     arrays: tuple[Name, ...]
     size: Size
@@ -225,6 +240,7 @@ class Manifest:
     """A fresh copy of the array, laid out with its dimensions in the order of
     `permutation` (identity: row-major)."""
 
+    printed = "manifest({permutation}, {array})"
     array: Name
     permutation: tuple[int, ...]
 
@@ -233,6 +249,7 @@ class Manifest:
 class If:
     """Both branches give as many results as the pattern binds."""
 
+    printed = "if {condition} then {then} else {otherwise}"
     condition: Atom
     then: Body
     otherwise: Body
@@ -242,6 +259,7 @@ class If:
 class Case:
     """Taken when the scrutinees equal `values` (None: any)."""
 
+    printed = "case {values} {body}"
     values: tuple[Constant | None, ...]
     body: Body
 
@@ -250,6 +268,7 @@ class Case:
 class Match:
     """The first case whose values fit the scrutinees (scalars), else `default`."""
 
+    printed = "match {scrutinees}<* {cases}> default {default}"
     scrutinees: tuple[Atom, ...]
     cases: tuple[Case, ...]
     default: Body
@@ -259,6 +278,7 @@ class Match:
 class ForLoop:
     """`index` runs over 0, 1, ... below `bound`; both of type `type`."""
 
+    printed = "for {index}: {type} < {bound}"
     introduces: ClassVar = ("index",)
     index: Name
     bound: Atom
@@ -269,6 +289,7 @@ class ForLoop:
 class WhileLoop:
     """Runs as long as `condition`, a bool parameter of the loop, is true."""
 
+    printed = "while {condition}"
     condition: Name
 
 
@@ -276,6 +297,7 @@ class WhileLoop:
 class Loop:
     """Parameters start as `initial` and become the body's results each time round."""
 
+    printed = "loop (<,{parameters} = {initial}>) {form} do {body}"
     binds: ClassVar = {"parameters": ("form", "body"), "form": ("body",)}
     parameters: tuple[Param, ...]
     initial: tuple[Atom, ...]
@@ -287,6 +309,7 @@ class Loop:
 class Apply:
     """A call of a function of the program."""
 
+    printed = "apply {function}{arguments}"
     calls: ClassVar = ("function",)
     function: Name
     arguments: tuple[Atom, ...]
@@ -300,6 +323,7 @@ class Assert:
     `file:line:col` texts, innermost first.
     """
 
+    printed = "assert({condition}, [<,{message}>], [<,{backtrace}>])"
     condition: Atom
     message: tuple[str | Atom, ...]
     backtrace: tuple[str, ...]
@@ -309,6 +333,7 @@ class Assert:
 class Trace:
     """The atom itself; its value is printed with `label` when it runs (`#[trace]`)."""
 
+    printed = "trace({label}, {atom})"
     label: str
     atom: Atom
 
@@ -317,6 +342,7 @@ class Trace:
 class Opaque:
     """The atom itself; passes may not look through it (`#[opaque]`)."""
 
+    printed = "opaque({atom})"
     atom: Atom
 
 
@@ -328,55 +354,13 @@ class Function:
     """A first-order function; its result types may mention its parameters, and
     existential sizes come first as in patterns: `results` are parameters."""
 
+    printed = "fun {name} {parameters} -> {results} {body}"
     binds: ClassVar = {"parameters": ("results", "body"), "results": ("results",)}
     calls: ClassVar = ("name",)
     name: Name
     parameters: tuple[Param, ...]
     results: tuple[Param, ...]
     body: Body
-
-
-@value
-class EntryType:
-    """How one parameter or result of an entry point looks from outside.
-
-    `text` is the Futhark type without sizes (`[][]f32`, or an opaque type's name),
-    `kind` is "array" (scalars included), "tuple", "record", "array_of" (of anything but
-    scalars), "sum", "constructor" (of a sum) or "opaque"; `leaves` is how many core
-    parameters or results stand for it, `parts` are the components, the element of
-    an "array_of", or the constructors of a sum, with the positions of their leaves
-    among those of the sum in `slots`; `name` is the parameter's or field's name.
-    """
-
-    name: str
-    text: str
-    kind: str
-    leaves: int
-    unique: bool = False
-    parts: tuple[EntryType, ...] = ()
-    slots: tuple[int, ...] = ()
-
-    @property
-    def count(self) -> int:
-        """The number of leaves."""
-        return self.leaves
-
-
-@value
-class Entry:
-    """An entry point: the function of the same `function` name, seen from outside.
-
-    Size parameters come first among the core function's parameters: `sizes` of them,
-    each found from the shapes of the arrays that follow; where several arrays mention
-    the same size, the runtime checks that they agree and names the culprit.
-    """
-
-    name: str
-    function: Name
-    sizes: int
-    parameters: tuple[EntryType, ...]
-    results: tuple[EntryType, ...]
-    attributes: tuple[str, ...] = ()
 
 
 @node

@@ -23,6 +23,7 @@ from minifut.ir.sizes import Size
 class Jvp:
     """Results, then their tangents; `seeds` are the tangents of the arguments."""
 
+    printed = "jvp({function}, {arguments}, {seeds}, {shape})"
     function: Lambda
     arguments: tuple[Atom, ...]
     seeds: tuple[Atom, ...]
@@ -33,6 +34,7 @@ class Jvp:
 class Vjp:
     """Results, then the adjoints of the arguments; `seeds` are those of the results."""
 
+    printed = "vjp({function}, {arguments}, {seeds}, {shape})"
     function: Lambda
     arguments: tuple[Atom, ...]
     seeds: tuple[Atom, ...]
@@ -44,6 +46,7 @@ class CustomVjp:
     """The results of `function`. `adjoint` takes the results and their adjoints and
     gives the adjoints of the arguments."""
 
+    printed = "custom_vjp({function}, {adjoint}, {arguments})"
     function: Lambda
     adjoint: Lambda
     arguments: tuple[Atom, ...]

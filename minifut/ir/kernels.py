@@ -49,6 +49,7 @@ REGISTER = Level("register")
 class SegSpace:
     """Index names and sizes, outermost first."""
 
+    printed = "(<,{indices} < {sizes}>)"
     introduces: ClassVar = ("indices",)
     indices: tuple[Name, ...]
     sizes: tuple[Size, ...]
@@ -61,6 +62,7 @@ class SegSpace:
 class Returns:
     """Each point returns this value."""
 
+    printed = "returns {value}"
     value: Atom
 
 
@@ -69,6 +71,7 @@ class WriteReturns:
     """Each point writes values at indices of `array`, out-of-bounds ones not at all;
     the result is the whole updated array."""
 
+    printed = "writes {array} {shape} with (<,{writes.0} = {writes.1}>)"
     array: Name
     shape: tuple[Size, ...]
     writes: tuple[tuple[tuple[Atom, ...], Atom], ...]
@@ -83,6 +86,7 @@ class TileReturns:
     batched product) is no dimension of the tile.
     """
 
+    printed = "tile {tile} of (<,{dimensions.0} by {dimensions.1}>)"
     dimensions: tuple[tuple[Size, Size], ...]
     tile: Name
 
@@ -98,6 +102,9 @@ class RegTileReturns:
     group has one element (`total by 1 by 1`) is no dimension of `tile`.
     """
 
+    printed = (
+        "regtile {tile} of (<,{dimensions.0} by {dimensions.1} by {dimensions.2}>)"
+    )
     dimensions: tuple[tuple[Size, Size, Size], ...]
     tile: Name
 
@@ -122,6 +129,7 @@ class SegBinOp:
     """An associative operator with neutral element; `shape` are the dimensions of
     values that are combined elementwise (a vectorised operator), else ()."""
 
+    printed = "operator{commutative?}({operator}, {neutral}, {shape})"
     operator: Lambda
     neutral: tuple[Atom, ...]
     shape: tuple[Size, ...] = ()
@@ -132,6 +140,7 @@ class SegBinOp:
 class SegMap:
     """`types`: the type per point of each result."""
 
+    printed = "segmap {level} {space} -> {types} {body}"
     binds: ClassVar = {"space": ("body",)}
     level: Level
     space: SegSpace
@@ -144,6 +153,7 @@ class SegRed:
     """The body returns first the operands of the operators, then mapped values.
     Results: per segment the reduced values, then arrays over the whole space."""
 
+    printed = "segred {level} {space}<* {operators}> -> {types} {body}"
     binds: ClassVar = {"space": ("body",)}
     level: Level
     space: SegSpace
@@ -157,6 +167,7 @@ class SegScan:
     """As SegRed, with inclusive scans along the innermost dimension; all results are
     arrays over the whole space."""
 
+    printed = "segscan {level} {space}<* {operators}> -> {types} {body}"
     binds: ClassVar = {"space": ("body",)}
     level: Level
     space: SegSpace
@@ -170,6 +181,7 @@ class SegHistOp:
     """As `soacs.HistOp`; destinations have the segment dimensions in front, `vector`
     are the dimensions combined elementwise."""
 
+    printed = "bins({shape}, {destinations}, {neutral}, {operator}, {vector})"
     shape: tuple[Size, ...]
     destinations: tuple[Name, ...]
     neutral: tuple[Atom, ...]
@@ -181,6 +193,7 @@ class SegHistOp:
 class SegHist:
     """The body returns bins and values as the lambda of `soacs.Hist` does."""
 
+    printed = "seghist {level} {space}<* {operators}> -> {types} {body}"
     binds: ClassVar = {"space": ("body",)}
     level: Level
     space: SegSpace
@@ -200,6 +213,7 @@ class CollectiveCopy:
     elements the copy is all zeros.
     """
 
+    printed = "collective_copy {array}[<,{slice}>]"
     array: Name
     slice: tuple[Atom | DimSlice, ...]
 
@@ -223,6 +237,10 @@ class Parameter:
     guards.
     """
 
+    printed = (
+        "{name} {kind} (<,{defaults.0} = {defaults.1}>)"
+        "<? bounds {bounds.0} {bounds.1}><? guards {guards}>"
+    )
     name: str
     kind: str
     defaults: tuple[tuple[str, int], ...]
@@ -251,6 +269,7 @@ GROUP_SIZE = group_size("group")
 class GetParameter:
     """The current value of a parameter, an i64."""
 
+    printed = "get_parameter({parameter})"
     parameter: Parameter
 
 
@@ -258,6 +277,7 @@ class GetParameter:
 class AtLeast:
     """`parallelism >= threshold`, a bool: the guard of a version."""
 
+    printed = "at_least({parallelism}, {threshold})"
     parallelism: Size
     threshold: Parameter
 

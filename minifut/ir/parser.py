@@ -4,22 +4,33 @@
 
 A name's text is its identity: `x_12` is `Name("x", 12)`, `x` is `Name("x", 0)`; whoever
 goes on from parsed IR takes fresh names from `names_after`. Locations are not printed,
-so statements come back without.
+so statements come back without. Nodes are read by their forms (`ir.forms`).
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from minifut.errors import UsageError
 from minifut.ir import core
-from minifut.ir.parsed_forms import build
+from minifut.ir.kernels import KernelBody
+from minifut.ir.reader import EXPRESSION, Reader
+from minifut.ir.sizes import Size
+from minifut.ir.types import Type
 from minifut.names import NameSource
-from minifut.resources import grammar_text
 
-STARTS = ("program", "function", "statements", "body", "lambda", "_exp", "_type",
-          "size", "_atom", "kernel_body", "parameters")  # fmt: skip
+STARTS = {
+    "function": core.Function,
+    "body": core.Body,
+    "lambda": core.Lambda,
+    "exp": EXPRESSION,
+    "type": Type,
+    "size": Size,
+    "atom": core.Atom,
+    "kernel_body": KernelBody,
+    "parameters": tuple[core.Param, ...],
+    "program": core.Program,
+    "statements": tuple[core.Stm, ...],
+}
 
 
 def parse_program(text: str) -> core.Program:
@@ -31,30 +42,7 @@ def parse_program(text: str) -> core.Program:
 def parse(text: str, start: str = "program") -> Any:
     """A program, or another construct: "statements" (a tuple), "body", "lambda",
     "exp", "type", "size", "atom", "function", "kernel_body" or "parameters"."""
-    from lark.exceptions import LarkError, UnexpectedInput
-
-    rule = start if start in STARTS else f"_{start}"
-    try:
-        tree = _parser().parse(text, start=rule)
-    except UnexpectedInput as problem:
-        context = problem.get_context(text).rstrip()
-        place = f"line {problem.line}, column {problem.column}"
-        raise UsageError(f"this is not printed IR ({place}):\n{context}") from problem
-    except LarkError as problem:
-        raise UsageError(f"this is not printed IR: {problem}") from problem
-    return build(tree)
-
-
-@cache
-def _parser() -> Any:
-    from lark import Lark
-
-    return Lark(
-        grammar_text("ir.lark"),
-        parser="lalr",
-        start=list(STARTS),
-        maybe_placeholders=False,
-    )
+    return Reader(text).whole(STARTS[start])
 
 
 def names_after(*nodes: object) -> NameSource:

@@ -1,11 +1,12 @@
-"""IR as text that reads back (`ir.parser`, `grammar/ir.lark`).
+"""IR as text that reads back (`ir.parser`).
 
     let (k: i64, xs: [k]i32) = if c then {2i64, a} else {3i64, b}
 
 `show` numbers names anew, by order of appearance and per base, so that the text of a
 program does not depend on how many names were made on the way: golden files stay still.
 With `renumber=False` names appear as they are, to be compared with messages. A body
-without statements is `{results}`. Locations are not shown.
+without statements is `{results}`. Locations are not shown. How a node looks is the
+`printed` form of its class, see `ir.forms`.
 """
 
 from __future__ import annotations
@@ -14,26 +15,25 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, assert_never
 
-from minifut.ir import core
-from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
-from minifut.ir.kernels import KernelBody
+from minifut.ir import accumulators, core, derivatives, entries, forms, kernels, soacs
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
+from minifut.ir.kernels import KernelBody, Level
 from minifut.ir.rounding import digits
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import SCALARS, AccType, ArrayType, ScalarType, Type
 from minifut.names import Name
 
+CLASSES = forms.classes_in(core, entries, soacs, kernels, accumulators, derivatives)
+"""all nodes of the core and its dialects that have a form"""
 _WORDS = """
-    let return if then else match case default loop for while do fun entry constants
-    apply size iota replicate scratch rearrange reshape concat manifest with by assert
-    trace opaque map redomap scanomap screma scan reduce commutative scatter rank count
-    hist bins segmap segred segscan seghist operator returns writes tile regtile of
-    grid group thread get_parameter at_least bounds guards true false
-    ceil_div floor_div min max sizes unique attributes with_acc update_acc
+    let return true false constants unique grid group thread ceil_div floor_div min max
 """
-KEYWORDS = frozenset(_WORDS.split()) | frozenset(SCALARS)
+KEYWORDS = forms.words(*CLASSES) - {"acc"} | {*_WORDS.split(), *SCALARS}
+"""what variables are not called; `acc` begins types and inputs, where none can stand"""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_']")
 INDENT = "  "
@@ -111,15 +111,88 @@ class Printer:
     def atoms(self, atoms: Iterable[Atom]) -> str:
         return ", ".join([self.atom(atom) for atom in atoms])
 
-    def slice(self, slice_: Sequence[Atom | core.DimSlice]) -> str:
-        parts = []
-        for part in slice_:
-            if isinstance(part, core.DimSlice):
-                start, stride = self.atom(part.start), self.atom(part.stride)
-                parts.append(f"{start} :+ {self.size(part.length)} by {stride}")
-            else:
-                parts.append(self.atom(part))
-        return f"[{', '.join(parts)}]"
+    # --- nodes ---
+
+    def expression(self, exp: object) -> str:
+        return self.node(exp) if hasattr(exp, "printed") else f"<{exp!r}>"
+
+    def node(self, node: Any) -> str:
+        """The form of a node, filled in."""
+        cls: Any = type(node)
+        parts = forms.form_of(cls)
+        text = self.parts(node, parts)
+        if forms.BREAK not in text:
+            return text
+        each = (p.names[0] for p in parts if isinstance(p, forms.Each))
+        if "\n" in text and any(getattr(node, name) for name in each):
+            line = f"\n{INDENT}"
+            return text.replace("\n", line).replace(forms.BREAK, line)
+        return text.replace(forms.BREAK, " ")
+
+    def part(self, node: Any, part: forms.Part) -> str:
+        match part:
+            case forms.Word(text):
+                return text
+            case forms.Head(name):
+                return str(getattr(node, name))
+            case forms.Flag(name):
+                return f" {name}" if getattr(node, name) else ""
+            case forms.Optional(parts, defaults):
+                if all(getattr(node, name) == defaults[name] for name in defaults):
+                    return ""
+                return self.parts(node, parts)
+            case forms.Each(parts, names, commas):
+                columns = zip(*(getattr(node, name) for name in names), strict=True)
+                rows = [
+                    SimpleNamespace(**dict(zip(names, row, strict=True)))
+                    for row in columns
+                ]
+                texts = [self.parts(row, parts) for row in rows]
+                return (", " if commas else "").join(texts)
+            case forms.Field():
+                held = getattr(node, part.name)
+                return self.field(
+                    node, part, held if part.component is None else held[part.component]
+                )
+        assert_never(part)
+
+    def parts(self, node: Any, parts: Iterable[forms.Part]) -> str:
+        return "".join([self.part(node, part) for part in parts])
+
+    def field(self, node: Any, field: forms.Field, held: Any) -> str:
+        """What a field holds, as its annotation wants it."""
+        if forms.item_of(field.hint) is Size:
+            return self.sizes(held)
+        return self.value(held, forms.is_mixed(field.hint))
+
+    def value(self, held: Any, in_union: bool = False) -> str:
+        """A field by its class alone."""
+        match held:
+            case None:
+                return "_"
+            case Name() | Constant():
+                return self.atom(held)
+            case Size():
+                return self.size(held)
+            case ArrayType() | AccType():
+                return self.type(held)
+            case ScalarType() | Operator() | Level() | int():
+                return str(held)
+            case str():
+                return quoted(held)
+            case tuple():
+                return self.list([self.value(each, in_union) for each in held])
+            case Param():
+                return self.parameter(held)
+            case Body() | KernelBody():
+                return self.body(held)
+            case Stm():
+                return self.statement(held)
+        return self.expression(held)
+
+    def list(self, texts: Sequence[str]) -> str:
+        """In parentheses, with commas."""
+        return f"({', '.join(texts)})"
 
     # --- statements, bodies, functions ---
 
@@ -138,101 +211,32 @@ class Printer:
             pattern = self.parameters(statement.pattern)
         return f"{attributes}let {pattern} = {self.expression(statement.exp)}"
 
-    def expression(self, exp: object) -> str:
-        from minifut.ir.printed_forms import FORMS
-
-        form = FORMS.get(type(exp))
-        return form(self, exp) if form is not None else f"<{exp!r}>"
-
-    def body(self, body: Body) -> str:
-        if not body.statements:
-            return f"{{{self.atoms(body.result)}}}"
+    def body(self, body: Body | KernelBody) -> str:
         lines = [self.statement(statement) for statement in body.statements]
-        lines.append(f"return {self.atoms(body.result)}".rstrip())
-        return braces(lines)
-
-    def kernel_body(self, body: KernelBody) -> str:
-        lines = [self.statement(statement) for statement in body.statements]
-        results = [self.expression(result) for result in body.result]
-        lines.append(f"return {', '.join(results)}".rstrip())
-        return braces(lines) if len(lines) > 1 else f"{{ {lines[0]} }}"
-
-    def lambda_(self, function: Lambda) -> str:
-        head = f"\\{self.parameters(function.parameters)}"
-        results = self.types(function.results)
-        return f"{head} -> {results} {self.body(function.body)}"
-
-    def function(self, function: core.Function) -> str:
-        head = f"fun {self.name(function.name)} {self.parameters(function.parameters)}"
-        results = self.parameters(function.results)
-        return f"{head} -> {results} {self.body(function.body)}"
+        results = ", ".join([self.value(result) for result in body.result])
+        if lines:
+            return braces([*lines, f"return {results}".rstrip()])
+        return f"{{{results}}}" if isinstance(body, Body) else f"{{ return {results} }}"
 
     def program(self, program: core.Program) -> str:
         parts = []
         if program.constants:
             lines = [self.statement(statement) for statement in program.constants]
             parts.append(f"constants {braces(lines)}")
-        functions = [self.function(function) for function in program.functions]
-        entries = "\n".join(self.entry(entry) for entry in program.entries)
+        functions = [self.node(function) for function in program.functions]
+        entries = "\n".join(self.node(entry) for entry in program.entries)
         return "\n\n".join(([entries] if entries else []) + parts + functions) + "\n"
-
-    # --- entries ---
-
-    def entry(self, entry: core.Entry) -> str:
-        head = f"entry {quoted(entry.name)} = {self.name(entry.function)}"
-        sides = [
-            f"({', '.join(self.entry_type(type_) for type_ in types)})"
-            for types in (entry.parameters, entry.results)
-        ]
-        text = f"{head} sizes {entry.sizes} {sides[0]} -> {sides[1]}"
-        if entry.attributes:
-            text += f" attributes {' '.join(map(quoted, entry.attributes))}"
-        return text
-
-    def entry_type(self, type_: core.EntryType) -> str:
-        words = [quoted(type_.name), quoted(type_.text), quoted(type_.kind)]
-        words.append(str(type_.leaves))
-        if type_.unique:
-            words.append("unique")
-        if type_.slots:
-            words.append(f"slots {' '.join(map(str, type_.slots))}")
-        if type_.parts:
-            inner = ", ".join(self.entry_type(part) for part in type_.parts)
-            words.append(f"({inner})")
-        return " ".join(words)
-
-    # --- anything ---
 
     def any(self, node: Any) -> str:
         match node:
             case core.Program():
                 return self.program(node)
-            case core.Function():
-                return self.function(node)
-            case Stm():
-                return self.statement(node)
-            case Body():
-                return self.body(node)
-            case KernelBody():
-                return self.kernel_body(node)
-            case Lambda():
-                return self.lambda_(node)
-            case Param():
-                return self.parameter(node)
-            case core.Entry():
-                return self.entry(node)
-            case Size():
-                return self.size(node)
-            case ScalarType() | ArrayType() | AccType():
-                return self.type(node)
-            case Name() | Constant():
-                return self.atom(node)
-            case Operator() | str():
-                return str(node)
+            case str():
+                return node
             case tuple() | list():
                 separator = "\n" if any(isinstance(n, Stm) for n in node) else ", "
                 return separator.join(self.any(part) for part in node)
-        return self.expression(node)
+        return self.value(node)
 
 
 def braces(lines: Iterable[str]) -> str:

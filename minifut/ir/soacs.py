@@ -11,7 +11,7 @@ and `scanomap` are the constructors with the usual names.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from minifut.ir.core import Atom, Lambda, Stm
 from minifut.ir.node import node
@@ -23,6 +23,7 @@ from minifut.names import Name
 class Scan:
     """An associative operator with its neutral element, as an inclusive scan."""
 
+    printed = "scan({operator}, {neutral})"
     operator: Lambda
     neutral: tuple[Atom, ...]
 
@@ -31,6 +32,7 @@ class Scan:
 class Reduce:
     """An associative operator with its neutral element."""
 
+    printed = "reduce{commutative?}({operator}, {neutral})"
     operator: Lambda
     neutral: tuple[Atom, ...]
     commutative: bool = False
@@ -40,11 +42,21 @@ class Reduce:
 class Screma:
     """Results: those of the scans (arrays), of the reduces, of the map (arrays)."""
 
+    printed = "{head}({width}, {arrays},~<*{scans},~><*{reduces},~>{function})"
     width: Size
     arrays: tuple[Name, ...]
     scans: tuple[Scan, ...]
     reduces: tuple[Reduce, ...]
     function: Lambda
+
+    @property
+    def head(self) -> Literal["map", "redomap", "scanomap", "screma"]:
+        """The name of the constructor that makes such a one."""
+        if self.is_map:
+            return "map"
+        if self.is_redomap:
+            return "redomap"
+        return "scanomap" if self.is_scanomap else "screma"
 
     @property
     def folds(self) -> tuple[Scan | Reduce, ...]:
@@ -93,6 +105,7 @@ def scanomap(
 class ScatterDestination:
     """`array` is written at `rank`-dimensional indices; `count` values per element."""
 
+    printed = "{array} rank {rank} count {count}"
     array: Name
     rank: int
     count: int
@@ -107,6 +120,7 @@ class Scatter:
     i64 each), then all values in the same order. Results: the new arrays.
     """
 
+    printed = "scatter({width}, {arrays}, {destinations}, {function})"
     width: Size
     arrays: tuple[Name, ...]
     destinations: tuple[ScatterDestination, ...]
@@ -118,6 +132,7 @@ class HistOp:
     """A generalised histogram: `destinations` (structure of arrays, leading dimensions
     `shape`) are combined with `operator` at the bins that the lambda names."""
 
+    printed = "bins({shape}, {destinations}, {neutral}, {operator})"
     shape: tuple[Size, ...]
     destinations: tuple[Name, ...]
     neutral: tuple[Atom, ...]
@@ -130,6 +145,7 @@ class Hist:
     each), operators in order, then all values in order. Bins out of bounds are ignored.
     """
 
+    printed = "hist({width}, {arrays},~<*{operators},~>{function})"
     width: Size
     arrays: tuple[Name, ...]
     operators: tuple[HistOp, ...]

@@ -19,6 +19,7 @@ from minifut.ir import core, kernels
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.dialect import Dialect
+from minifut.ir.entries import Entry
 from minifut.ir.printer import Printer
 from minifut.ir.scope import Scope, type_of_atom
 from minifut.ir.sizes import Size
@@ -78,7 +79,7 @@ class Verifier:
         for function in program.functions:
             self.function(function)
 
-    def entry(self, entry: core.Entry) -> None:
+    def entry(self, entry: Entry) -> None:
         function = self.functions.get(entry.function)
         require(
             function is not None, f"entry {entry.name}: no function {entry.function}"

@@ -8,33 +8,22 @@ declared is an i64.
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 from minifut.ir.node import replace
-from minifut.ir.parsed_forms import name_of
+from minifut.ir.reader import Reader, name_of
 from minifut.ir.scalars import Operator, parse_operator
-from minifut.ir.sizes import Size, ceil_div, maximum, minimum
-from minifut.ir.types import BOOL, SCALARS, ScalarType
+from minifut.ir.sizes import Size
+from minifut.ir.tokens import SCALAR
+from minifut.ir.types import SCALARS, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import Declared
-from minifut.kernel_ir.tokens import SCALAR, Tokens
 from minifut.kernel_ir.types import natural_type
 from minifut.names import Name
 
-_NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
 _TYPE = re.compile(rf"({SCALAR})(?:x(\d+))?")
 SPACES = frozenset({"global", "local", "private"})
-_SPECIAL = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
-_SIZES: dict[str, Callable[..., Size]] = {
-    "ceil_div": ceil_div,
-    "floor_div": lambda a, b: a // b,
-    "min": minimum,
-    "max": maximum,
-}
 
 
 def read_type(text: str) -> kc.VectorType | None:
@@ -43,33 +32,12 @@ def read_type(text: str) -> kc.VectorType | None:
     return found and kc.VectorType(SCALARS[found[1]], int(found[2] or 1))
 
 
-class ExpressionReader(Tokens):
+class ExpressionReader(Reader):
     """Reads what stands in statements; `declared` is what was declared before."""
 
     def __init__(self, text: str) -> None:
         self.declared = Declared()
         super().__init__(text)
-
-    def list(self, read: Callable[[], Any]) -> tuple[Any, ...]:
-        """In parentheses, with commas."""
-        self.expect("(")
-        found: list[Any] = []
-        while not self.take(")"):
-            if found:
-                self.expect(",")
-            found.append(read())
-        return tuple(found)
-
-    # --- names and types ---
-
-    def string(self) -> str:
-        """A text in quotes, or a word that needs none."""
-        if self.kind == "string":
-            return str(json.loads(self.advance()))
-        return self.of_kind("word", "a word or a text in quotes")
-
-    def name(self) -> Name:
-        return name_of(self.of_kind("word", "a name"))
 
     def scalar(self) -> ScalarType:
         return self.vector_type().scalar
@@ -96,39 +64,6 @@ class ExpressionReader(Tokens):
             raise self.fault("global, local or private")
         space = self.advance()
         return kc.Memory(name, self.scalar(), space)
-
-    def number(self) -> int:
-        sign = -1 if self.take("-") else 1
-        return sign * int(self.of_kind("int", "a number"))
-
-    # --- sizes ------------------------------------------------------------------------
-
-    def size(self) -> Size:
-        """A sum of products."""
-        total = -self.product() if self.take("-") else self.product()
-        while self.token in ("+", "-") and self.kind == "sign":
-            sign = self.advance()
-            term = self.product()
-            total = total + term if sign == "+" else total - term
-        return total
-
-    def product(self) -> Size:
-        found = self.factor()
-        while self.take("*"):
-            found = found * self.factor()
-        return found
-
-    def factor(self) -> Size:
-        if self.kind == "int":
-            return Size.constant(int(self.advance()))
-        if self.take("("):
-            inner = self.size()
-            self.expect(")")
-            return inner
-        if self.token in _SIZES and self.follows("("):
-            make = _SIZES[self.advance()]
-            return make(*self.list(self.size))
-        return Size.of(self.name())
 
     # --- expressions ------------------------------------------------------------------
 
@@ -209,7 +144,7 @@ class ExpressionReader(Tokens):
             self.expect("(")
             vector = self.exp()
             self.expect(",")
-            lane = self.number()
+            lane = self.integer()
             self.expect(")")
             return kc.Component(vector, lane, kc.VectorType(vector.type.scalar))
         if word == "vector":
@@ -228,18 +163,8 @@ class ExpressionReader(Tokens):
         return _natural(cls(**{field: of}, operands=operands, type=kc.LONG))
 
     def literal(self) -> kc.Literal:
-        if self.token in ("true", "false"):
-            return kc.Literal(self.advance() == "true", kc.VectorType(BOOL))
-        found = _NUMBER.fullmatch(self.of_kind("number", "a number"))
-        assert found is not None
-        sign, digits, scalar, lanes, special = found.groups()
-        type_ = kc.VectorType(SCALARS[scalar], int(lanes or 1))
-        value: int | float | bool
-        if special is not None:
-            value = _SPECIAL[special]
-        else:
-            value = float(digits) if type_.scalar.is_float else int(digits)
-        return kc.Literal(type_.scalar.nearest(-value if sign else value), type_)
+        constant, lanes = self.lanes()
+        return kc.Literal(constant.value, kc.VectorType(constant.type, lanes))
 
 
 def _natural(exp: Any) -> kc.Expression:

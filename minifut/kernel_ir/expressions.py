@@ -119,7 +119,7 @@ Operand: TypeAlias = "Expression | int"
 class Variable(Expression):
     """The value of a declared variable or scalar parameter."""
 
-    form = "{name}"
+    printed = "{name}"
 
     name: Name
     type: VectorType
@@ -130,7 +130,7 @@ class Register(Expression):
     """One of a family of variables, `acc_r2x0`: the indices are those of the `Unrolled`
     around it, or sizes over those. Its copies are declared one by one."""
 
-    form = "{family}@{indices}"
+    printed = "{family}@{indices}"
 
     family: Name
     indices: tuple[Name | Size, ...]
@@ -141,7 +141,7 @@ class Register(Expression):
 class Literal(Expression):
     """A constant, the same in all lanes."""
 
-    form = "{value}"
+    printed = "{value}"
 
     value: int | float | bool
     type: VectorType
@@ -151,7 +151,7 @@ class Literal(Expression):
 class Binary(Expression):
     """A plain infix operator of C: index arithmetic, comparisons, `&&`, `||`."""
 
-    form = "({left} {symbol} {right})"
+    printed = "({left} {symbol} {right})"
 
     symbol: str
     left: Expression
@@ -163,7 +163,7 @@ class Binary(Expression):
 class Operation(Expression):
     """A scalar operator of the program, with the meaning that `ir.scalars` gives it."""
 
-    form = "{operator}{operands}"
+    printed = "{operator}{operands}"
 
     operator: Operator
     operands: tuple[Expression, ...]
@@ -174,7 +174,7 @@ class Operation(Expression):
 class Call(Expression):
     """A built-in function of OpenCL C (`get_group_id`, `fma`, `shuffle`, ...)."""
 
-    form = "{function}{operands}"
+    printed = "{function}{operands}"
 
     function: str
     operands: tuple[Expression, ...]
@@ -185,7 +185,7 @@ class Call(Expression):
 class Cast(Expression):
     """C's conversion of the operand to the type, lane by lane."""
 
-    form = "{type}({operand})"
+    printed = "{type}({operand})"
 
     operand: Expression
     type: VectorType
@@ -195,7 +195,7 @@ class Cast(Expression):
 class Select(Expression):
     """`condition ? then : otherwise` for scalars."""
 
-    form = "select({condition}, {then}, {otherwise})"
+    printed = "select({condition}, {then}, {otherwise})"
 
     condition: Expression
     then: Expression
@@ -207,7 +207,7 @@ class Select(Expression):
 class Load(Expression):
     """The element at `index` of the memory; for several lanes, consecutive ones."""
 
-    form = "{memory}[{index}]"
+    printed = "{memory}[{index}]"
 
     memory: Memory
     index: Expression
@@ -218,7 +218,7 @@ class Load(Expression):
 class SizeValue(Expression):
     """A size over variables of the kernel (i64)."""
 
-    form = "size({size})"
+    printed = "size({size})"
 
     size: Size
     type: VectorType = LONG
@@ -228,7 +228,7 @@ class SizeValue(Expression):
 class Component(Expression):
     """One lane of a vector."""
 
-    form = "lane({vector}, {lane})"
+    printed = "lane({vector}, {lane})"
 
     vector: Expression
     lane: int
@@ -239,7 +239,7 @@ class Component(Expression):
 class Vector(Expression):
     """A vector built from the values of its lanes, or from one value for all."""
 
-    form = "vector {type}{components}"
+    printed = "vector {type}{components}"
 
     components: tuple[Expression, ...]
     type: VectorType

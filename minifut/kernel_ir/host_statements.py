@@ -20,7 +20,7 @@ from minifut.names import Name
 class ReadElement:
     """One element of a memory; waits for the device."""
 
-    form = "read {memory}[{index}]"
+    printed = "read {memory}[{index}]"
 
     memory: Memory
     index: Size
@@ -30,7 +30,7 @@ class ReadElement:
 class ComputeUnits:
     """The number of compute units of the device."""
 
-    form = "cores"
+    printed = "cores"
 
 
 @node
@@ -38,7 +38,7 @@ class GroupSize:
     """Work-items of a group that has `wanted` points to share: a power of two of at
     most `most`, and of what the device allows."""
 
-    form = "group_size({wanted}, {most})"
+    printed = "group_size({wanted}, {most})"
 
     wanted: Size
     most: Size
@@ -48,7 +48,7 @@ class GroupSize:
 class Covering:
     """The smallest of `most`, its half, quarter and so on that is at least `wanted`."""
 
-    form = "covering({wanted}, {most})"
+    printed = "covering({wanted}, {most})"
 
     wanted: Size
     most: Size
@@ -78,7 +78,7 @@ class HostBlock:
 class HostAssign:
     """`name = exp` for a scalar of the given type."""
 
-    form = "let {name}: {type} = {exp}"
+    printed = "let {name}: {type} = {exp}"
 
     name: Name
     exp: HostExp
@@ -89,7 +89,7 @@ class HostAssign:
 class HostMove:
     """All targets get their sources at once; scalars or memories."""
 
-    form = "move {targets} = {sources}"
+    printed = "move {targets} = {sources}"
 
     targets: tuple[Name, ...]
     sources: tuple[Atom, ...]
@@ -99,7 +99,7 @@ class HostMove:
 class Allocate:
     """`memory` becomes a buffer of `count` elements with unspecified contents."""
 
-    form = "allocate {memory} count {count}"
+    printed = "allocate {memory} count {count}"
 
     memory: Memory
     count: Size
@@ -109,7 +109,7 @@ class Allocate:
 class Drop:
     """The variables end; a buffer that no other variable holds is free."""
 
-    form = "drop {names}"
+    printed = "drop {names}"
 
     names: tuple[Name, ...]
 
@@ -126,9 +126,9 @@ class Launch:
     small launch runs in the thread of the host. `location` is where the source says so.
     """
 
-    form = (
-        "launch {kernel}{arguments} grid {grid} group {group}< built for {per_launch}>"
-        "< work {work}>< from {location}>"
+    printed = (
+        "launch {kernel}{arguments} grid (<,{grid}>) group (<,{group}>)"
+        "<? built for {per_launch}><? work {work}><? from {location}>"
     )
 
     kernel: str
@@ -145,7 +145,7 @@ class CheckGroup:
     """An error unless the device can run groups of `group` work-items with that much
     local memory; tells the tuning parameters (and their variables) to blame."""
 
-    form = "check_group {group} local_bytes {local_bytes} for {parameters}"
+    printed = "check_group {group} local_bytes {local_bytes} for {parameters}"
 
     group: Size
     local_bytes: Size
@@ -157,7 +157,7 @@ class CheckRequestedTiles:
     """An error if tuning parameters (with their variables) ask for more bytes of local
     memory than the device has. Defaults do not ask: another version runs then."""
 
-    form = "check_requested_tiles {local_bytes} for {parameters}"
+    printed = "check_requested_tiles {local_bytes} for {parameters}"
 
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
@@ -167,7 +167,7 @@ class CheckRequestedTiles:
 class CopyMemory:
     """`count` elements from one memory to another of the same element type."""
 
-    form = "copy {count} from {source}[{source_offset}] to {target}[{target_offset}]"
+    printed = "copy {count} from {source}[{source_offset}] to {target}[{target_offset}]"
 
     target: Memory
     target_offset: Size
@@ -180,7 +180,7 @@ class CopyMemory:
 class WriteElement:
     """One element of a memory gets a host scalar."""
 
-    form = "write {memory}[{index}] = {value}"
+    printed = "write {memory}[{index}] = {value}"
 
     memory: Memory
     index: Size
@@ -192,7 +192,7 @@ class WriteConstants:
     """The first elements of a memory get these constants, which the host holds as
     bytes."""
 
-    form = "fill {memory} with {elements}"
+    printed = "fill {memory} with {elements}"
 
     memory: Memory
     elements: tuple[Atom, ...]
@@ -202,7 +202,7 @@ class WriteConstants:
 class HostComment:
     """A line for whoever reads the generated module."""
 
-    form = "comment {text}"
+    printed = "comment {text}"
 
     text: str
 
@@ -211,7 +211,7 @@ class HostComment:
 class HostIf:
     """A conditional of the host."""
 
-    form = "if {condition} {then} else {otherwise}"
+    printed = "if {condition} {then} else {otherwise}"
 
     condition: Atom
     then: HostBlock
@@ -222,7 +222,7 @@ class HostIf:
 class HostFor:
     """`index` runs over 0, 1, ... below `bound`."""
 
-    form = "for {index} below {bound} {body}"
+    printed = "for {index} below {bound} {body}"
 
     index: Name
     bound: Atom
@@ -233,7 +233,7 @@ class HostFor:
 class HostWhile:
     """Runs as long as the variable `condition` is true."""
 
-    form = "while {condition} {body}"
+    printed = "while {condition} {body}"
 
     condition: Name
     body: HostBlock
@@ -243,7 +243,7 @@ class HostWhile:
 class HostAssert:
     """Failure `number` with the values of its message, unless the condition holds."""
 
-    form = "assert {condition} fails {number} {values}"
+    printed = "assert {condition} fails {number} {values}"
 
     condition: Atom
     number: int
@@ -254,7 +254,7 @@ class HostAssert:
 class HostCall:
     """Call of another host function; memories and scalars alike are names."""
 
-    form = "call {targets} = {function}{arguments}"
+    printed = "call {targets} = {function}{arguments}"
 
     targets: tuple[Name, ...]
     function: Name
@@ -265,7 +265,7 @@ class HostCall:
 class HostTrace:
     """Print a value with its label."""
 
-    form = "trace {label} {value}"
+    printed = "trace {label} {value}"
 
     label: str
     value: Atom
@@ -300,7 +300,7 @@ class HostFunction:
     is called too deep; None if it cannot.
     """
 
-    form = "host {name} {parameters} gives {results}< recursion {recursion}> {body}"
+    printed = "host {name} {parameters} gives {results}<? recursion {recursion}> {body}"
 
     name: Name
     parameters: tuple[Name, ...]
@@ -314,7 +314,7 @@ class Failure:
     """What failure number i says: `message` mixes texts with the types of the values
     recorded with it, in order."""
 
-    form = "failure {message} {backtrace}"
+    printed = "failure {message} {backtrace}"
 
     message: tuple[str | ScalarType, ...]
     backtrace: tuple[str, ...]

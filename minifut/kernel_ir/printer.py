@@ -11,7 +11,7 @@
       }
     }
 
-How a node looks is the `form` of its class, see `kernel_ir.forms`. A variable is shown
+How a node looks is the `printed` form of its class, see `ir.forms`. A variable is shown
 with its type where it is declared, a memory with its space and element type; elsewhere
 only if they are others than there, which the verifier refuses. Types that follow from
 the parts of an expression (`kernel_ir.types`) are left out.
@@ -20,17 +20,13 @@ the parts of an expression (`kernel_ir.types`) are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-from minifut.ir import printer
+from minifut.ir import forms, printer
 from minifut.ir.core import Constant, Function
-from minifut.ir.kernels import GetParameter
 from minifut.ir.kernels import Parameter as Tunable
-from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import ScalarType
-from minifut.kernel_ir import forms
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.kernel_ir.types import natural_type
@@ -40,6 +36,9 @@ SCOPES = (kc.Kernel, kc.DeviceFunction, kc.For)
 """nodes that declare variables for their bodies"""
 OPEN = (kc.Unrolled, kc.StaticIf)
 """nodes whose blocks are no scopes: what they declare is there behind them"""
+CLASSES = forms.classes_in(kc)
+"""all nodes that have a form"""
+RESERVED = forms.words(*CLASSES)
 LONGEST = 80
 """characters of a list in one line"""
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|!")
@@ -72,7 +71,7 @@ class KernelPrinter(printer.Printer):
 
     def __init__(self, renumber: bool = True) -> None:
         super().__init__(renumber)
-        self.reserved = forms.words() | printer.KEYWORDS
+        self.reserved = RESERVED | printer.KEYWORDS
         self.declared = Declared()
 
     # --- nodes ------------------------------------------------------------------------
@@ -91,7 +90,9 @@ class KernelPrinter(printer.Printer):
         """What the reader of programs reads, part after part."""
         parts = [f"schedule {program.schedule}"]
         parts += [self.entry_code(code) for code in program.entries]
-        parts += [f"parameter {self.value(p)}" for p in program.parameters]
+        parts += [
+            f"parameter get_parameter({self.value(p)})" for p in program.parameters
+        ]
         parts += [self.node(failure) for failure in program.failures]
         parts += [f"place {printer.quoted(place)}" for place in program.places]
         parts += [f"on_host {printer.quoted(line)}" for line in program.on_host]
@@ -99,7 +100,7 @@ class KernelPrinter(printer.Printer):
         parts += [self.node(kernel) for kernel in program.kernels]
         parts += [self.node(function) for function in program.functions]
         if program.constants is not None:
-            names = self.names(program.constant_names)
+            names = self.value(program.constant_names)
             parts.append(f"constants {names} {self.node(program.constants)}")
         return "\n".join(parts) + "\n"
 
@@ -108,38 +109,25 @@ class KernelPrinter(printer.Printer):
         head: Function = code.function
         name, parameters = self.name(head.name), self.parameters(head.parameters)
         results = self.parameters(head.results)
-        return f"{self.entry(code.entry)}\nfun {name} {parameters} -> {results} {{}}"
+        return f"{self.node(code.entry)}\nfun {name} {parameters} -> {results} {{}}"
 
     def node(self, node: Any) -> str:
-        """The form of a node, filled in."""
         scoped = isinstance(node, SCOPES)
         if scoped:
             self.declared.scopes.append({})
-        cls: Any = type(node)
-        text = "".join([self.part(node, part) for part in forms.form_of(cls)])
+        text = super().node(node)
         if scoped:
             self.declared.scopes.pop()
         if isinstance(node, kc.ScalarParameter):
             self.declared.declare(node.name, kc.VectorType(node.type))
         return text
 
-    def part(self, node: Any, part: forms.Part) -> str:
-        match part:
-            case forms.Word(text):
-                return text
-            case forms.Flag(name):
-                return f" {name}" if getattr(node, name) else ""
-            case forms.Optional(parts, name, default):
-                if getattr(node, name) == default:
-                    return ""
-                return "".join([self.part(node, inner) for inner in parts])
-            case forms.Field(name, hint, declared):
-                held = getattr(node, name)
-                if declared:
-                    return self.declaration(held)
-                if isinstance(node, OPEN) and isinstance(held, kc.Block):
-                    return self.statements(held)
-                return self.value(held, forms.is_mixed(hint))
+    def field(self, node: Any, field: forms.Field, held: Any) -> str:
+        if field.declared:
+            return self.declaration(held)
+        if isinstance(node, OPEN) and isinstance(held, kc.Block):
+            return self.statements(held)
+        return super().field(node, field, held)
 
     def declaration(self, held: kc.Variable | kc.Register | kc.Memory) -> str:
         """A name where it is declared."""
@@ -180,28 +168,22 @@ class KernelPrinter(printer.Printer):
                 return f"{self.name(name)}: {held.space} {held.element}"
             case kc.DeviceFunction():
                 return held.name
-            case tuple():
-                return self.list(self.value(each, in_union) for each in held)
-            case Size():
-                marked = in_union and held.as_constant is None
-                return f"size({self.size(held)})" if marked else self.size(held)
-            case Name() | Constant():
-                return self.atom(held)
-            case ScalarType() | kc.VectorType() | Operator() | int():
+            case Size() if in_union and held.as_constant is None:
+                return f"size({self.size(held)})"
+            case kc.VectorType():
                 return str(held)
             case Tunable():
-                return self.expression(GetParameter(held))
-            case str():
-                return held if is_word(held) and not in_union else printer.quoted(held)
-        return self.node(held) if hasattr(held, "form") else self.expression(held)
+                return printer.show(held)
+            case str() if is_word(held) and not in_union:
+                return held
+        return super().value(held, in_union)
 
-    def list(self, texts: Iterable[str]) -> str:
+    def list(self, texts: Sequence[str]) -> str:
         """In one line, or each in its own."""
-        parts = list(texts)
-        line = f"({', '.join(parts)})"
-        if len(line) <= LONGEST or len(parts) == 1:
+        line = super().list(texts)
+        if len(line) <= LONGEST or len(texts) == 1:
             return line
-        inner = ",\n".join(parts).replace("\n", f"\n{printer.INDENT}")
+        inner = ",\n".join(texts).replace("\n", f"\n{printer.INDENT}")
         return f"(\n{printer.INDENT}{inner}\n)"
 
     def exp(self, exp: kc.Expression) -> str:
@@ -225,7 +207,7 @@ class KernelPrinter(printer.Printer):
 
 def is_word(text: str) -> bool:
     """Whether a text is shown without quotes."""
-    return WORD.fullmatch(text) is not None and text not in forms.words()
+    return WORD.fullmatch(text) is not None and text not in RESERVED
 
 
 def literal_text(constant: Constant, type_: kc.VectorType) -> str:

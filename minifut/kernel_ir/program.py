@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir import core
+from minifut.ir.entries import Entry
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import node, replace
 from minifut.kernel_ir import nodes as kc
@@ -20,7 +21,7 @@ class EntryCode:
     """An entry point with its core function, of which only parameters and results
     matter."""
 
-    entry: core.Entry
+    entry: Entry
     function: core.Function
 
 

@@ -4,30 +4,28 @@
     read_kernels(text)             functions and kernels
     read_statements(text)          statements of a kernel
 
-Statements are told apart by their first words, expressions by their first sign; what
-the core has too (entry points, scalar operations of the host) its own parser reads. A
-name that was not declared is an i64.
+What the core has too (entry points, scalar operations of the host) is read as there
+(`ir.reader`). A name that was not declared is an i64.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from minifut.ir import core
+from minifut.ir import core, forms
 from minifut.ir.core import Constant
+from minifut.ir.entries import Entry
 from minifut.ir.kernels import Parameter as Tunable
-from minifut.ir.parsed_forms import name_of
-from minifut.ir.parser import parse
+from minifut.ir.reader import Reader as CoreReader
+from minifut.ir.reader import name_of
 from minifut.ir.sizes import Size
+from minifut.ir.tokens import Tokens
 from minifut.ir.types import ScalarType
-from minifut.kernel_ir import forms
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expression_reader import ExpressionReader
 from minifut.kernel_ir.printer import OPEN, SCOPES, show
 from minifut.kernel_ir.program import EntryCode, KernelProgram
-from minifut.kernel_ir.tokens import Tokens
 from minifut.names import Name, NameSource
 
 _TAG = re.compile(r"\w_([0-9]+)\b")
@@ -35,7 +33,7 @@ _TAG = re.compile(r"\w_([0-9]+)\b")
 
 def read_program(text: str) -> KernelProgram:
     """A whole program; a `UsageError` says where the text is wrong."""
-    return Reader(text).program()
+    return Reader(text).kernel_program()
 
 
 def is_program(text: str) -> bool:
@@ -78,7 +76,7 @@ class Reader(ExpressionReader):
 
     # --- programs ---------------------------------------------------------------------
 
-    def program(self) -> KernelProgram:
+    def kernel_program(self) -> KernelProgram:
         """The parts of a program, in any order."""
         parts: dict[str, list[Any]] = {}
         schedule, names = "cpu", ()
@@ -88,15 +86,15 @@ class Reader(ExpressionReader):
                 self.advance()
                 schedule = self.string()
             elif word == "entry":
-                entry = parse(self.line(), "program").entries[0]
-                head: core.Function = parse(self.line(), "function")
+                entry, head = self.node(Entry), self.node(core.Function)
                 parts.setdefault(word, []).append(EntryCode(entry, head))
             elif word in ("place", "on_host"):
                 self.advance()
                 parts.setdefault(word, []).append(self.string())
             elif word == "parameter":
                 self.advance()
-                parts.setdefault(word, []).append(self.value(Tunable))
+                self.expect("get_parameter")
+                parts.setdefault(word, []).extend(self.list(lambda: self.node(Tunable)))
             elif word == "constants":
                 self.advance()
                 names = self.value(tuple[Name, ...])
@@ -133,38 +131,22 @@ class Reader(ExpressionReader):
         scoped = issubclass(cls, SCOPES)
         if scoped:
             self.declared.scopes.append({})
-        held: dict[str, Any] = {}
-        for part in forms.form_of(cls):
-            self.part(part, held, cls in OPEN)
+        made = super().node(cls)
         if scoped:
             self.declared.scopes.pop()
-        if cls is kc.ScalarParameter:
-            self.declared.declare(held["name"], kc.VectorType(held["type"]))
-        return cls(**held)
+        if isinstance(made, kc.ScalarParameter):
+            self.declared.declare(made.name, kc.VectorType(made.type))
+        return made
 
-    def part(self, part: forms.Part, held: dict[str, Any], is_open: bool) -> None:
-        """Read a part; `is_open`: blocks are no scopes."""
-        match part:
-            case forms.Word(text):
-                if not text.isspace():
-                    self.expect(text)
-            case forms.Flag(name):
-                held[name] = self.take(name)
-            case forms.Optional(parts, name, default):
-                if self.token != forms.first_sign(parts):
-                    held[name] = default
-                    return
-                for inner in parts:
-                    self.part(inner, held, is_open)
-            case forms.Field(name, hint, declared):
-                if is_open and hint is kc.Block:
-                    held[name] = kc.Block(self.statements(kc.Statement))
-                    return
-                if declared and not (self.follows(":") or self.follows("@")):
-                    raise self.fault("a name with its type")
-                held[name] = self.value(hint)
-                if declared:
-                    self.declare(held[name])
+    def field(self, cls: type, field: forms.Field) -> Any:
+        if cls in OPEN and field.hint is kc.Block:
+            return kc.Block(self.block_statements(kc.Statement))
+        if field.declared and not (self.follows(":") or self.follows("@")):
+            raise self.fault("a name with its type")
+        held = super().field(cls, field)
+        if field.declared:
+            self.declare(held)
+        return held
 
     def declare(self, held: kc.Variable | kc.Register | kc.Memory) -> None:
         match held:
@@ -176,11 +158,11 @@ class Reader(ExpressionReader):
     def block(self, hint: Any) -> tuple[Any, ...]:
         """Statements in braces, a scope of their own."""
         self.declared.scopes.append({})
-        found = self.statements(hint)
+        found = self.block_statements(hint)
         self.declared.scopes.pop()
         return found
 
-    def statements(self, hint: Any) -> tuple[Any, ...]:
+    def block_statements(self, hint: Any) -> tuple[Any, ...]:
         """Statements in braces."""
         self.expect("{")
         found = []
@@ -191,27 +173,14 @@ class Reader(ExpressionReader):
     # --- fields -----------------------------------------------------------------------
 
     def value(self, hint: Any) -> Any:
-        """What an annotation asks for."""
-        item = forms.item_of(hint)
-        if item is not None:
-            return self.list(lambda: self.value(item))
-        options = forms.options_of(hint)
-        if len(options) > 1:
-            return self.union(hint, options)
-        (one,) = options
-        if one in _FIELDS:
-            return _FIELDS[one](self)
-        if isinstance(one, type) and issubclass(one, kc.Expression):
+        if isinstance(hint, type) and issubclass(hint, kc.Expression):
             return self.exp()
-        if not isinstance(one, type):  # a tuple of a fixed length
-            inner = iter(one.__args__)
-            return self.list(lambda: self.value(next(inner)))
-        return self.node(one)
+        return super().value(hint)
 
     def union(self, hint: Any, options: tuple[Any, ...]) -> Any:
         """The member that the next token tells."""
         cls = forms.alternatives(hint).get(self.token)
-        if cls is not None:
+        if cls is not None and self.kind != "string":
             return self.node(cls)
         match self.kind:
             case "string" if str in options:
@@ -226,17 +195,17 @@ class Reader(ExpressionReader):
                 tuples = [o for o in options if forms.item_of(o) is not None]
                 return self.value(tuples[0])
             case "word":
-                return self.named(options)
+                return self.named(hint, options)
         if kc.Assign in options:
             return self.node(kc.Assign)
         return self.exp()
 
-    def named(self, options: tuple[Any, ...]) -> Any:
+    def named(self, hint: Any, options: tuple[Any, ...]) -> Any:
         """The member of a union that begins with a word without a meaning."""
         if Constant in options and self.token in ("true", "false"):
             return self.constant()
         if core.ScalarOp in options and self.follows("("):
-            return parse(self.call(), "exp")
+            return self.node(core.ScalarOp)
         if Size in options and self.token == "size" and self.follows("("):
             return self.size_in_parentheses()
         if ScalarType in options:
@@ -255,25 +224,12 @@ class Reader(ExpressionReader):
             raise self.fault(f"a function instead of {name}")
         return self.functions[name]
 
-    def constant(self) -> Constant:
-        literal = self.literal()
-        return Constant(literal.value, literal.type.scalar)
 
-    def tunable(self) -> Tunable:
-        made: Tunable = parse(self.call(), "exp").parameter
-        return made
-
-
-_FIELDS: dict[Any, Callable[[Reader], Any]] = {
-    int: Reader.number,
-    str: Reader.string,
-    Name: Reader.name,
-    Size: Reader.size,
-    ScalarType: Reader.scalar,
+Reader.fields = {
+    **CoreReader.fields,
     kc.VectorType: Reader.vector_type,
     kc.Memory: Reader.memory,
     kc.DeviceFunction: Reader.function,
     kc.Block: lambda reader: kc.Block(reader.block(kc.Statement)),
     kc.HostBlock: lambda reader: kc.HostBlock(reader.block(kc.HostStatement)),
-    Tunable: Reader.tunable,
 }

@@ -42,7 +42,7 @@ class Block:
 class Declare:
     """A new variable, with its first value if it has one."""
 
-    form = "let {variable!}< = {init}>"
+    printed = "let {variable!}<? = {init}>"
 
     variable: Variable | Register
     init: Expression | None = None
@@ -52,7 +52,7 @@ class Declare:
 class Assign:
     """A new value for a variable (or for one lane of it)."""
 
-    form = "{target} = {exp}"
+    printed = "{target} = {exp}"
 
     target: Variable | Register | Component
     exp: Expression
@@ -65,7 +65,7 @@ class Store:
     `streaming`: around the caches; then the place is aligned to all the lanes.
     """
 
-    form = "store{streaming?} {memory}[{index}] = {exp}"
+    printed = "store{streaming?} {memory}[{index}] = {exp}"
 
     memory: Memory
     index: Expression
@@ -77,7 +77,7 @@ class Store:
 class Prefetch:
     """Ask for the memory around an element, which may lie beyond the end."""
 
-    form = "prefetch {memory}[{index}]"
+    printed = "prefetch {memory}[{index}]"
 
     memory: Memory
     index: Expression
@@ -88,7 +88,7 @@ class DeclareArray:
     """A local or private array of `count` elements; a local one whose count is not
     constant becomes a parameter of the kernel."""
 
-    form = "array {memory!} count {count}"
+    printed = "array {memory!} count {count}"
 
     memory: Memory
     count: Size
@@ -99,7 +99,7 @@ class DeclarePointer:
     """A name for global memory from an element of another on: code that goes there
     often has the place in a register instead of adding it up."""
 
-    form = "part {part!} = {whole}[{start}]"
+    printed = "part {part!} = {whole}[{start}]"
 
     part: Memory
     whole: Memory
@@ -110,7 +110,7 @@ class DeclarePointer:
 class Evaluate:
     """An expression for its effect (fences)."""
 
-    form = "do {exp}"
+    printed = "do {exp}"
 
     exp: Expression
 
@@ -126,7 +126,7 @@ class For:
     vectors.
     """
 
-    form = (
+    printed = (
         "for {variable!} = {start} to {bound} by {step}"
         "{parallel?}{points?}{expensive?} {body}"
     )
@@ -155,7 +155,7 @@ class For:
 class While:
     """Runs the body as long as the condition holds."""
 
-    form = "while {condition} {body}"
+    printed = "while {condition} {body}"
 
     condition: Expression
     body: Block
@@ -168,7 +168,7 @@ class Unrolled:
     is known when the kernel is built; in a copy the index is a number, also in the
     names of `Register`s."""
 
-    form = "unroll {index} below {count} {body}"
+    printed = "unroll {index} below {count} {body}"
 
     index: Name
     count: Expression
@@ -179,7 +179,7 @@ class Unrolled:
 class StaticIf:
     """A branch that is decided when the kernel is built; see `Unrolled`."""
 
-    form = "static_if {condition} {then} else {otherwise}"
+    printed = "static_if {condition} {then} else {otherwise}"
 
     condition: Expression
     then: Block
@@ -190,14 +190,14 @@ class StaticIf:
 class Break:
     """Leaves the innermost loop."""
 
-    form = "break"
+    printed = "break"
 
 
 @node
 class Branch:
     """`if`, with or without `else`."""
 
-    form = "if {condition} {then}< else {otherwise}>"
+    printed = "if {condition} {then}<? else {otherwise}>"
 
     condition: Expression
     then: Block
@@ -208,7 +208,7 @@ class Branch:
 class Reassociate:
     """Statements in which float arithmetic may be reassociated and contracted."""
 
-    form = "reassociate {body}"
+    printed = "reassociate {body}"
 
     body: Block
 
@@ -217,14 +217,14 @@ class Reassociate:
 class Return:
     """The work-item ends here."""
 
-    form = "return"
+    printed = "return"
 
 
 @node
 class Comment:
     """A line for the reader."""
 
-    form = "comment {text}"
+    printed = "comment {text}"
 
     text: str
 
@@ -235,7 +235,7 @@ class CallFunction:
     it gives. If it may leave, so does the work-item then: it returns, or jumps to
     `label` where barriers follow; `place` is the number of the call in backtraces."""
 
-    form = "call {results} = {function}{arguments} at {place}< goto {label}>"
+    printed = "call {results} = {function}{arguments} at {place}<? goto {label}>"
 
     function: DeviceFunction
     arguments: tuple[Expression | Memory, ...]
@@ -248,7 +248,7 @@ class CallFunction:
 class ReturnValues:
     """The end of a function: what it gives."""
 
-    form = "result {values}"
+    printed = "result {values}"
 
     values: tuple[Expression, ...]
 
@@ -288,7 +288,7 @@ Statement: TypeAlias = (
 class MemoryParameter:
     """A global buffer; `written` tells whether the kernel stores to it."""
 
-    form = "buffer {memory!}{written?}"
+    printed = "buffer {memory!}{written?}"
 
     memory: Memory
     written: bool
@@ -298,7 +298,7 @@ class MemoryParameter:
 class LocalParameter:
     """Local memory whose number of elements the host computes."""
 
-    form = "local_buffer {memory!} count {count}"
+    printed = "local_buffer {memory!} count {count}"
 
     memory: Memory
     count: Size
@@ -308,7 +308,7 @@ class LocalParameter:
 class ScalarParameter:
     """A scalar of the host."""
 
-    form = "scalar {name}: {type}"
+    printed = "scalar {name}: {type}"
 
     name: Name
     type: ScalarType
@@ -321,7 +321,7 @@ class BuildConstant:
     `per_launch`: the parameter is a bound, and each launch chooses a value for which
     there is a build of the kernel."""
 
-    form = "constant {name} = {parameter}{per_launch?}"
+    printed = "constant {name} = get_parameter({parameter}){per_launch?}"
 
     name: Name
     parameter: Tunable
@@ -338,7 +338,7 @@ class DeviceFunction:
     are written through pointers. `may_exit`: it may end the work-item, because
     something failed or an arena is full; then it returns whether it did."""
 
-    form = (
+    printed = (
         "function {name} {parameters} gives {results}{may_exit?} calls {callees} {body}"
     )
 
@@ -356,9 +356,9 @@ class Kernel:
     gives, for which the kernel is then built. `fresh`: no written buffer can be the
     same as another parameter, so all may be `restrict`."""
 
-    form = (
-        "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}< "
-        "comment {comment}>< constants {constants}>< calls {functions}> "
+    printed = (
+        "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}<? "
+        "comment {comment}><? constants {constants}><? calls {functions}> "
         "{body}"
     )
 

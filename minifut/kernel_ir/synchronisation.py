@@ -14,7 +14,7 @@ from minifut.kernel_ir.expressions import (
 class Barrier:
     """All work-items of the group meet; `spaces` is "local", "global" or "both"."""
 
-    form = "barrier {spaces}"
+    printed = "barrier {spaces}"
 
     spaces: str = "local"
 
@@ -24,7 +24,7 @@ class HideValue:
     """Nothing that the compiler of the device knows of the variable's value holds from
     here on: an optimisation barrier."""
 
-    form = "hide {variable}"
+    printed = "hide {variable}"
 
     variable: Variable
 
@@ -33,7 +33,7 @@ class HideValue:
 class UniformExit:
     """A barrier behind code that may have failed; the whole group ends if it has."""
 
-    form = "uniform_exit"
+    printed = "uniform_exit"
 
 
 @node
@@ -43,7 +43,7 @@ class AtomicUpdate:
     The type of the operands, an integer of 32 or 64 bits, is that of the memory.
     """
 
-    form = "atomic {function} {memory}[{index}]{operands}< gives {old}>"
+    printed = "atomic {function} {memory}[{index}]{operands}<? gives {old}>"
 
     function: str
     memory: Memory
@@ -57,7 +57,7 @@ class DetectLastGroup:
     """`last = all other groups of this launch came here before`: only one group is the
     last. What others published by atomics before is then there for it."""
 
-    form = "last_block {last} of {groups}"
+    printed = "last_block {last} of {groups}"
 
     last: Variable
     groups: Expression
@@ -68,7 +68,7 @@ class FetchWork:
     """`group = the next number that no work-item of this launch has taken`. Each of the
     `workers` begins with its own number, and takes until there are no more `groups`."""
 
-    form = "fetch_group {group} of {groups} for {workers}"
+    printed = "fetch_group {group} of {groups} for {workers}"
 
     group: Variable
     groups: Expression
@@ -80,7 +80,7 @@ class Fail:
     """Record failure `number` with up to eight values, unless one is recorded already,
     and leave: return, or jump to `label` where barriers follow."""
 
-    form = "fail {number} {values}< goto {label}>"
+    printed = "fail {number} {values}<? goto {label}>"
 
     number: int
     values: tuple[Expression, ...]
@@ -91,6 +91,6 @@ class Fail:
 class Label:
     """Where `Fail` jumps to: stands directly before a barrier."""
 
-    form = "label {name}"
+    printed = "label {name}"
 
     name: str

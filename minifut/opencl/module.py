@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from minifut.ir.core import Entry, EntryType, Param, Program
+from minifut.ir.core import Param, Program
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk

@@ -28,8 +28,9 @@ from minifut.testing.candidates import parameter_leaves, result_leaves
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
     from minifut.frontend.types import Type
-    from minifut.ir.core import Entry, EntryType, Function
+    from minifut.ir.core import Function
     from minifut.ir.core import Program as CoreProgram
+    from minifut.ir.entries import Entry, EntryType
     from minifut.program import Program
 
 CANDIDATES = 100

@@ -20,7 +20,7 @@ from minifut.values.types import ValueType
 
 
 class Described(Protocol):
-    """How a value looks from outside: see `ir.core.EntryType`."""
+    """How a value looks from outside: see `ir.entries.EntryType`."""
 
     @property
     def name(self) -> str: ...

@@ -26,7 +26,8 @@ from minifut.values.text import format_value
 from minifut.values.types import DTYPES
 
 if TYPE_CHECKING:
-    from minifut.ir.core import Entry, Function, Param, Program
+    from minifut.ir.core import Function, Param, Program
+    from minifut.ir.entries import Entry
     from minifut.ir.sizes import Size
     from minifut.names import Name
 

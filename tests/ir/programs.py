@@ -1,7 +1,7 @@
 """One printed program with every construct, for tests of printer, parser, traversal."""
 
 SOACS_TEXT = """
-entry "main" = main sizes 1 ("xs" "[]f32" "array" 1 unique, "r" "{a: i32}" "record" 1 ("a" "i32" "array" 1)) -> ("" "[]f32" "array" 1) attributes "blocked"
+entry "main" = main sizes 1 ("xs" "[]f32" "array" 1 unique, "r" "{a: i32}" "record" 1 ("a" "i32" "array" 1)) -> ("" "[]f32" "array" 1) attribute "blocked"
 
 constants {
   let c: i32 = add_i32(1i32, -2i32)

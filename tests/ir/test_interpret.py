@@ -11,6 +11,7 @@ from minifut.errors import ProgramError, UsageError
 from minifut.ir import core, kernels, soacs
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Param
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.interpret import Interpreter, run
 from minifut.ir.sizes import Size, as_size
 from minifut.ir.types import BOOL, F32, I32, I64, ArrayType, ScalarType, Type
@@ -33,10 +34,8 @@ def program(make: Make, *types: Callable[[Size], Type], sizes: int = 1) -> core.
     outer = tuple(Param(build.names.fresh("r"), t) for t in build.types(results))
     name = build.names.fresh("main")
     function = core.Function(name, tuple(parameters), outer, build.finish(*results))
-    leaf = core.EntryType("", "", "array", 1)
-    entry = core.Entry(
-        "main", name, sizes, (leaf,) * len(types), (leaf,) * len(results)
-    )
+    leaf = EntryType("", "", "array", 1)
+    entry = Entry("main", name, sizes, (leaf,) * len(types), (leaf,) * len(results))
     return core.Program((entry,), (), (function,))
 
 

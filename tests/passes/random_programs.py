@@ -12,6 +12,7 @@ from collections.abc import Callable
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Param
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, ArrayType, Type, array_of, shape_of
 from minifut.names import Name, NameSource
@@ -51,8 +52,8 @@ class _LayoutRewriter:
         outer = tuple(Param(build.names.fresh("r"), t) for t in build.types(results))
         name = build.names.fresh("main")
         function = core.Function(name, tuple(parameters), outer, build.finish(*results))
-        leaf = core.EntryType("", "", "array", 1)
-        entry = core.Entry("main", name, 2, (leaf,) * 3, (leaf,) * len(results))
+        leaf = EntryType("", "", "array", 1)
+        entry = Entry("main", name, 2, (leaf,) * 3, (leaf,) * len(results))
         return core.Program((entry,), (), (function,))
 
     # --- choosing ---

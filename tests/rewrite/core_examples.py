@@ -32,6 +32,7 @@ from minifut.ir import core
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Param, Stm
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
@@ -279,15 +280,15 @@ def program_of(example: Statements, body: Body) -> core.Program:
     function = core.Function(name, example.given, results, body)
     sizes = len(sizes_of(example.given))
     leaves = tuple(map(_leaf, example.given[sizes:]))
-    entry = core.Entry("main", name, sizes, leaves, tuple(map(_leaf, results)))
+    entry = Entry("main", name, sizes, leaves, tuple(map(_leaf, results)))
     return core.Program((entry,), (), (function,))
 
 
-def _leaf(parameter: Param) -> core.EntryType:
+def _leaf(parameter: Param) -> EntryType:
     type_ = parameter.type
     text = str(element_of(type_))
     text = "[]" * len(shape_of(type_)) + text
-    return core.EntryType(parameter.name.base, text, "array", 1)
+    return EntryType(parameter.name.base, text, "array", 1)
 
 
 def close(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import minifut
 from minifut import StructArray, Variant
-from minifut.ir.core import EntryType
+from minifut.ir.entries import EntryType
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import open_value, whole_leaves
 from minifut.values.structured_text import (

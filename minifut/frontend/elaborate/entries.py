@@ -27,7 +27,8 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Value, scalar
 from minifut.ir import core
-from minifut.ir.core import Entry, Function, Param
+from minifut.ir.core import Function, Param
+from minifut.ir.entries import Entry
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name

@@ -15,7 +15,7 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Value
 from minifut.frontend.types import field_key
-from minifut.ir.core import EntryType
+from minifut.ir.entries import EntryType
 
 
 def name_and_type(

@@ -20,6 +20,7 @@ import numpy as np
 
 from minifut.errors import ProgramError, UsageError
 from minifut.ir import core
+from minifut.ir.entries import Entry
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
 from minifut.ir.interpret.deep import call_deep, raised_limit, recursive_functions
 from minifut.ir.interpret.operations import Steps
@@ -91,7 +92,7 @@ def run(
 
 
 def match_arguments(
-    function: core.Function, entry: core.Entry, arguments: Sequence[Any]
+    function: core.Function, entry: Entry, arguments: Sequence[Any]
 ) -> list[Any]:
     """All arguments of the core function: the sizes found from the shapes, then the
     leaf values in the interpreter's representation."""

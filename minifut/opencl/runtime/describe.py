@@ -86,7 +86,7 @@ class EntryLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A parameter or result as the user sees it; see `ir.core.EntryType`.
+    """A parameter or result as the user sees it; see `ir.EntryType`.
 
     `leaves` are all the leaves that stand for it, those of its `parts` in order or, of
     a sum's, those at their `slots`.

@@ -16,8 +16,9 @@ from typing import Literal
 
 from minifut.errors import UsageError
 from minifut.ir.builder import Builder
-from minifut.ir.core import Apply, Entry, EntryType, Function, Lambda, Param, Program
+from minifut.ir.core import Apply, Function, Lambda, Param, Program
 from minifut.ir.derivatives import Jvp, Vjp
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import rename

@@ -1,4 +1,4 @@
-"""Printed kernel code as tokens: texts in quotes, numbers with types, words, signs.
+"""Printed IR as tokens: texts in quotes, numbers with types, words, signs.
 
 White space and what follows `--` in a line stand between them.
 """
@@ -44,7 +44,7 @@ class Tokens:
         line = self.text.count("\n", 0, self.begin) + 1
         column = self.begin - (self.text.rfind("\n", 0, self.begin) + 1) + 1
         shown = self.text.splitlines()[line - 1] if self.token else "the end"
-        message = f"this is not printed kernel code (line {line}, column {column})"
+        message = f"this is not printed IR (line {line}, column {column})"
         return UsageError(f"{message}, {wanted} was expected:\n{shown}")
 
     def take(self, token: str) -> bool:
@@ -74,20 +74,3 @@ class Tokens:
         self.end = end
         self.advance()
         return text
-
-    def line(self) -> str:
-        """The rest of a line."""
-        end = self.text.find("\n", self.begin)
-        return self.cut(len(self.text) if end < 0 else end)
-
-    def call(self) -> str:
-        """A word with the parentheses behind it."""
-        depth, end = 0, self.end
-        while found := _TOKEN.match(self.text, end):
-            sign, end = found[found.lastgroup or 0], found.end()
-            depth += (sign == "(") - (sign == ")")
-            if found.lastgroup == "end":
-                raise self.fault("')'")
-            if depth == 0:
-                break
-        return self.cut(end)

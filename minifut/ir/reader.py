@@ -1,0 +1,349 @@
+"""Reads printed nodes by their forms (`ir.forms`), from left to right.
+
+What stands next follows from the annotation of the field that is read. Where that is a
+union, the next token decides, or the one behind it: `add_i32(`, `xs[`, `xs with`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from types import NoneType
+from typing import Any, ClassVar, Union, get_args
+
+from minifut.ir import core, forms, kernels
+from minifut.ir.core import Atom, Constant, Param, Stm
+from minifut.ir.dialect import DIFFERENTIABLE, KERNELS
+from minifut.ir.entries import Entry
+from minifut.ir.scalars import Operator, parse_operator
+from minifut.ir.sizes import Size, ceil_div, maximum, minimum
+from minifut.ir.tokens import SCALAR, Tokens
+from minifut.ir.types import (
+    BOOL,
+    SCALARS,
+    AccType,
+    DataType,
+    ScalarType,
+    Type,
+    array_of,
+)
+from minifut.names import Name
+
+_TAGGED = re.compile(r"(.+)_([1-9][0-9]*)")
+_NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
+_SPECIAL = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
+_SIZES: dict[str, Callable[..., Size]] = {
+    "ceil_div": ceil_div,
+    "floor_div": lambda a, b: a // b,
+    "min": minimum,
+    "max": maximum,
+}
+LEVELS = {
+    level.kind: level
+    for level in (kernels.GRID, kernels.GROUP, kernels.THREAD, kernels.REGISTER)
+}
+EXPRESSION: Any = Union[  # noqa: UP007 (of a tuple)
+    tuple(DIFFERENTIABLE.expressions | KERNELS.expressions | KERNELS.inside)
+]
+"""an expression of any dialect"""
+
+
+@cache
+def name_of(text: str) -> Name:
+    """The name printed as `text`."""
+    tagged = _TAGGED.fullmatch(text)
+    return Name(tagged[1], int(tagged[2])) if tagged else Name(text, 0)
+
+
+class Reader(Tokens):
+    """Reads what annotations ask for."""
+
+    fields: ClassVar[dict[Any, Callable[[Any], Any]]]
+
+    def whole(self, hint: Any) -> Any:
+        """All of the text."""
+        try:
+            made: Any = self.value(hint)
+        except (ValueError, KeyError) as problem:
+            raise self.fault(f"no value ({problem})") from problem
+        if self.kind != "end":
+            raise self.fault("the end")
+        return made
+
+    # --- nodes ------------------------------------------------------------------------
+
+    def node(self, cls: type) -> Any:
+        """What a form describes."""
+        held: dict[str, Any] = {}
+        for part in forms.form_of(cls):
+            self.part(cls, part, held)
+        return cls(**held)
+
+    def part(self, cls: type, part: forms.Part, held: dict[str, Any]) -> None:
+        match part:
+            case forms.Word(text):
+                if not text.isspace():
+                    self.expect(text)
+            case forms.Head(name, words):
+                if self.token not in words:
+                    raise self.fault(name)
+                self.advance()
+            case forms.Flag(name):
+                held[name] = self.take(name)
+            case forms.Optional(parts, defaults):
+                if self.begins(parts):
+                    for inner in parts:
+                        self.part(cls, inner, held)
+                else:
+                    held.update(defaults)
+            case forms.Each():
+                self.each(cls, part, held)
+            case forms.Field(name):
+                made = self.field(cls, part)
+                if part.component is not None:
+                    made = (*held.get(name, ()), made)
+                held[name] = made
+
+    def each(self, cls: type, part: forms.Each, held: dict[str, Any]) -> None:
+        rows: list[dict[str, Any]] = []
+        while self.token not in (")", "]") if part.commas else self.begins(part.parts):
+            if rows and part.commas:
+                self.expect(",")
+            rows.append({})
+            for inner in part.parts:
+                self.part(cls, inner, rows[-1])
+        held.update({name: tuple(row[name] for row in rows) for name in part.names})
+
+    def begins(self, parts: tuple[forms.Part, ...]) -> bool:
+        """Whether the next token is one with which parts begin."""
+        return self.kind != "string" and self.token in forms.beginnings(parts)
+
+    def field(self, cls: type, field: forms.Field) -> Any:
+        """A field of a class."""
+        return self.value(field.hint)
+
+    # --- fields -----------------------------------------------------------------------
+
+    def value(self, hint: Any) -> Any:
+        """What an annotation asks for."""
+        if hint in self.fields:
+            return self.fields[hint](self)
+        item = forms.item_of(hint)
+        if item is not None:
+            return self.list(lambda: self.value(item))
+        options = forms.options_of(hint)
+        if NoneType in get_args(hint) and self.take("_"):
+            return None
+        if len(options) > 1:
+            return self.union(hint, options)
+        if options[0] is not hint:
+            return self.value(options[0])
+        if not isinstance(hint, type):  # a tuple of a fixed length
+            inner = iter(get_args(hint))
+            return self.list(lambda: self.value(next(inner)))
+        return self.node(hint)
+
+    def union(self, hint: Any, options: tuple[Any, ...]) -> Any:
+        """The member that the next tokens tell."""
+        cls = None
+        if self.kind != "string":
+            cls = forms.alternatives(hint).get(self.token)
+        elif str in options:
+            return self.string()
+        followed = forms.followed(hint)
+        if cls is None:
+            follows = (f for f in followed if f is not None and self.follows(f))
+            cls = followed.get(next(follows, None))
+        if cls is not None:
+            return self.node(cls)
+        return self.atom()
+
+    def list(self, read: Callable[[], Any]) -> tuple[Any, ...]:
+        """In parentheses, with commas."""
+        self.expect("(")
+        found: list[Any] = []
+        while not self.take(")"):
+            if found:
+                self.expect(",")
+            found.append(read())
+        return tuple(found)
+
+    # --- words, names and constants ---
+
+    def string(self) -> str:
+        """A text in quotes, or a word that needs none."""
+        if self.kind == "string":
+            return str(json.loads(self.advance()))
+        return self.of_kind("word", "a word or a text in quotes")
+
+    def integer(self) -> int:
+        sign = -1 if self.take("-") else 1
+        return sign * int(self.of_kind("int", "a number"))
+
+    def name(self) -> Name:
+        return name_of(self.of_kind("word", "a name"))
+
+    def atom(self) -> Atom:
+        if self.kind == "number" or self.token in ("true", "false"):
+            return self.constant()
+        return name_of(self.of_kind("word", "a name or a constant"))
+
+    def constant(self) -> Constant:
+        return self.lanes()[0]
+
+    def lanes(self) -> tuple[Constant, int]:
+        """A constant in some lanes: `1.0f32x4`, `-f64.inf`, `true`."""
+        if self.token in ("true", "false"):
+            return Constant(self.advance() == "true", BOOL), 1
+        found = _NUMBER.fullmatch(self.of_kind("number", "a constant"))
+        assert found is not None
+        sign, digits, scalar, lanes, special = found.groups()
+        type_ = SCALARS[scalar]
+        value: int | float | bool
+        if special is not None:
+            value = _SPECIAL[special]
+        else:
+            value = float(digits) if type_.is_float else int(digits)
+        made = Constant(type_.nearest(-value if sign else value), type_)
+        return made, int(lanes or 1)
+
+    def operator(self) -> Operator:
+        operator = parse_operator(self.token)
+        if operator is None:
+            raise self.fault(f"an operator ({self.token} is none)")
+        self.advance()
+        return operator
+
+    def level(self) -> kernels.Level:
+        if self.token not in LEVELS:
+            raise self.fault(" or ".join(LEVELS))
+        return LEVELS[self.advance()]
+
+    # --- sizes and types ---
+
+    def size(self) -> Size:
+        """A sum of products."""
+        total = -self.product() if self.take("-") else self.product()
+        while self.token in ("+", "-") and self.kind == "sign":
+            sign = self.advance()
+            term = self.product()
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def product(self) -> Size:
+        found = self.factor()
+        while self.take("*"):
+            found = found * self.factor()
+        return found
+
+    def factor(self) -> Size:
+        if self.kind == "int":
+            return Size.constant(int(self.advance()))
+        if self.take("("):
+            inner = self.size()
+            self.expect(")")
+            return inner
+        if self.token in _SIZES and self.follows("("):
+            make = _SIZES[self.advance()]
+            return make(*self.list(self.size))
+        return Size.of(self.name())
+
+    def shape(self) -> tuple[Size, ...]:
+        """`[n][m]`, or `[]` without dimensions."""
+        found: list[Size] = []
+        while self.take("["):
+            if not found and self.take("]"):
+                break
+            found.append(self.size())
+            self.expect("]")
+        return tuple(found)
+
+    def scalar(self) -> ScalarType:
+        if self.token not in SCALARS:
+            raise self.fault("a type")
+        return SCALARS[self.advance()]
+
+    def type(self) -> Type:
+        if self.take("acc"):
+            elements = tuple[DataType, ...]
+            return AccType(self.name(), self.shape(), self.value(elements))
+        shape = self.shape()
+        return array_of(self.scalar(), shape)
+
+    # --- statements -------------------------------------------------------------------
+
+    def parameter(self) -> Param:
+        name = self.name()
+        self.expect(":")
+        unique = self.take("*")
+        return Param(name, self.type(), unique)
+
+    def statement(self) -> Stm:
+        attributes = []
+        while self.token == "#":
+            attributes.append(self.cut(self.text.index("]", self.begin) + 1)[2:-1])
+        self.expect("let")
+        several = self.token == "("
+        pattern = self.list(self.parameter) if several else (self.parameter(),)
+        self.expect("=")
+        return Stm(pattern, self.value(EXPRESSION), tuple(attributes))
+
+    def statements(self) -> tuple[Stm, ...]:
+        """All that follow each other."""
+        found: list[Stm] = []
+        while self.token in ("let", "#"):
+            found.append(self.statement())
+        return tuple(found)
+
+    def body(self, result: Any = Atom) -> tuple[tuple[Stm, ...], tuple[Any, ...]]:
+        """Statements in braces, and the results behind them."""
+        self.expect("{")
+        statements = self.statements()
+        if not self.take("return") and statements:
+            raise self.fault("'return'")
+        results: list[Any] = []
+        while not self.take("}"):
+            if results:
+                self.expect(",")
+            results.append(self.value(result))
+        return statements, tuple(results)
+
+    def program(self) -> core.Program:
+        entries: list[Entry] = []
+        functions: list[core.Function] = []
+        while self.token == "entry":
+            entries.append(self.node(Entry))
+        constants: tuple[Stm, ...] = ()
+        if self.take("constants"):
+            self.expect("{")
+            constants = self.statements()
+            self.expect("}")
+        while self.token == "fun":
+            functions.append(self.node(core.Function))
+        return core.Program(tuple(entries), constants, tuple(functions))
+
+
+Reader.fields = {
+    int: Reader.integer,
+    str: Reader.string,
+    Name: Reader.name,
+    Atom: Reader.atom,
+    Constant: Reader.constant,
+    Operator: Reader.operator,
+    kernels.Level: Reader.level,
+    Size: Reader.size,
+    tuple[Size, ...]: Reader.shape,
+    ScalarType: Reader.scalar,
+    Type: Reader.type,
+    DataType: Reader.type,
+    Param: Reader.parameter,
+    tuple[Stm, ...]: Reader.statements,
+    core.Body: lambda reader: core.Body(*reader.body()),
+    kernels.KernelBody: lambda reader: kernels.KernelBody(
+        *reader.body(kernels.KernelResult)
+    ),
+    core.Program: Reader.program,
+}
