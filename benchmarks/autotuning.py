@@ -23,7 +23,7 @@ from typing import Any
 import versions
 from versions import Options, Results, jobs
 
-from minifut import compiler
+from minifut import stages
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import load_program
 from minifut.errors import MinifutError
@@ -43,7 +43,7 @@ def tune_program(
 ) -> Any:
     """Write the program's tuning file; what it took, a failure as a string."""
     print(f"\n{name}", flush=True)
-    compiled = compiler.Options(schedule=options.schedule, use_tuning=False)
+    compiled = stages.Options(schedule=options.schedule, use_tuning=False)
     try:
         tuner = tuner_of(load_program(path, compiled), wanted, points=points)
         tuner.timeout = options.timeout
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--data", default=DATA, help="data sets whose name matches")
     parser.add_argument("--tuned", type=Path, help="a folder for PROGRAM.tuning files")
     parser.add_argument("--results", type=Path, default=Path("autotuning.json"))
-    parser.add_argument("--schedule", choices=compiler.SCHEDULES)
+    parser.add_argument("--schedule", choices=stages.SCHEDULES)
     parser.add_argument("--timeout", type=float, default=60.0, help="of a first run")
     parser.add_argument("--runs", type=int, default=5, help="of a version afterwards")
     parser.add_argument("--most", type=int, default=64, help="versions of a program")

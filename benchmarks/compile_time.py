@@ -52,7 +52,7 @@ def compile_stages(
     text: str, name: str, schedule: str, moderate: bool = False
 ) -> Figures:
     """The seconds of each stage, and those with moderate flattening."""
-    from minifut import compiler
+    from minifut import stages
     from minifut.errors import Source
     from minifut.ir.parser import names_after
     from minifut.passes.pipelines import MODERATE, run_pipeline
@@ -63,13 +63,13 @@ def compile_stages(
     def mark() -> None:
         marks.append(time.process_time())
 
-    checked = compiler.check(source)
+    checked = stages.check(source)
     mark()
-    core = compiler.to_core(checked)
+    core = stages.to_core(checked)
     mark()
-    lowered = compiler.to_kernels(core)
+    lowered = stages.to_kernels(core)
     mark()
-    module = compiler.to_host_module(lowered, schedule, "program")
+    module = stages.to_host_module(lowered, schedule, "program")
     mark()
     figures: Figures = {
         stage: after - before
@@ -80,9 +80,9 @@ def compile_stages(
     if moderate:
         del lowered
         mark()
-        with compiler.deep_recursion():
+        with stages.deep_recursion():
             lowered = run_pipeline(core, names_after(core), steps=MODERATE)
-        module = compiler.to_host_module(lowered, schedule, "program")
+        module = stages.to_host_module(lowered, schedule, "program")
         mark()
         front = figures["check"] + figures["elaborate"]
         figures["moderate seconds"] = front + marks[-1] - marks[-2]

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import CompileError, Source
 from minifut.frontend.parser import parse_program
 
@@ -177,10 +177,10 @@ def complaint_about(text: str, name: str, stage: str) -> str | None:
         if stage == "parser":
             parse_program(source)
             return None
-        checked = compiler.check(source)
+        checked = stages.check(source)
         if stage == "compile":
-            kernels = compiler.to_kernels(compiler.to_core(checked))
-            compiler.to_host_module(kernels, "cpu")
+            kernels = stages.to_kernels(stages.to_core(checked))
+            stages.to_host_module(kernels, "cpu")
     except CompileError as error:
         if error.location is None:
             return f"no position: {error.message}"

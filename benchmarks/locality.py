@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut import compiler
+from minifut import loaded_module, stages
 from minifut.errors import Source
 from minifut.opencl.module import module_text
 from minifut.program import Program
@@ -134,12 +134,12 @@ def program(
     text: str, options: Any, laid_out: bool, parameters: dict[str, int] | None = None
 ) -> Program:
     """The program, with the pass or without."""
-    core = compiler.to_core(compiler.check(Source("case.fut", text)))
-    kernels = compiler.to_kernels(core)
+    core = stages.to_core(stages.check(Source("case.fut", text)))
+    kernels = stages.to_kernels(core)
     if laid_out:
-        kernels = compiler.to_schedule(kernels, options.schedule)
+        kernels = stages.to_schedule(kernels, options.schedule)
     module = module_text(kernels, schedule=options.schedule)
-    return compiler.load(module, options.device, parameters)
+    return loaded_module.load(module, options.device, parameters)
 
 
 def measure(case: Case, options: Any) -> dict[str, float]:
@@ -197,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--schedule", choices=compiler.SCHEDULES, default="cpu")
+    parser.add_argument("--schedule", choices=stages.SCHEDULES, default="cpu")
     parser.add_argument("--device")
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)

@@ -29,7 +29,7 @@ if "--processor-time" in sys.argv:
 
 import numpy as np
 
-from minifut import compiler
+from minifut import stages
 from minifut.benchmarking.hand_written import hand_written as written
 from minifut.benchmarking.kernel_file import read_kernel_file
 from minifut.errors import Source
@@ -96,15 +96,15 @@ def tiled_kernels(text: str) -> Any:
     if all(step.name != "tile" for step in steps):
         at = [step.name for step in steps].index("sequentialise")
         steps.insert(at, find_pass("tile"))
-    program = compiler.to_core(compiler.check(Source("matmul.fut", text)))
-    with compiler.deep_recursion():
+    program = stages.to_core(stages.check(Source("matmul.fut", text)))
+    with stages.deep_recursion():
         return run_steps(steps, program, names_after(program), PipelineOptions())
 
 
 def load(text: str, parameters: Mapping[str, int]) -> Any:
     """The program on the device; parameters are given by their last word."""
     namespace: dict[str, Any] = {}
-    exec(compiler.to_host_module(tiled_kernels(text), "cpu", "matmul"), namespace)
+    exec(stages.to_host_module(tiled_kernels(text), "cpu", "matmul"), namespace)
     program = namespace["program"]
     chosen = {
         p.name: parameters[last]

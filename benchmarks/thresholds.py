@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 
-from minifut import compiler
+from minifut import compiler, stages
 from minifut.benchmarking.compare import forced
 from minifut.benchmarking.measure import Candidate, Plan, measure_together
 from minifut.benchmarking.ratios import ratio
@@ -91,13 +91,13 @@ NESTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="nests whose name matches")
-    parser.add_argument("--schedule", choices=compiler.SCHEDULES)
+    parser.add_argument("--schedule", choices=stages.SCHEDULES)
     parser.add_argument("--runs", type=int, default=9)
     given = parser.parse_args()
     plan = Plan(runs=given.runs, seconds=0, converge=False)
     for name, (text, shapes) in NESTS.items():
         if re.search(given.only, name):
-            options = compiler.Options(schedule=given.schedule, use_tuning=False)
+            options = stages.Options(schedule=given.schedule, use_tuning=False)
             program = compiler.compile_program(Source(name, text), options)
             print(f"{name}: outer version over the other one", flush=True)
             for shape in shapes:

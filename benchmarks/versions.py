@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut import compiler
+from minifut import compiler, loaded_module, stages
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.loaded import Loaded, load_program
@@ -202,7 +202,7 @@ def run_program(
     left = [data for data in wanted if not results.has(name, data.name)]
     if not left:
         return
-    compiled = compiler.Options(schedule=options.schedule, use_tuning=False)
+    compiled = stages.Options(schedule=options.schedule, use_tuning=False)
     try:
         loaded = load_program(path, compiled)
         rivals = {each: rival(loaded, compiled, RIVALS[each]) for each in RIVALS}
@@ -227,14 +227,14 @@ def run_program(
         results.put(name, data.name, described["datasets"][data.name])
 
 
-def rival(loaded: Loaded, options: compiler.Options, steps: tuple[Pass, ...]) -> Loaded:
+def rival(loaded: Loaded, options: stages.Options, steps: tuple[Pass, ...]) -> Loaded:
     """The program as another pipeline makes it."""
-    core = compiler.to_core(compiler.check(compiler.read_source(loaded.path)))
-    with compiler.deep_recursion():
+    core = stages.to_core(stages.check(stages.read_source(loaded.path)))
+    with stages.deep_recursion():
         kernels = run_pipeline(core, names_after(core), steps=steps)
     schedule = options.schedule or compiler.device_kind(options.device)
-    module = compiler.to_host_module(kernels, schedule, loaded.path.stem)
-    return Loaded(loaded.path, compiler.load(module), kernels, loaded.oracle)
+    module = stages.to_host_module(kernels, schedule, loaded.path.stem)
+    return Loaded(loaded.path, loaded_module.load(module), kernels, loaded.oracle)
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:
@@ -300,7 +300,7 @@ def main() -> None:
     parser.add_argument("--data", default="", help="data sets whose name matches")
     parser.add_argument("--tuned", type=Path, help="a folder of PROGRAM.tuning files")
     parser.add_argument("--results", type=Path, default=Path("versions.json"))
-    parser.add_argument("--schedule", choices=compiler.SCHEDULES)
+    parser.add_argument("--schedule", choices=stages.SCHEDULES)
     parser.add_argument("--timeout", type=float, default=120.0, help="of a version")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--most", type=int, default=64, help="versions of a program")

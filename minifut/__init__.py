@@ -95,10 +95,10 @@ def compile(
     """
     from pathlib import Path
 
-    from minifut import compiler
+    from minifut import compiler, stages
     from minifut.errors import CompileError, Source, UsageError
 
-    options = compiler.Options(
+    options = stages.Options(
         backend, schedule, device, dict(params or {}), max_memory=max_memory
     )
     is_text = isinstance(path_or_source, str) and (
@@ -108,7 +108,7 @@ def compile(
         if is_text:
             source = Source("<text>", str(path_or_source))
         else:
-            source = compiler.read_source(Path(path_or_source))
+            source = stages.read_source(Path(path_or_source))
         return compiler.compile_program(source, options)
     except (CompileError, UsageError) as error:
         # where in the compiler it was found does not help its user

@@ -2,7 +2,7 @@
 
     Source -- stages --> Python text -- load --> Program
 
-The stages themselves are in `minifut.stages`; they have their names here as well.
+The stages themselves are in `minifut.stages`.
 """
 
 from __future__ import annotations
@@ -13,22 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minifut.host_modules import HostModule, checksum_of, host_module
-from minifut.loaded_module import host_code as host_code
-from minifut.loaded_module import load as load
+from minifut.loaded_module import load
 from minifut.program import Program
-from minifut.stages import BACKENDS as BACKENDS
-from minifut.stages import SCHEDULES as SCHEDULES
-from minifut.stages import Options as Options
-from minifut.stages import check as check
-from minifut.stages import deep_recursion as deep_recursion
-from minifut.stages import read_source as read_source
-from minifut.stages import stage as stage
-from minifut.stages import to_core as to_core
-from minifut.stages import to_host_module as to_host_module
-from minifut.stages import to_kernel_code as to_kernel_code
-from minifut.stages import to_kernels as to_kernels
-from minifut.stages import to_schedule as to_schedule
-from minifut.stages import without_derivatives as without_derivatives
+from minifut.stages import Options, check, stage, to_core, to_host_module, to_kernels
 
 if TYPE_CHECKING:
     from minifut.errors import Source

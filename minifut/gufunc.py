@@ -178,7 +178,8 @@ class Gufunc:
 def _mapped_program(
     source: Source, text: str, backend: str, device: str | None
 ) -> Program:
-    from minifut.compiler import Options, compile_program
+    from minifut.compiler import compile_program
+    from minifut.stages import Options
 
     options = Options(backend, device=device, use_tuning=False)
     return compile_program(replace(source, text=f"{source.text}\n{text}"), options)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.cli import main
 from minifut.errors import Source
 
@@ -22,15 +22,15 @@ PROGRAM = "entry main (xs: []f32): f32 = f32.sum (map (* 3) xs)\n"
 def test_passes_and_rules_are_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    core = compiler.to_core(compiler.check(Source("a.fut", PROGRAM)))
-    compiler.to_kernels(core)
+    core = stages.to_core(stages.check(Source("a.fut", PROGRAM)))
+    stages.to_kernels(core)
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("MINIFUT_DEBUG", "passes")
-    compiler.to_kernels(core)
+    stages.to_kernels(core)
     shown = capsys.readouterr().err
     assert "pass fuse: " in shown and "fuse_map_into_redomap" not in shown
     monkeypatch.setenv("MINIFUT_DEBUG", "rules")
-    compiler.to_kernels(core)
+    stages.to_kernels(core)
     shown = capsys.readouterr().err
     assert "pass fuse: " not in shown and "fuse_map_into_redomap" in shown
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 
 FEW, MANY = 12, 48
@@ -119,10 +119,10 @@ def work(run: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def work_of_stages(text: str) -> dict[str, int]:
-    checked, check = work(lambda: compiler.check(Source("growth.fut", text)))
-    core, elaborate = work(lambda: compiler.to_core(checked))
-    kernels, passes = work(lambda: compiler.to_kernels(core))
-    _, module = work(lambda: compiler.to_host_module(kernels, "cpu"))
+    checked, check = work(lambda: stages.check(Source("growth.fut", text)))
+    core, elaborate = work(lambda: stages.to_core(checked))
+    kernels, passes = work(lambda: stages.to_kernels(core))
+    _, module = work(lambda: stages.to_host_module(kernels, "cpu"))
     return {"check": check, "elaborate": elaborate, "passes": passes, "module": module}
 
 

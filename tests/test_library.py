@@ -258,10 +258,10 @@ def test_entry_points_work_in_a_spawned_process(tmp_path: Path) -> None:
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that were really compiled."""
-    from minifut import compiler
+    from minifut import compiler, stages
 
     found: list[str] = []
-    check = compiler.check
+    check = stages.check
 
     def noted(source: Any) -> Any:
         found.append(source.name)

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.campaign.passes import check_passes, check_related
 from benchmarks.campaign.subject import Subject
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from tests.benchmarking.agreement import Agreement
 from tests.random_sources import random_source
@@ -24,7 +24,7 @@ from tests.random_sources.relations import RELATIONS, Relation
 def test_programs_are_well_typed_and_the_same_for_the_same_seed() -> None:
     for seed in range(25):
         text = random_source(seed)
-        compiler.check(Source(f"seed{seed}.fut", text))
+        stages.check(Source(f"seed{seed}.fut", text))
         assert text == random_source(seed)
 
 

@@ -15,7 +15,7 @@ from benchmarks.campaign.subject import (
     parameters_of,
     random_setting,
 )
-from minifut import compiler
+from minifut import loaded_module, stages
 from minifut.errors import MinifutError, UsageError
 from minifut.ir.core import Program as CoreProgram
 from minifut.parameters.versions import versions_of
@@ -36,9 +36,9 @@ def check_device(seed: int, text: str | None = None) -> Subject:
     chance = random.Random(seed)
     subject = Subject(text or str(program), seed, sizes=LARGE)
     if subject.runs:
-        kernels = required(lambda: compiler.to_kernels(subject.core))
+        kernels = required(lambda: stages.to_kernels(subject.core))
         check_sequential(subject)
-        for schedule in compiler.SCHEDULES:
+        for schedule in stages.SCHEDULES:
             check_schedule(subject, kernels, schedule, chance)
         if text is None:
             check_related(subject, chance)
@@ -48,7 +48,7 @@ def check_device(seed: int, text: str | None = None) -> Subject:
 def check_sequential(subject: Subject) -> None:
     """The program as one kernel; not all have one."""
     try:
-        options = compiler.Options(use_tuning=False)
+        options = stages.Options(use_tuning=False)
         program = sequential_program(subject.core, options, "program")
     except UsageError:
         return
@@ -88,11 +88,9 @@ def check_related(subject: Subject, chance: random.Random) -> None:
     program = random_program(subject.seed, small=True)
     for name, other in related(program, chance, wanted):
         kernels = required(
-            lambda other=other: compiler.to_kernels(
-                elaborated(str(other), subject.seed)
-            )
+            lambda other=other: stages.to_kernels(elaborated(str(other), subject.seed))
         )
-        schedule = chance.choice(compiler.SCHEDULES)
+        schedule = chance.choice(stages.SCHEDULES)
         try:
             run_all(subject, loaded(kernels, schedule), f"related ({name}), {schedule}")
         except Disagreement as wrong:
@@ -102,8 +100,8 @@ def check_related(subject: Subject, chance: random.Random) -> None:
 
 def loaded(kernels: CoreProgram, schedule: str) -> Program:
     """The program, ready to run on the default device."""
-    text = required(lambda: compiler.to_host_module(kernels, schedule))
-    return required(lambda: compiler.load(text))
+    text = required(lambda: stages.to_host_module(kernels, schedule))
+    return required(lambda: loaded_module.load(text))
 
 
 def run_all(

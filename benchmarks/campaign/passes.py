@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.campaign.comparison import Disagreement
 from benchmarks.campaign.subject import Subject, elaborated
-from minifut import compiler, stages
+from minifut import stages
 from minifut.errors import InternalError, MinifutError
 from minifut.ir.core import Program
 from minifut.passes.pipeline import PipelineOptions
@@ -56,7 +56,7 @@ def check_text(text: str, seed: int) -> Subject:
                 laid_out, schedule
             )
         )
-    required(lambda: compiler.to_host_module(kernels, None))
+    required(lambda: stages.to_host_module(kernels, None))
     return subject
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.campaign.arguments import SMALL, copies, random_arguments
 from benchmarks.campaign.comparison import Disagreement, compare
-from minifut import compiler
+from minifut import stages
 from minifut.errors import MinifutError, ProgramError, Source
 from minifut.ir.core import Program
 from minifut.ir.interpret import Interpreter
@@ -80,7 +80,7 @@ class Subject:
 def elaborated(text: str, seed: int) -> Program:
     """The core of a program that must be right."""
     try:
-        return compiler.to_core(compiler.check(Source(f"seed{seed}.fut", text)))
+        return stages.to_core(stages.check(Source(f"seed{seed}.fut", text)))
     except MinifutError as error:
         raise Disagreement(f"{type(error).__name__}: {error}") from None
 

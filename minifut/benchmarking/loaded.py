@@ -1,6 +1,6 @@
 """A program to be measured: loaded, with its kernels' IR and an oracle for its results.
 
-loaded = load_program(path, compiler.Options())
+loaded = load_program(path, stages.Options())
 call = loaded.timed(data)                    # arguments on the device
 seconds = call()
 wrong = loaded.judge(data, call.results())   # None: as expected
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minifut import compiler
+from minifut import compiler, loaded_module, stages
 from minifut.benchmarking.datasets import Data, DataSet
 from minifut.interpreted import interpreted_program
 from minifut.testing.judge import judge_values
@@ -61,9 +61,9 @@ class Loaded:
         return None if expected is None else judge_values(results, expected)
 
 
-def load_program(path: Path, options: compiler.Options) -> Loaded:
+def load_program(path: Path, options: stages.Options) -> Loaded:
     """All stages. Raises `CompileError` and `UsageError`."""
-    core = compiler.to_core(compiler.check(compiler.read_source(path)))
+    core = stages.to_core(stages.check(stages.read_source(path)))
     interpreted = partial(interpreted_program, core, options.parameters)
     sequential = partial(_sequential, core, options, path.stem)
     kernels = None
@@ -74,9 +74,9 @@ def load_program(path: Path, options: compiler.Options) -> Loaded:
             program = sequential()
         case _:
             schedule = options.schedule or compiler.device_kind(options.device)
-            kernels = compiler.to_kernels(core)
-            module = compiler.to_host_module(kernels, schedule, path.stem)
-            program = compiler.load(
+            kernels = stages.to_kernels(core)
+            module = stages.to_host_module(kernels, schedule, path.stem)
+            program = loaded_module.load(
                 module,
                 options.device,
                 options.parameters,
@@ -87,7 +87,7 @@ def load_program(path: Path, options: compiler.Options) -> Loaded:
     return Loaded(path, program, kernels, Oracle(core, interpreted, other))
 
 
-def _sequential(core: CoreProgram, options: compiler.Options, name: str) -> Program:
+def _sequential(core: CoreProgram, options: stages.Options, name: str) -> Program:
     from minifut.sequential.load import sequential_program
 
     return sequential_program(core, options, name)

@@ -13,7 +13,7 @@ from minifut.errors import UsageError
 from minifut.files import require_writable, write_whole
 
 if TYPE_CHECKING:
-    from minifut.compiler import Options
+    from minifut.stages import Options
     from minifut.tuning.autotune import Autotuner
 
 INTERRUPTED = 130
@@ -78,7 +78,7 @@ def command(
     """
     from dataclasses import replace
 
-    from minifut import compiler
+    from minifut import stages
     from minifut.benchmarking.datasets import (
         TUNE,
         Selection,
@@ -89,7 +89,7 @@ def command(
     from minifut.parameters.file import path_beside
     from minifut.tuning.loaded_subject import tuner_of
 
-    options = compiler.Options(**target)
+    options = stages.Options(**target)
     # The file is about to be made, so that one that is missing is no mistake.
     known = path_beside(path, options.tuning_extension).is_file()
     options = replace(options, use_tuning=options.use_tuning and known)

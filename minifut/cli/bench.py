@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from minifut.benchmarking.kernel_file import KernelFile
     from minifut.benchmarking.loaded import Loaded
     from minifut.benchmarking.measure import Candidate, Plan
-    from minifut.compiler import Options
+    from minifut.stages import Options
 
 Command = Callable[..., Any]
 
@@ -161,11 +161,11 @@ def command(
         // global size: 16 * ceil_div(m, 16), 16 * ceil_div(n, 16)
         // local size: 16, 16
     """
-    from minifut import compiler
+    from minifut import stages
     from minifut.benchmarking.datasets import BENCH, Selection, check_chosen
     from minifut.benchmarking.measure import Plan
 
-    options = compiler.Options(**target)
+    options = stages.Options(**target)
     programs = wanted_programs(paths, ignored)
     if print_parameters:
         show_parameters(programs, options)

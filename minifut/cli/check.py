@@ -20,7 +20,7 @@ def command(files: tuple[Path, ...]) -> int:
     FILE may be - for standard input. All files are checked, whatever is wrong with
     some.
     """
-    from minifut import compiler
+    from minifut import stages
 
     failed = 0
     for file in files:
@@ -28,8 +28,8 @@ def command(files: tuple[Path, ...]) -> int:
             if str(file) == "-":
                 source = Source("<stdin>", sys.stdin.read())
             else:
-                source = compiler.read_source(file)
-            checked = compiler.check(source)
+                source = stages.read_source(file)
+            checked = stages.check(source)
         except CompileError as error:
             say(str(error))
             failed = WRONG_USE

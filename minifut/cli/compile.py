@@ -41,7 +41,7 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import compiler
+    from minifut import compiler, loaded_module, stages
 
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
@@ -49,14 +49,14 @@ def command(
         refuse_to_replace(path, HEADER)
         if stubs:
             refuse_to_replace(stub, STUB_HEADER)
-    source = compiler.read_source(file)
-    checked = compiler.check(source)
+    source = stages.read_source(file)
+    checked = stages.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
-    core = compiler.to_core(checked)
-    kernels = compiler.to_kernels(core)
-    text = compiler.to_host_module(kernels, schedule, file.stem)
-    compiler.host_code(text)
+    core = stages.to_core(checked)
+    kernels = stages.to_kernels(core)
+    text = stages.to_host_module(kernels, schedule, file.stem)
+    loaded_module.host_code(text)
     write_whole(path, text.encode())
     click.echo(f"wrote {path}", err=True)
     if stubs:

@@ -111,7 +111,7 @@ def command(
         return
     if file is None:
         raise UsageError("dev needs a FILE, --list-passes or --list-rules")
-    from minifut import compiler
+    from minifut import stages
 
     clock = Clock(timed)
     program = read_program(file, entries, clock)
@@ -141,7 +141,7 @@ def command(
     elif module:
         text = clock.measure(
             "code generation",
-            lambda: compiler.to_host_module(program, schedule, file.stem),
+            lambda: stages.to_host_module(program, schedule, file.stem),
         )
         click.echo(text)
     elif not dump_after:
@@ -158,7 +158,7 @@ def run_stages(
     """The program after the stages that the options ask for: the passes over the core,
     those for the schedule unless a module does them itself, and those over kernel code
     if one of them is to be seen."""
-    from minifut import compiler
+    from minifut import stages
     from minifut.lowering import pipelines as lowering
     from minifut.passes.pipelines import FOR_SCHEDULE
 
@@ -167,18 +167,18 @@ def run_stages(
     stop = options.stop_after
     explain = options.trace is not None
     early = replace(options, stop_after=None if stop in late else stop)
-    program = clock.measure("passes", lambda: compiler.to_kernels(program, early))
+    program = clock.measure("passes", lambda: stages.to_kernels(program, early))
     if (module and not explain) or not (stop is None or stop in own | late):
         return program
     program = clock.measure(
         f"passes for {schedule}",
-        lambda: compiler.to_schedule(program, schedule, early),
+        lambda: stages.to_schedule(program, schedule, early),
     )
     seen = stop in late or bool(options.dump_after & late)
     if seen or (stop is None and (explain or "all" in options.dump_after)):
         return clock.measure(
             f"kernel code for {schedule}",
-            lambda: compiler.to_kernel_code(program, schedule, options),
+            lambda: stages.to_kernel_code(program, schedule, options),
         )
     return program
 
@@ -234,14 +234,14 @@ def show_rules() -> None:
 def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Any:
     """The core of a program, or printed IR, with these entry points (none: all); or
     printed kernel code."""
-    from minifut import compiler
+    from minifut import stages
 
-    source = compiler.read_source(file)
+    source = stages.read_source(file)
     if file.suffix == ".fut":
-        checked = clock.measure("check", lambda: compiler.check(source))
+        checked = clock.measure("check", lambda: stages.check(source))
         require_names(entries, [entry.name for entry in checked.entries])
         return clock.measure(
-            "elaborate", lambda: compiler.to_core(checked, entries or None)
+            "elaborate", lambda: stages.to_core(checked, entries or None)
         )
     from minifut.ir.parser import parse_program
     from minifut.kernel_ir.reader import is_program, read_program

@@ -12,7 +12,7 @@ import click
 from minifut.errors import reason
 
 if TYPE_CHECKING:
-    from minifut.compiler import Options
+    from minifut.stages import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def parse_bytes(
 
 
 def target_options(command: F) -> F:
-    """What to compile for; the arguments are those of `compiler.Options`."""
+    """What to compile for; the arguments are those of `stages.Options`."""
     options = (
         click.option(
             "--schedule",
@@ -142,13 +142,13 @@ def print_parameters_option(command: F) -> F:
 def show_parameters(paths: Iterable[Path], options: Options) -> None:
     """A table for each program: name, class, value, defaults, bounds, what the
     parameter guards."""
-    from minifut import compiler
+    from minifut import compiler, stages
 
     programs = list(paths)
     for path in programs:
         if len(programs) > 1:
             click.echo(f"{path}:")
-        program = compiler.compile_program(compiler.read_source(path), options)
+        program = compiler.compile_program(stages.read_source(path), options)
         click.echo(str(program.tuning))
 
 

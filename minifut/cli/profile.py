@@ -33,17 +33,17 @@ def command(
     ARGs are values as for `minifut run`; without them and --data the values come from
     standard input.
     """
-    from minifut import compiler
+    from minifut import compiler, stages
     from minifut.cli.run import arguments_of, fit, read_npy_argument
     from minifut.values.reader import read_stream, read_values
 
     require_writable([] if json_path is None else [json_path])
-    source = compiler.read_source(file)
+    source = stages.read_source(file)
     texts = unguarded(args)
     if texts and data is not None:
         raise click.UsageError("give values or --data, not both")
     files = [read_npy_argument(text) for text in texts]
-    program = compiler.compile_program(source, compiler.Options(**target))
+    program = compiler.compile_program(source, stages.Options(**target))
     chosen = program.entry(entry)
     if data is None:
         values = arguments_of(program, chosen, texts, files)

@@ -70,14 +70,14 @@ def command(
     suffix take the type of the parameter. Without ARGs the values come from standard
     input, in Futhark's text or binary form.
     """
-    from minifut import compiler
+    from minifut import compiler, stages
 
-    options = compiler.Options(**target)
+    options = stages.Options(**target)
     if print_parameters:
         show_parameters([file], options)
         return
     require_writable(outputs)
-    source = compiler.read_source(file)
+    source = stages.read_source(file)
     # Files are read first: what is wrong with them is quick to find.
     texts = unguarded(args)
     files = [read_npy_argument(text) for text in texts]

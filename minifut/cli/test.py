@@ -65,7 +65,7 @@ def command(
 
     Without OpenCL, use --backend interpreter.
     """
-    from minifut import compiler
+    from minifut import stages
     from minifut.testing.runner import (
         TestOptions,
         check_tested,
@@ -74,7 +74,7 @@ def command(
     )
 
     options = TestOptions(
-        compiler.Options(**target),
+        stages.Options(**target),
         frozenset(entries),
         seconds or None,
         frozenset(excluded),

@@ -51,7 +51,7 @@ def command(
     file: Path, name: str | None, version: str, folder: Path, schedule: str | None
 ) -> None:
     """Make an installable, typed Python package of a program."""
-    from minifut import compiler
+    from minifut import compiler, loaded_module, stages
     from minifut.cli.stubs import stub_text
 
     name = file.stem if name is None else name
@@ -61,12 +61,12 @@ def command(
         raise UsageError("a package called minifut would hide this one: give a --name")
     if not VERSION.fullmatch(version):
         raise UsageError(f"'{version}' is no version such as 1.0 or 1.2.3rc1")
-    checked = compiler.check(compiler.read_source(file))
+    checked = stages.check(stages.read_source(file))
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
-    core = compiler.to_core(checked)
-    text = compiler.to_host_module(compiler.to_kernels(core), schedule, name)
-    compiler.host_code(text)
+    core = stages.to_core(checked)
+    text = stages.to_host_module(stages.to_kernels(core), schedule, name)
+    loaded_module.host_code(text)
     files = {
         f"{name}/__init__.py": text,
         f"{name}/__init__.pyi": stub_text(core, compiler.documentation_of(checked)),

@@ -18,9 +18,9 @@ from minifut.recipe import Recipe, Values, program_again
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minifut.compiler import Options
     from minifut.errors import Source
     from minifut.program import EntryPoint, Program
+    from minifut.stages import Options
 
 Made = tuple[Derivative, Recipe, Values]
 """a derivative, and what its program is made from"""

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minifut import compiler
+from minifut import compiler, loaded_module, stages
 from minifut.errors import (
     CompileError,
     InternalError,
@@ -58,7 +58,7 @@ class TestOptions:
 
     __test__ = False
 
-    compile: compiler.Options = field(default_factory=compiler.Options)
+    compile: stages.Options = field(default_factory=stages.Options)
     entries: frozenset[str] = frozenset()
     seconds: float | None = None
     excluded: frozenset[str] = frozenset()
@@ -109,7 +109,7 @@ def check_tested(paths: Iterable[Path], options: TestOptions) -> None:
     for path in paths:
         # What is wrong with a program is told when it is its turn.
         with suppress(MinifutError):
-            specs.append(read_spec(str(path), compiler.read_source(path).text))
+            specs.append(read_spec(str(path), stages.read_source(path).text))
     check_entries(sorted(options.entries), specs)
 
 
@@ -138,7 +138,7 @@ class _Run:
         self.path = path
         self.options = options
         self.report = report
-        self.source = compiler.read_source(path)
+        self.source = stages.read_source(path)
         self.spec = Spec()
         self.core: CoreProgram | None = None
         self.oracle: Oracle | None = None
@@ -169,19 +169,19 @@ class _Run:
             return self.compile_and_load(wanted)
 
     def compile_and_load(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
-        checked = compiler.check(self.source)
-        self.core = compiler.to_core(checked)
+        checked = stages.check(self.source)
+        self.core = stages.to_core(checked)
         options = self.options.compile
         if options.backend == "interpreter":
             return checked, self.interpreted() if wanted else None
         if options.backend == "sequential":
             return checked, self.sequential_or_interpreted() if wanted else None
         schedule = options.schedule or compiler.device_kind(options.device)
-        kernels = compiler.to_kernels(self.core)
-        module = compiler.to_host_module(kernels, schedule, self.path.stem)
+        kernels = stages.to_kernels(self.core)
+        module = stages.to_host_module(kernels, schedule, self.path.stem)
         if not wanted:
             return checked, None
-        return checked, compiler.load(
+        return checked, loaded_module.load(
             module,
             options.device,
             options.parameters,

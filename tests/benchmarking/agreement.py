@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minifut import compiler
+from minifut import loaded_module, stages
 from minifut.benchmarking.datasets import DataSet, Selection, case_name, data_sets
 from minifut.errors import MinifutError, ProgramError, Source
 from minifut.interpreted import interpreted_program
@@ -99,16 +99,16 @@ class Agreement:
         `time.monotonic`) no further run is begun, but those left are told."""
         if not self.cases and not self.invent:
             return
-        source = compiler.read_source(self.path)
-        core = compiler.to_core(compiler.check(source))
+        source = stages.read_source(self.path)
+        core = stages.to_core(stages.check(source))
         oracle = self._oracle(core)
         if self.invent:
             self.cases = self._defined(source, generated_data(self.path, core))
-        kernels = compiler.to_kernels(core)
+        kernels = stages.to_kernels(core)
         smaller: dict[int, tuple[DataSet, Expected | None]] = {}
         for schedule in self.schedules:
-            module = compiler.to_host_module(kernels, schedule, self.path.stem)
-            program = compiler.load(module, self.device)
+            module = stages.to_host_module(kernels, schedule, self.path.stem)
+            program = loaded_module.load(module, self.device)
             for case in self.cases:
                 if id(case) not in smaller:
                     smaller[id(case)] = self._expected(oracle, case)
@@ -129,8 +129,8 @@ class Agreement:
         text = source.text.replace(UNSAFE, " " * len(UNSAFE))
         if text == source.text:
             return cases
-        checked = compiler.check(Source(source.name, text))
-        safe = self._oracle(compiler.to_core(checked))
+        checked = stages.check(Source(source.name, text))
+        safe = self._oracle(stages.to_core(checked))
         return [case for case in cases if _asked(safe, case) != ""]
 
     def _without_large(self, cases: list[DataSet]) -> list[DataSet]:
@@ -144,7 +144,7 @@ class Agreement:
     def _oracle(self, core: CoreProgram) -> Oracle:
         from minifut.sequential.load import sequential_program
 
-        options = compiler.Options(device=self.device, use_tuning=False)
+        options = stages.Options(device=self.device, use_tuning=False)
         sequential = partial(sequential_program, core, options, self.path.stem)
         return Oracle(core, partial(interpreted_program, core, {}), sequential)
 

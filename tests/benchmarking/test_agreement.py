@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.interpreted import interpreted_program
 from minifut.ir.core import Program
@@ -40,7 +40,7 @@ def test_arrays_are_seen_in_tuples_and_records() -> None:
 
 
 def core_of(text: str) -> Program:
-    return compiler.to_core(compiler.check(Source("a.fut", text)))
+    return stages.to_core(stages.check(Source("a.fut", text)))
 
 
 def test_data_are_made_up_from_types() -> None:

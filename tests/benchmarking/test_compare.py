@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.benchmarking.bench import Outcome, bench
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
@@ -51,7 +51,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(path: Path) -> Loaded:
-    return load_program(path, compiler.Options(schedule="cpu"))
+    return load_program(path, stages.Options(schedule="cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_a_failing_run_leaves_the_call_usable(
 def test_backends_without_a_device_are_measured_too(
     path: Path, data: dict[str, DataSet]
 ) -> None:
-    interpreted = load_program(path, compiler.Options(backend="interpreter"))
+    interpreted = load_program(path, stages.Options(backend="interpreter"))
     assert interpreted.kernels is None
     outcome = Outcome(data["main fails"])
     bench(outcome, interpreted, QUICK)

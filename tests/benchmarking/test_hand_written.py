@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.hand_written import hand_written
@@ -83,9 +83,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="module", params=compiler.SCHEDULES)
+@pytest.fixture(scope="module", params=stages.SCHEDULES)
 def loaded(path: Path, request: pytest.FixtureRequest) -> Loaded:
-    return load_program(path, compiler.Options(schedule=request.param))
+    return load_program(path, stages.Options(schedule=request.param))
 
 
 def data_of(path: Path) -> DataSet:
@@ -145,7 +145,7 @@ def test_the_kernels_of_the_benchmarks_are_right(loaded: Loaded) -> None:
 def test_several_launches_and_all_kinds_of_arguments(
     path: Path, tmp_path: Path
 ) -> None:
-    program = load_program(path, compiler.Options(schedule="cpu")).program
+    program = load_program(path, stages.Options(schedule="cpu")).program
     entry = program.entry("ends")
     assert entry.prepare is not None
     xs = np.arange(1, 6, dtype=np.int32)
@@ -179,7 +179,7 @@ def test_several_launches_and_all_kinds_of_arguments(
 def test_files_that_do_not_fit(
     path: Path, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    loaded = load_program(path, compiler.Options(schedule="cpu"))
+    loaded = load_program(path, stages.Options(schedule="cpu"))
     with pytest.raises(UsageError) as raised:
         compared(loaded, kernel_file(tmp_path, NAIVE.replace(old, new)))
     assert message in str(raised.value)
@@ -188,7 +188,7 @@ def test_files_that_do_not_fit(
 def test_a_launch_that_the_device_refuses_is_a_failure(
     path: Path, tmp_path: Path
 ) -> None:
-    loaded = load_program(path, compiler.Options(schedule="cpu"))
+    loaded = load_program(path, stages.Options(schedule="cpu"))
     text = NAIVE.replace("local size: 1, 1", "local size: 7, 1")
     found = compared(loaded, kernel_file(tmp_path, text))
     failure = found.entrants[-1].candidate.failure

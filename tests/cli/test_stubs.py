@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minifut import compiler
+from minifut import compiler, stages
 from minifut.cli.stubs import stub_text
 from minifut.errors import Source
 
@@ -50,8 +50,8 @@ loaded = program.load()
 def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What mypy says about each call, in order; empty for nothing."""
     folder = tmp_path_factory.mktemp("stubs")
-    checked = compiler.check(Source("prog.fut", SOURCE))
-    core = compiler.to_core(checked)
+    checked = stages.check(Source("prog.fut", SOURCE))
+    core = stages.to_core(checked)
     text = stub_text(core, compiler.documentation_of(checked))
     (folder / "prog.pyi").write_text(text)
     (folder / "use.py").write_text(PRELUDE + "\n".join(CALLS) + "\n")
@@ -74,7 +74,7 @@ def test_wrong_calls_are_errors(messages: list[str], number: int) -> None:
 
 
 def test_documentation_is_kept() -> None:
-    checked = compiler.check(Source("prog.fut", SOURCE))
-    text = stub_text(compiler.to_core(checked), compiler.documentation_of(checked))
+    checked = stages.check(Source("prog.fut", SOURCE))
+    text = stub_text(stages.to_core(checked), compiler.documentation_of(checked))
     compile(text, "prog.pyi", "exec")
     assert "The sum of products." in text

@@ -37,8 +37,9 @@ BACKENDS = [
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def program(request: pytest.FixtureRequest) -> minifut.Program:
-    from minifut.compiler import Options, compile_program
+    from minifut.compiler import compile_program
     from minifut.errors import Source
+    from minifut.stages import Options
 
     return compile_program(Source("<text>", SOURCE), Options(request.param))
 
@@ -250,11 +251,11 @@ def test_tuning_parameters_of_derivatives(
 
 
 def test_names_of_derivatives() -> None:
-    from minifut import compiler
+    from minifut import stages
     from minifut.errors import Source
 
     text = "entry f (x': f64) (y: f64): f64 = x' * y"
-    core = compiler.to_core(compiler.check(Source("test.fut", text)))
+    core = stages.to_core(stages.check(Source("test.fut", text)))
 
     def name(derivative: Derivative) -> Any:
         (entry,) = derivative.program(core).entries

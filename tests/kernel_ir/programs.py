@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from minifut import compiler, lowering
+from minifut import lowering, stages
 from minifut.ir.core import Program
 from minifut.kernel_ir.program import KernelProgram
 from minifut.lowering.pipelines import to_kernel_code
@@ -33,15 +33,15 @@ LOWERING_RULES = sorted(
 @cache
 def kernels_of(path: Path) -> Program:
     """A program in the Kernels dialect."""
-    checked = compiler.check(compiler.read_source(path))
-    return compiler.to_kernels(compiler.to_core(checked))
+    checked = stages.check(stages.read_source(path))
+    return stages.to_kernels(stages.to_core(checked))
 
 
 def lowered(path: Path, schedule: str) -> KernelProgram:
     """A program as kernel code."""
     program = kernels_of(path)
-    with compiler.deep_recursion():
-        return to_kernel_code(compiler.to_schedule(program, schedule), schedule)
+    with stages.deep_recursion():
+        return to_kernel_code(stages.to_schedule(program, schedule), schedule)
 
 
 def lowered_examples(name: str) -> Iterator[KernelProgram]:

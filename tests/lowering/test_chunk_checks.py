@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.ir.interpret import run
 
@@ -62,7 +62,7 @@ def test_results_and_failures_are_those_of_the_interpreter(
     name: str, indices: str
 ) -> None:
     text = PROGRAMS[name]
-    core = compiler.to_core(compiler.check(Source("program.fut", text)))
+    core = stages.to_core(stages.check(Source("program.fut", text)))
     program = minifut.compile(text)
     xs = (np.arange(100, dtype=np.int32) * 7) % 100
     for m in (1, 3, 40, 3000, 150_000):
@@ -79,7 +79,7 @@ def test_results_and_failures_are_those_of_the_interpreter(
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "chained"])
 def test_no_check_is_in_the_loop_that_does_the_work(name: str) -> None:
-    core = compiler.to_core(compiler.check(Source("program.fut", PROGRAMS[name])))
-    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "program")
+    core = stages.to_core(stages.check(Source("program.fut", PROGRAMS[name])))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
     work = module.split("if (fine != 0)")[1].split("} else {\n")[0]
     assert "minifut_fail" not in work

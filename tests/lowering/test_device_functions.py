@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.frontend.elaborate import functions
 from minifut.ir.calls import called_in_threads
@@ -55,8 +55,8 @@ def arguments() -> list[Any]:
 
 @pytest.mark.usefixtures("all_stay")
 def test_kernels_have_functions_and_mean_the_same() -> None:
-    core = compiler.to_core(compiler.check(Source("functions.fut", PROGRAM)))
-    kernels = compiler.to_kernels(core)
+    core = stages.to_core(stages.check(Source("functions.fut", PROGRAM)))
+    kernels = stages.to_kernels(core)
     assert len(called_in_threads(kernels)) >= 4
     for entry in ENTRIES:
         before, after = (run(p, entry, arguments()) for p in (core, kernels))
@@ -94,8 +94,8 @@ def test_functions_on_the_device(schedule: str) -> None:
 
 
 def test_ordinary_programs_are_inlined() -> None:
-    core = compiler.to_core(compiler.check(Source("functions.fut", PROGRAM)))
-    assert not called_in_threads(compiler.to_kernels(core))
+    core = stages.to_core(stages.check(Source("functions.fut", PROGRAM)))
+    assert not called_in_threads(stages.to_kernels(core))
 
 
 MANY_CALLS = (
@@ -116,13 +116,13 @@ def test_large_functions_called_often_stay_functions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(functions, "SMALL", 200)
-    core = compiler.to_core(compiler.check(Source("many.fut", MANY_CALLS)))
-    kernels = compiler.to_kernels(core)
+    core = stages.to_core(stages.check(Source("many.fut", MANY_CALLS)))
+    kernels = stages.to_kernels(core)
     assert called_in_threads(kernels)
     few = run(core, "main", [np.int64(3)])[0]
     np.testing.assert_array_equal(few, run(kernels, "main", [np.int64(3)])[0])
     monkeypatch.setattr(inline, "GROWTH", 10**9)
-    copied = compiler.to_kernels(core)
+    copied = stages.to_kernels(core)
     assert not called_in_threads(copied)
     shared, long = (len(module_text(p, schedule="cpu")) for p in (kernels, copied))
     assert shared < long / 3

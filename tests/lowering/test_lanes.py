@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.compiler import check, to_core, to_host_module, to_kernels
 from minifut.errors import ProgramError, Source
+from minifut.stages import check, to_core, to_host_module, to_kernels
 
 pytestmark = pytest.mark.device
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from minifut import compiler
+from minifut import stages
 from minifut.cli.dev import command
 from minifut.errors import Source
 from minifut.ir import kernels
@@ -34,14 +34,14 @@ def no_maps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_maps")
 def test_the_reason_is_kept_and_stands_in_the_module() -> None:
-    core = compiler.to_core(compiler.check(Source("host.fut", PROGRAM)))
-    program = compiler.to_kernels(core)
-    lowered = lower_program(compiler.to_schedule(program, "cpu"), "cpu")
+    core = stages.to_core(stages.check(Source("host.fut", PROGRAM)))
+    program = stages.to_kernels(core)
+    lowered = lower_program(stages.to_schedule(program, "cpu"), "cpu")
     assert lowered.on_host
     for line in lowered.on_host:
         assert line.startswith("host.fut:")
         assert line.endswith("maps are out of order")
-    module = compiler.to_host_module(program, "cpu")
+    module = stages.to_host_module(program, "cpu")
     found = module.count("point by point: maps are out of order")
     assert found == len(lowered.on_host)
 

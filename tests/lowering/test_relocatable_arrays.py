@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.compiler import Options
 from minifut.errors import Source
+from minifut.stages import Options
 
 TEXT = """
 def step (i: i64) (xs: []i64) =

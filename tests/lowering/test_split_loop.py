@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.ir.interpret import run
 
@@ -53,7 +53,7 @@ BOUNDS = [(3, 5), (0, 0), (5, 3), (-4, 100), (FAR.min, FAR.max), (FAR.max, FAR.m
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_those_of_the_interpreter(name: str, schedule: Any) -> None:
     text = HEAD + PROGRAMS[name]
-    core = compiler.to_core(compiler.check(Source("program.fut", text)))
+    core = stages.to_core(stages.check(Source("program.fut", text)))
     program = minifut.compile(text, schedule=schedule)
     for n in (0, 1, 2, 40):
         xs = np.arange(n, dtype=np.int64) * 5 - 7
@@ -71,7 +71,7 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: Any) -> None:
 
 def test_no_branch_is_left_in_the_interior() -> None:
     text = HEAD + PROGRAMS["neighbours"]
-    core = compiler.to_core(compiler.check(Source("program.fut", text)))
-    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "program")
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
     interior = module.split("PARALLEL")[-1].split("store")[0]
     assert "if (" not in interior.split("}")[0]

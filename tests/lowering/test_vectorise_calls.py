@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.interpreted import interpreted_program
 
@@ -35,7 +35,7 @@ BODIES = {
 def test_calls_in_lanes_agree_with_the_interpreter(name: str, lanes: int) -> None:
     source = Source("calls.fut", BODIES[name])
     program = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": lanes})
-    oracle = interpreted_program(compiler.to_core(compiler.check(source)))
+    oracle = interpreted_program(stages.to_core(stages.check(source)))
     for rows, columns in ((1, 3), (2, 16), (5, 7), (3, 20), (40, 33), (0, 5), (3, 0)):
         xss = np.random.default_rng(3).random((rows, columns), np.float32)
         np.testing.assert_allclose(
@@ -45,8 +45,8 @@ def test_calls_in_lanes_agree_with_the_interpreter(name: str, lanes: int) -> Non
 
 @pytest.mark.parametrize("name", BODIES)
 def test_calls_are_on_whole_vectors(name: str) -> None:
-    core = compiler.to_core(compiler.check(Source("calls.fut", BODIES[name])))
-    text = compiler.to_host_module(compiler.to_kernels(core), "cpu", "calls")
+    core = stages.to_core(stages.check(Source("calls.fut", BODIES[name])))
+    text = stages.to_host_module(stages.to_kernels(core), "cpu", "calls")
     width = 8 if name == "doubles" else 16
     type_ = "double" if name == "doubles" else "float"
     lines = [line.strip() for line in text.splitlines()]
@@ -58,6 +58,6 @@ def test_calls_are_on_whole_vectors(name: str) -> None:
 
 def test_points_without_calls_are_left_to_the_compiler_of_the_device() -> None:
     text = "entry main [n] (xs: [n]f32) = map (\\x -> f32.sqrt x + 1) xs"
-    core = compiler.to_core(compiler.check(Source("plain.fut", text)))
-    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "plain")
+    core = stages.to_core(stages.check(Source("plain.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "plain")
     assert "LANES" not in module

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import compiler, stages
 from minifut.errors import Source
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import assigned, has_barrier
@@ -33,9 +33,9 @@ entry main [n][m] (k: i64) (yss: [m][n]i32) =
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("schedule", compiler.SCHEDULES)
+@pytest.mark.parametrize("schedule", stages.SCHEDULES)
 def test_constants_are_combined_by_few_and_many(schedule: str) -> None:
-    options = compiler.Options(schedule=schedule)
+    options = stages.Options(schedule=schedule)
     program = compiler.compile_program(Source("a.fut", CONSTANTS), options)
     for n in (0, 1, 3, 255, 256, 3000):
         xs = np.zeros(n, np.int32)
@@ -60,10 +60,10 @@ def test_many_barriers_are_built_in_seconds() -> None:
     text = f"""entry main (xss: [][]i64): [][]i64 =
       #[flattening(only_intra)] map (\\xs -> {scans}) xss"""
     source = Source("a.fut", text)
-    kernels = compiler.to_kernels(compiler.to_core(compiler.check(source)))
-    module = compiler.to_host_module(kernels, "gpu", "a")
+    kernels = stages.to_kernels(stages.to_core(stages.check(source)))
+    module = stages.to_host_module(kernels, "gpu", "a")
     assert module.count("barrier(") > MANY_BARRIERS
-    program = compiler.compile_program(source, compiler.Options(schedule="gpu"))
+    program = compiler.compile_program(source, stages.Options(schedule="gpu"))
     xss = np.arange(4 * 300).reshape(4, 300)
     expected = xss
     for _ in range(10):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.opencl_words import is_opencl_word
 from minifut.names import Name
@@ -106,10 +106,10 @@ def test_entry_points_and_recursive_functions_may_have_any_name(name: str) -> No
 def test_host_functions_hide_nothing_of_python() -> None:
     words = of_futhark([w for w in dir(builtins) if w.isalpha() and w.islower()])
     parameters = " ".join(f"({word}: i64)" for word in words)
-    core = compiler.to_core(
-        compiler.check(Source("a.fut", f"entry main {parameters} = 1i32"))
+    core = stages.to_core(
+        stages.check(Source("a.fut", f"entry main {parameters} = 1i32"))
     )
-    text = compiler.to_host_module(compiler.to_kernels(core), "cpu")
+    text = stages.to_host_module(stages.to_kernels(core), "cpu")
     text = text if isinstance(text, str) else text.text
     given = re.search(r"def main\(run, (.*)\)", text)
     assert given is not None and not set(given[1].split(", ")) & {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.parser import parse_program
 from minifut.opencl import runtime as rt
@@ -30,9 +30,9 @@ NASTY = [
 
 
 def module_of(text: str, file: str, name: str) -> str:
-    checked = compiler.check(Source(file, text))
-    kernels = compiler.to_kernels(compiler.to_core(checked))
-    return compiler.to_host_module(kernels, None, name)
+    checked = stages.check(Source(file, text))
+    kernels = stages.to_kernels(stages.to_core(checked))
+    return stages.to_host_module(kernels, None, name)
 
 
 def as_literal(text: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.opencl.runtime import open_session
 from minifut.opencl.runtime.failures import ARRIVED, INTERRUPTED
@@ -17,8 +17,8 @@ SUM = "entry main (xs: []i64) = i64.sum xs"
 
 
 def test_one_launch_reduces_a_long_array() -> None:
-    core = compiler.to_core(compiler.check(Source("sum.fut", SUM)))
-    module = compiler.to_host_module(compiler.to_kernels(core), "cpu", "sum")
+    core = stages.to_core(stages.check(Source("sum.fut", SUM)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "sum")
     lines = module[module.index("def main(") : module.index("def entry_main(")]
     # one for arrays of one chunk, one for all others
     assert lines.count("kernels[") == 2

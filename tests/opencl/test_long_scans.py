@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import loaded_module, stages
 from minifut.errors import Source
 
 pytestmark = pytest.mark.device
@@ -21,9 +21,9 @@ LENGTHS = (65535, 65536, 65537, 98305, 300_007, 1 << 20)
 
 
 def compiled(text: str) -> Any:
-    checked = compiler.check(Source("<test>", text))
-    kernels = compiler.to_kernels(compiler.to_core(checked))
-    return compiler.load(compiler.to_host_module(kernels, "cpu"))
+    checked = stages.check(Source("<test>", text))
+    kernels = stages.to_kernels(stages.to_core(checked))
+    return loaded_module.load(stages.to_host_module(kernels, "cpu"))
 
 
 SCANS = {

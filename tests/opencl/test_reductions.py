@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import loaded_module, stages
 from minifut.errors import Source
 
 pytestmark = pytest.mark.device
@@ -39,13 +39,13 @@ def numbers(type_: str, *shape: int, seed: int = 0) -> np.ndarray:
 
 @functools.cache
 def kernels_of(text: str) -> Any:
-    checked = compiler.check(Source("<test>", text))
-    return compiler.to_kernels(compiler.to_core(checked))
+    checked = stages.check(Source("<test>", text))
+    return stages.to_kernels(stages.to_core(checked))
 
 
 @functools.cache
 def compiled(text: str, schedule: str) -> Any:
-    return compiler.load(compiler.to_host_module(kernels_of(text), schedule))
+    return loaded_module.load(stages.to_host_module(kernels_of(text), schedule))
 
 
 def agree(text: str, schedule: str, given: tuple[Any, ...], expected: Any) -> None:
@@ -261,7 +261,7 @@ def test_columns_of_neighbours_and_backwards(
 
 
 def test_columns_are_seen_past_neighbours_and_backwards() -> None:
-    module = compiler.to_host_module(kernels_of(NEIGHBOURS), "cpu")
+    module = stages.to_host_module(kernels_of(NEIGHBOURS), "cpu")
     assert "main_scan_columns(" in module and "backwards_scan_columns(" in module
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Program
@@ -28,7 +28,7 @@ def write [n] 't (acc: *acc ([n]t)) (i: i64) (v: t) : *acc ([n]t) =
 
 
 def core(text: str) -> Program:
-    return compiler.to_core(compiler.check(Source("test.fut", LIBRARY + text)))
+    return stages.to_core(stages.check(Source("test.fut", LIBRARY + text)))
 
 
 def accumulated(text: str) -> Program:
@@ -233,7 +233,7 @@ entry main [n] [k] [m] (a: [n][k]f64) (b: [k][m]f64) (c: [n][m]f64) =
   vjp (\\(a, b) -> map (\\x -> map (\\y -> f64.sum (map2 (*) x y)) (transpose b)) a)
       (a, b) c
 """
-    program = compiler.to_core(compiler.check(Source("test.fut", text)))
+    program = stages.to_core(stages.check(Source("test.fut", text)))
     for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
         program = run_pass(step, program, names_after(program))
     assert operations(program) == {"map": 4, "redomap": 2}
@@ -276,7 +276,7 @@ entry main [n] (xs: [n]f64) (c: [n]f64) =
             let at j = if j < 0 || j >= n then 0 else xs[j]
             in 2 * xs[i] + 3 * at (i - 1) + 5 * at (i + 2))) xs c
 """
-    program = compiler.to_core(compiler.check(Source("test.fut", text)))
+    program = stages.to_core(stages.check(Source("test.fut", text)))
     for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
         program = run_pass(step, program, names_after(program))
     assert operations(program) == {"map": 1}

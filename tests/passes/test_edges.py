@@ -82,7 +82,7 @@ def test_rows_without_elements_do_not_hide_a_failing_check(
 
 
 def test_an_attribute_stays_when_a_result_turns_out_to_be_an_input() -> None:
-    from minifut import compiler
+    from minifut import stages
     from minifut.errors import Source
     from minifut.ir.parser import names_after
     from minifut.ir.traverse import walk
@@ -92,7 +92,7 @@ def test_an_attribute_stays_when_a_result_turns_out_to_be_an_input() -> None:
         "entry main [n] (xs: [n]i32) =\n"
         "  #[sequential] map (\\x -> (x, x + 1)) xs |> unzip"
     )
-    program = compiler.to_core(compiler.check(Source("edges.fut", text)))
+    program = stages.to_core(stages.check(Source("edges.fut", text)))
     after = simplify(program, names_after(program))
     found = [getattr(node, "attributes", ()) for node in walk(after)]
     assert ("sequential",) in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.calls import call_graph, calls_in, recursive
 from minifut.ir.core import Program
@@ -56,7 +56,7 @@ PROGRAMS = {
 
 
 def core_of(text: str) -> Program:
-    return compiler.to_core(compiler.check(Source("recursion.fut", text)))
+    return stages.to_core(stages.check(Source("recursion.fut", text)))
 
 
 def recursion_in_soacs(program: Program) -> bool:
@@ -72,7 +72,7 @@ def test_no_soac_recurses_and_results_stay(name: str) -> None:
     program = core_of(PROGRAMS[name])
     after = loop_over_recursion(program, names_after(program))
     assert recursion_in_soacs(program) and not recursion_in_soacs(after)
-    kernels = compiler.to_kernels(program)
+    kernels = stages.to_kernels(program)
     verify(kernels, KERNELS)
     for n in (0, 1, 7):
         expected = run(program, "main", [np.int64(n)])
@@ -172,7 +172,7 @@ def python_main(n: int) -> list[int]:
 def test_recursive_functions_take_functions_that_capture() -> None:
     program = core_of(HIGHER_ORDER)
     verify(program, SOACS)
-    kernels = compiler.to_kernels(program)
+    kernels = stages.to_kernels(program)
     for n in (0, 1, 4):
         for stage in (program, kernels):
             assert run(stage, "main", [np.int64(n)])[0].tolist() == python_main(n)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.ir.core import Program
 from minifut.ir.parser import names_after
 from minifut.passes.pipelines import PipelineOptions, run_pipeline
@@ -58,8 +58,8 @@ ARGUMENTS: dict[str, list[list[Any]]] = {
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_every_step_keeps_the_results(name: str) -> None:
-    source = compiler.read_source(FOLDER / f"{name}.fut")
-    program = compiler.to_core(compiler.check(source))
+    source = stages.read_source(FOLDER / f"{name}.fut")
+    program = stages.to_core(stages.check(source))
     expected = [outcome(program, given) for given in ARGUMENTS[name]]
     steps: list[tuple[str, Program]] = []
     options = PipelineOptions(
@@ -73,7 +73,7 @@ def test_every_step_keeps_the_results(name: str) -> None:
 
 
 def test_an_empty_row_does_not_hide_a_failing_check() -> None:
-    source = compiler.read_source(FOLDER / "checked_rows.fut")
-    program = compiler.to_kernels(compiler.to_core(compiler.check(source)))
+    source = stages.read_source(FOLDER / "checked_rows.fut")
+    program = stages.to_kernels(stages.to_core(stages.check(source)))
     answer = outcome(program, ARGUMENTS["checked_rows"][2])
     assert isinstance(answer, str) and "out of bounds" in answer

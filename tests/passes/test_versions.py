@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.ir import kernels
 from minifut.ir.core import Program
@@ -134,7 +134,7 @@ def main [n][m] (xss: [n][m]i64) =
 
 def compiled(text: str, steps: Any = DEFAULT) -> tuple[Program, Program]:
     """The program before and after the passes."""
-    core = compiler.to_core(compiler.check(Source("test.fut", text)))
+    core = stages.to_core(stages.check(Source("test.fut", text)))
     return core, run_pipeline(core, names_after(core), steps=steps)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut import compiler
-from minifut.compiler import Options
+from minifut import compiler, stages
 from minifut.errors import ProgramError, Source
 from minifut.program import Program
 from minifut.sequential.lower import NotSequential, lower_sequential
+from minifut.stages import Options
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.fut"))
 
@@ -82,8 +82,8 @@ def test_failures_are_located() -> None:
 def test_long_programs_are_refused() -> None:
     lines = ["def f0 (x: i32) = x + 1"]
     lines += [f"def f{i} (x: i32) = f{i - 1} (f{i - 1} x) * x" for i in range(1, 30)]
-    core = compiler.to_core(
-        compiler.check(Source("a.fut", "\n".join([*lines, "entry main x = f29 x"])))
+    core = stages.to_core(
+        stages.check(Source("a.fut", "\n".join([*lines, "entry main x = f29 x"])))
     )
     with pytest.raises(NotSequential, match="too long"):
         lower_sequential(core)

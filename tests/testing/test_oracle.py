@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source, UsageError
 from minifut.interpreted import interpreted_program
 from minifut.program import Program
@@ -27,7 +27,7 @@ class Asked:
     """An oracle with notes about who was asked."""
 
     def __init__(self, sequential: bool = True) -> None:
-        core = compiler.to_core(compiler.check(Source("a.fut", TEXT)))
+        core = stages.to_core(stages.check(Source("a.fut", TEXT)))
         self.names: list[str] = []
 
         def interpreted(steps: int | None) -> Program:

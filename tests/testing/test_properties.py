@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minifut.compiler import Options
 from minifut.errors import UsageError
+from minifut.stages import Options
 from minifut.testing.properties import Property, read_property
 from minifut.testing.runner import Report, TestOptions, run_program
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import (
     CompileError,
     InternalError,
@@ -171,7 +171,7 @@ def test_tags_set_aside(run: Any) -> None:
     assert run("tags { no_opencl }\ninput { 1 } output { 2 }").is_set_aside
     report = run("notest input { 1 } output { 2 }\ninput { 1 }")
     assert report.failures == [] and report.runs == 1
-    interpreter = TestOptions(compiler.Options(backend="interpreter"))
+    interpreter = TestOptions(stages.Options(backend="interpreter"))
     report = run("tags { no_opencl }\ninput { 1 } output { 1 }", interpreter)
     assert not report.is_set_aside and report.runs == 1
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minifut import compiler
-from minifut.compiler import Options
 from minifut.errors import CompileError, Source
 from minifut.program import Program
+from minifut.stages import Options
 
 TEXT = "entry main (xs: []i32) = map (\\x -> (#[param(foo)] x) + 1) xs"
 

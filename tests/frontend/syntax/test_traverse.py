@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.frontend import syntax
 from minifut.frontend.parser import parse_expression
@@ -73,7 +73,7 @@ def test_uses_name_records_and_updated_arrays_once_the_checker_was_there() -> No
       def f (r: {x: {y: i64}}) (xs: *[3]i64) (i: i64) =
         let xs[i] = r.x.y in xs
     """
-    checked = compiler.check(Source("a.fut", source))
+    checked = stages.check(Source("a.fut", source))
     [definition] = checked.program.declarations
     assert isinstance(definition, syntax.ValueDeclaration)
     paths = [path for path, name in uses(definition.body) if name is not None]

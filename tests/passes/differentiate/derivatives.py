@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.interpret import Interpreter
 from minifut.program import Program
@@ -40,8 +40,8 @@ entry reverse {sizes} {given} w = vjp f {value} w
 
 def runner(text: str) -> Interpreter:
     """The interpreter of a program."""
-    core = compiler.to_core(compiler.check(Source("test.fut", text)))
-    return Interpreter(compiler.without_derivatives(core))
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    return Interpreter(stages.without_derivatives(core))
 
 
 def check(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source, UsageError
 from minifut.interpreted import interpreted_program
 from minifut.ir.parser import names_after
@@ -20,7 +20,7 @@ entry loss [n][d] (w: [d]f64) (xs: [n][d]f64) (k: i64): f64 =
 
 
 def derived(text: str, mode: Mode, *wrt: int) -> Any:
-    core = compiler.to_core(compiler.check(Source("test.fut", text)))
+    core = stages.to_core(stages.check(Source("test.fut", text)))
     made = add_derivative(core, names_after(core), core.entries[0], "made", mode, wrt)
     return interpreted_program(made).made  # type: ignore[attr-defined]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape
@@ -22,8 +22,8 @@ VIEWS = (Index, Iota, Rearrange, Reshape)
 def counted(text: str) -> tuple[int, int]:
     """The SOACs that the host runs after fusion, and the arrays that it makes."""
     source = Source("test.fut", f"entry main {text}")
-    core = compiler.to_core(compiler.check(source))
-    program = compiler.to_kernels(core, PipelineOptions(stop_after="fuse"))
+    core = stages.to_core(stages.check(source))
+    program = stages.to_kernels(core, PipelineOptions(stop_after="fuse"))
     soacs = arrays = 0
     waiting: list[Any] = [function.body for function in program.functions]
     while waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Stm
 from minifut.ir.kernels import NEVER, AtLeast
@@ -35,10 +35,10 @@ NESTS = {
 @pytest.mark.parametrize("nest", NESTS)
 def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
-    core = compiler.to_core(compiler.check(Source("nest.fut", text)))
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
     outer = [
         dict(statement.exp.threshold.defaults)
-        for statement in walk(compiler.to_kernels(core))
+        for statement in walk(stages.to_kernels(core))
         if isinstance(statement, Stm)
         and isinstance(statement.exp, AtLeast)
         and statement.exp.threshold.name.endswith(".outer")
@@ -59,10 +59,10 @@ entry main [b][n] (xs: [b][n][n]f32) (ys: [n][n]f32) =
 def test_points_with_products_that_are_worth_tiles_do_not_count(
     n: int, counted: int
 ) -> None:
-    core = compiler.to_core(compiler.check(Source("products.fut", PRODUCTS)))
+    core = stages.to_core(stages.check(Source("products.fut", PRODUCTS)))
     compared = [
         statement.exp.parallelism
-        for statement in walk(compiler.to_kernels(core))
+        for statement in walk(stages.to_kernels(core))
         if isinstance(statement, Stm)
         and isinstance(statement.exp, AtLeast)
         and statement.exp.threshold.name == "main.map_map_map_map.outer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir import kernels
 from minifut.ir.alpha import alpha_equal
@@ -23,7 +23,7 @@ SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 def flattened(trace: Trace | None = None) -> Program:
     source = Source(SOURCE.name, SOURCE.read_text())
-    core = compiler.to_core(compiler.check(source))
+    core = stages.to_core(stages.check(source))
     options = PipelineOptions(stop_after="simplify-kernels", trace=trace)
     return run_pipeline(core, names_after(core), steps=FULL, options=options)
 

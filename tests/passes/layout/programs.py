@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Program
 from minifut.rewrite.trace import Trace
@@ -131,7 +131,7 @@ entry main [n][m] (a: [n][m]f32) (at: [n]i64): [n]f32 =
 def kernels_of(name: str) -> Program:
     """The program as the pass finds it."""
     source = Source("test.fut", EXAMPLES[name].text)
-    return compiler.to_kernels(compiler.to_core(compiler.check(source)))
+    return stages.to_kernels(stages.to_core(stages.check(source)))
 
 
 def laid_out(name: str, schedule: str) -> tuple[Program, list[str]]:
@@ -139,6 +139,6 @@ def laid_out(name: str, schedule: str) -> tuple[Program, list[str]]:
     from minifut.passes.pipeline import PipelineOptions
 
     options = PipelineOptions(trace=Trace())
-    program = compiler.to_schedule(kernels_of(name), schedule, options)
+    program = stages.to_schedule(kernels_of(name), schedule, options)
     assert options.trace is not None
     return program, options.trace.fired()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import compiler
+from minifut import stages
 from minifut.ir import core, kernels
 from minifut.ir.core import Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
@@ -78,9 +78,9 @@ def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
 
 
 def test_nothing_to_gain_leaves_the_very_program() -> None:
-    for schedule in compiler.SCHEDULES:
+    for schedule in stages.SCHEDULES:
         program = kernels_of("columns_folded")
-        assert compiler.to_schedule(program, schedule) is program
+        assert stages.to_schedule(program, schedule) is program
 
 
 def test_the_smaller_array_is_transposed() -> None:
@@ -133,7 +133,7 @@ def test_neighbouring_threads_read_neighbours() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-@pytest.mark.parametrize("schedule", compiler.SCHEDULES)
+@pytest.mark.parametrize("schedule", stages.SCHEDULES)
 def test_the_interpreter_sees_no_difference(name: str, schedule: str) -> None:
     arguments = EXAMPLES[name].arguments(np.random.default_rng(3))
     before = run(kernels_of(name), "main", _copied(arguments))
@@ -148,7 +148,7 @@ def _copied(arguments: tuple[Any, ...]) -> list[Any]:
 
 @pytest.mark.device
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-@pytest.mark.parametrize("schedule", compiler.SCHEDULES)
+@pytest.mark.parametrize("schedule", stages.SCHEDULES)
 def test_the_device_agrees(name: str, schedule: str) -> None:
     arguments = EXAMPLES[name].arguments(np.random.default_rng(3))
     expected = run(kernels_of(name), "main", _copied(arguments))

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import If, Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
@@ -35,7 +35,7 @@ entry main [n][m] (k: i64) (a: [n][m]i64): [n][m]i64 =
 
 def kernels_of(text: str) -> Program:
     source = Source("steps.fut", text)
-    return compiler.to_kernels(compiler.to_core(compiler.check(source)))
+    return stages.to_kernels(stages.to_core(stages.check(source)))
 
 
 def outermost_loops(program: Program) -> list[Loop]:
@@ -70,10 +70,10 @@ def test_the_usual_way_has_nothing_to_choose_and_the_other_everything() -> None:
 
 
 def test_the_usual_way_is_laid_out_as_without_versions() -> None:
-    program = compiler.to_schedule(kernels_of(STEPS), "cpu")
-    core = compiler.to_core(compiler.check(Source("steps.fut", STEPS)))
+    program = stages.to_schedule(kernels_of(STEPS), "cpu")
+    core = stages.to_core(stages.check(Source("steps.fut", STEPS)))
     plain = run_pipeline(core, names_after(core), steps=FULL)
-    (wanted,) = outermost_loops(compiler.to_schedule(plain, "cpu"))
+    (wanted,) = outermost_loops(stages.to_schedule(plain, "cpu"))
     usual, _ = outermost_loops(program)
     assert count(Manifest, usual) == count(Manifest, wanted)
     assert count(Stm, usual) == count(Stm, wanted)
@@ -86,8 +86,8 @@ def test_all_ways_give_the_same(values: tuple[int, int]) -> None:
     settings = dict(zip(sorted(names), values, strict=True))
     given = (np.int64(3), np.arange(12).reshape(3, 4))
     (wanted,) = run(program, "main", given, settings)
-    for schedule in compiler.SCHEDULES:
-        after = compiler.to_schedule(program, schedule)
+    for schedule in stages.SCHEDULES:
+        after = stages.to_schedule(program, schedule)
         (found,) = run(after, "main", given, settings)
         np.testing.assert_array_equal(found, wanted)
 

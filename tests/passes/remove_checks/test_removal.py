@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Assert, Program
 from minifut.ir.parser import names_after
@@ -23,7 +23,7 @@ SMALL = (0, 3, -2, 2**31 - 1, -(2**31))
 
 def before_and_after(text: str, trace: Trace | None = None) -> tuple[Program, Program]:
     """A program as simplified, and without the checks that are proved."""
-    program = compiler.to_core(compiler.check(Source("program.fut", text)))
+    program = stages.to_core(stages.check(Source("program.fut", text)))
     names = names_after(program)
     for step in (INLINE, SIMPLIFY):
         program = step.function(program, names)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Body, If, Loop, Program, ScalarOp, Update
 from minifut.ir.parser import names_after
@@ -22,7 +22,7 @@ REMAINDERS = ("mod", "rem", "min", "max")
 
 def before_and_after(text: str) -> tuple[Program, Program]:
     """A program as fused, and with its maps split."""
-    program = compiler.to_core(compiler.check(Source("program.fut", text)))
+    program = stages.to_core(stages.check(Source("program.fut", text)))
     names = names_after(program)
     for step in (INLINE, SIMPLIFY, REMOVE_CHECKS, FUSE, SIMPLIFY):
         program = step.function(program, names)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minifut import compiler
+from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Body, If, Program, Stm
 from minifut.ir.dialect import KERNELS
@@ -40,7 +40,7 @@ NAMES = (
 
 @cache
 def to_core(text: str) -> Program:
-    return compiler.to_core(compiler.check(Source("test.fut", text)))
+    return stages.to_core(stages.check(Source("test.fut", text)))
 
 
 @cache
