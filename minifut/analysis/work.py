@@ -20,7 +20,7 @@ from typing import Any
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Stm
-from minifut.ir.scalars import Operator
+from minifut.ir.scalars import Operator, OperatorCost, operator_cost
 from minifut.ir.sizes import (
     ONE,
     ZERO,
@@ -37,13 +37,6 @@ from minifut.ir.traverse import atom_size
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
-COSTLY_OF_INTEGERS = {"div", "mod", "quot", "rem", "pow"}
-CHEAP_OF_FLOATS = {
-    "add", "sub", "mul", "min", "max", "neg", "abs", "sgn", "fma", "mad", "lerp",
-    "isnan", "isinf", "to_bits", "from_bits", "copysign", "floor", "ceil", "round",
-    "trunc", "lt", "le", "gt", "ge", "eq", "ne", "convert",
-}  # fmt: skip
-"""every other function of floats is a division or a longer polynomial"""
 COST = 16
 """of a division or a transcendental function, in additions"""
 UPDATE_COST = 4
@@ -133,11 +126,8 @@ def work_of_expression(
 
 
 def is_costly(operator: Operator) -> bool:
-    """Whether it is a division of integers or a function of floats that is not exact
-    to compute."""
-    if operator.operands[0].is_float:
-        return operator.name not in CHEAP_OF_FLOATS
-    return operator.name in COSTLY_OF_INTEGERS
+    """Whether it takes more than an addition."""
+    return operator_cost(operator) is not OperatorCost.ADDITION
 
 
 def _segmented(exp: Any, bounds: Bounds) -> Size:

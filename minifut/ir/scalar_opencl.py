@@ -29,7 +29,7 @@ from minifut.ir.scalar_helpers import (
     VECTOR_HELPERS,
     helper_source,
 )
-from minifut.ir.scalars import COMPARISONS, Operator
+from minifut.ir.scalars import COMPARISONS, INFIX, Operator, OperatorCost, operator_cost
 from minifut.ir.types import ScalarType
 
 C_NAMES = {
@@ -110,11 +110,6 @@ def _float_text(number: float, type_: ScalarType) -> str:
 
 # --- spellings -------------------------------------------------------------------
 
-_INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
-
 
 @cache
 def spelling(operator: Operator) -> Spelling:
@@ -123,7 +118,7 @@ def spelling(operator: Operator) -> Spelling:
     if name == "convert":
         return _conversion(operator.operands[0], operator.result)
     if name in COMPARISONS:
-        return Spelling(f"({{0}} {_INFIX[name]} {{1}})")
+        return Spelling(f"({{0}} {INFIX[name]} {{1}})")
     if type_.kind == "bool":
         return _logic(name)
     if type_.is_integer:
@@ -142,7 +137,7 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
     own = C_NAMES[type_.name]
     unsigned = own if type_.kind == "uint" else f"u{own}"
     if name in ("add", "sub", "mul"):
-        sign = _INFIX[name]
+        sign = INFIX[name]
         return Spelling(
             _wrapped(f"{{0}} {sign} {{1}}", own, unsigned),
             f"as_{own}{{v}}(as_{unsigned}{{v}}({{0}}) {sign} "
@@ -150,7 +145,7 @@ def _integer(name: str, type_: ScalarType) -> Spelling:
         )
     match name:
         case "and" | "or" | "xor":
-            text = f"({{0}} {_INFIX[name]} {{1}})"
+            text = f"({{0}} {INFIX[name]} {{1}})"
             return Spelling(text if type_.bits >= 32 else f"({own}){text}", text)
         case "neg":
             vector = f"as_{own}{{v}}(({unsigned}{{v}})(0) - as_{unsigned}{{v}}({{0}}))"
@@ -251,13 +246,6 @@ def _float(name: str, type_: ScalarType) -> Spelling:
     return Spelling(text, text)
 
 
-_SINGLE = {
-    "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sgn", "fma", "mad", "lerp",
-    "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "copysign", "nextafter",
-    "isnan", "isinf", "to_bits", "from_bits", "convert",
-}  # fmt: skip
-
-
 def calls_library(operator: Operator) -> bool:
     """Whether the operator is a function of many instructions, such as `exp`, of which
     the device's compiler makes no vectors of its own, though there are functions for
@@ -265,7 +253,7 @@ def calls_library(operator: Operator) -> bool:
     return (
         operator.type.is_float
         and operator.result.is_float
-        and operator.name not in _SINGLE
+        and operator_cost(operator) is OperatorCost.FUNCTION
         and spelling(operator).vector is not None
     )
 

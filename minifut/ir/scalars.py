@@ -1,9 +1,10 @@
 """The one table of scalar operators.
 
-Checker, constant folder, interpreter and C printer all read it: an operator's name and
-its operand and result types stand here; its meaning in NumPy, its spelling in OpenCL C
-and its algebraic identities beside it in `ir.scalar_meaning`, `ir.scalar_opencl` and
-`ir.scalar_identities`, under the same names.
+Checker, constant folder, interpreter and C printer all read it: an operator's name, its
+operand and result types and its cost stand here; its meaning in NumPy, its spelling in
+OpenCL C, its algebraic identities and its derivative beside it in `ir.scalar_meaning`,
+`ir.scalar_opencl`, `ir.scalar_identities` and `ir.scalar_derivatives`, under the same
+names.
 
 All operators are total. Integer arithmetic wraps; dividing by zero gives 0 (also `mod`
 and `rem`); shifting by the width or more gives 0, or the sign for `shr` of a signed
@@ -22,6 +23,7 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import cache
 
 from minifut.ir.node import value
@@ -81,6 +83,20 @@ FLOAT_UNARY = (
 FLOAT_TERNARY = ("fma", "mad", "lerp")
 FLOAT_TESTS = ("isnan", "isinf")
 
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip
+"""the signs of C and Python for these operators on integers"""
+
+_DIVISIONS = frozenset(("div", "mod", "quot", "rem", "pow"))
+_ROOTS = frozenset(("div", "sqrt", "rsqrt", "nextafter"))
+_SIMPLE = frozenset((
+    "add", "sub", "mul", "min", "max", "neg", "abs", "sgn", "fma", "mad", "lerp",
+    "to_bits", "copysign", "floor", "ceil", "round", "trunc", "convert",
+    *FLOAT_TESTS, *COMPARISONS,
+))  # fmt: skip
+
 _BITS = {16: U16, 32: U32, 64: U64}
 
 
@@ -136,6 +152,26 @@ def has_operator(name: str, type_: ScalarType) -> bool:
 def convert(source: ScalarType, target: ScalarType) -> Operator:
     """The conversion between two scalar types (also of a type to itself)."""
     return Operator("convert", (source,), target)
+
+
+class OperatorCost(Enum):
+    """What an operator takes on a device: one instruction like an addition, a long one
+    like a division, or a function of many instructions."""
+
+    ADDITION = 1
+    DIVISION = 2
+    FUNCTION = 3
+
+
+@cache
+def operator_cost(operator: Operator) -> OperatorCost:
+    """The cost of an operator."""
+    name = operator.name
+    if not operator.operands[0].is_float:
+        return OperatorCost.DIVISION if name in _DIVISIONS else OperatorCost.ADDITION
+    if name in _SIMPLE:
+        return OperatorCost.ADDITION
+    return OperatorCost.DIVISION if name in _ROOTS else OperatorCost.FUNCTION
 
 
 @cache

@@ -6,12 +6,10 @@ failures, places of calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from minifut.ir import core
 from minifut.ir.entries import Entry
 from minifut.ir.kernels import Parameter
-from minifut.ir.node import node, replace
+from minifut.ir.node import node
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -47,7 +45,3 @@ class KernelProgram:
     def device_functions(self) -> tuple[kc.DeviceFunction, ...]:
         """The functions that kernels call, callees first."""
         return tuple(dict.fromkeys(f for k in self.kernels for f in k.functions))
-
-    def with_kernels(self, kernels: Iterable[kc.Kernel]) -> KernelProgram:
-        """The program with these kernels, under the names that are launched."""
-        return replace(self, kernels=tuple(kernels))

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from minifut.ir import core
 from minifut.ir.core import Lambda, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
+from minifut.ir.scalar_identities import identities
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of
 from minifut.kernel_ir import nodes as kc
@@ -23,7 +24,6 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.builder import KernelBuilder, Value
 from minifut.names import Name
 
-COMMUTATIVE = frozenset({"add", "mul", "min", "max", "and", "or", "xor"})
 CHEAP_STATEMENTS = 48
 """number of statements above which copies of a body cost more compile time than they
 gain"""
@@ -54,7 +54,7 @@ def commutes(operator: SegBinOp) -> bool:
         return True
     components = component_operators(operator.operator)
     return components is not None and all(
-        exp.operator.name in COMMUTATIVE for exp in components
+        identities(exp.operator).commutative for exp in components
     )
 
 

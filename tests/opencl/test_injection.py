@@ -80,7 +80,7 @@ def test_names_of_printed_core_are_data(nasty: str) -> None:
         return found[0] if text in FIXED else json.dumps(text + nasty)
 
     text = re.sub(r'"(?:[^"\\]|\\.)*"', with_nasty, PRINTED.read_text())
-    module = compiler.to_host_module(parse_program(text), None, nasty)
+    module = stages.to_host_module(parse_program(text), None, nasty)
     tree = ast.parse(module)
     assert "INJECTED" not in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     variables: dict[str, object] = {"__name__": "generated"}

@@ -15,32 +15,24 @@ from typing import Any
 import numpy as np
 
 from minifut.ir.rounding import round32
-from minifut.ir.scalar_meaning import meaning
-from minifut.ir.scalars import Operator
+from minifut.ir.scalar_meaning import DTYPES, meaning
+from minifut.ir.scalars import COMPARISONS, INFIX, LOGIC, Operator
 from minifut.ir.types import ArrayType, ScalarType, Type, element_of
 
-NUMPY_TYPES: dict[str, Any] = {
-    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f16": np.float16, "f32": np.float32, "f64": np.float64, "bool": np.bool_,
-}  # fmt: skip
-
-_WRAPPED = {"add": "+", "sub": "-", "mul": "*"}
-_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_BITWISE = {"and": "&", "or": "|", "xor": "^"}
+NUMPY_TYPES: dict[str, Any] = {name: dtype.type for name, dtype in DTYPES.items()}
+FOLDED = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
+"""operators whose ufuncs fold"""
 
 
 def python_text(operator: Operator, operands: list[str]) -> str | None:
     """The operator as a Python expression of these atoms, if it has a simple one."""
     name, type_ = operator.name, operator.type
-    if name in _COMPARED and len(operands) == 2:
-        return f"{operands[0]} {_COMPARED[name]} {operands[1]}"
-    if name in _BITWISE:
-        return f"{operands[0]} {_BITWISE[name]} {operands[1]}"
+    if name in COMPARISONS or name in LOGIC:
+        return f"{operands[0]} {INFIX[name]} {operands[1]}"
     if name == "not" and type_.kind == "bool":
         return f"not {operands[0]}"
-    if name in _WRAPPED:
-        return _wrap(f"{operands[0]} {_WRAPPED[name]} {operands[1]}", type_)
+    if name in INFIX:
+        return _wrap(f"{operands[0]} {INFIX[name]} {operands[1]}", type_)
     if name == "neg":
         return _wrap(f"-{operands[0]}", type_)
     if name in ("min", "max") and type_.is_integer:
@@ -115,12 +107,6 @@ def lanes_function(operator: Operator) -> Callable[..., Any]:
     return apply
 
 
-_FOLDS: dict[str, Any] = {
-    "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
-
-
 class _Extreme:
     """NumPy's fmin or fmax as a fold that takes the first of two zeros."""
 
@@ -148,10 +134,7 @@ def fold_function(operator: Operator) -> Any | None:
         return None
     if type_.is_float and name in ("min", "max"):
         return _Extreme(operator, np.fmin if name == "min" else np.fmax)
-    if type_.kind == "bool":
-        logical = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-        return logical.get(name)
-    return _FOLDS.get(name)
+    return meaning(operator) if name in FOLDED else None
 
 
 def from_numpy(value: Any, type_: ScalarType) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import spelling
-from minifut.ir.scalars import COMPARISONS, Operator
+from minifut.ir.scalars import COMPARISONS, INFIX, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -143,8 +143,7 @@ class ExpressionVectoriser(VectorOperations):
         if type_.kind == "bool":
             if name == "not":
                 return self.complement(wide[0])
-            symbol = {"and": "&", "or": "|", "xor": "^"}[name]
-            return kc.Binary(symbol, wide[0], wide[1], self.wide(BOOL))
+            return kc.Binary(INFIX[name], wide[0], wide[1], self.wide(BOOL))
         if name in ("min", "max"):
             return self.extreme(name, *wide)
         shifted = self.by_constant_places(operator, wide[0], operands[-1])

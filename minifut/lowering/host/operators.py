@@ -11,12 +11,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from minifut.ir.scalars import COMPARISONS, Operator
-
-_INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
+from minifut.ir.scalars import COMPARISONS, INFIX, Operator
 
 
 @cache
@@ -27,7 +22,7 @@ def host_text(operator: Operator) -> str | None:
     if name == "convert":
         return _conversion(operator)
     if name in COMPARISONS:
-        text = f"({{0}} {_INFIX[name]} {{1}})"
+        text = f"({{0}} {INFIX[name]} {{1}})"
         return f"bool{text}" if type_.is_float else text
     if type_.is_float:
         return _float(name, str(type_))
@@ -42,9 +37,9 @@ def host_text(operator: Operator) -> str | None:
 def _integer(name: str, type_: str) -> str | None:
     wrap, bits = f"wrap_{type_}", type_[1:]
     if name in ("add", "sub", "mul"):
-        return f"{wrap}({{0}} {_INFIX[name]} {{1}})"
+        return f"{wrap}({{0}} {INFIX[name]} {{1}})"
     if name in ("and", "or", "xor"):
-        return f"({{0}} {_INFIX[name]} {{1}})"
+        return f"({{0}} {INFIX[name]} {{1}})"
     return {
         "div": f"{wrap}(floor_div({{0}}, {{1}}))",
         "mod": "floor_mod({0}, {1})",
@@ -69,7 +64,7 @@ def _integer(name: str, type_: str) -> str | None:
 
 def _float(name: str, type_: str) -> str | None:
     if name in ("add", "sub", "mul"):
-        return f"({type_}({{0}}) {_INFIX[name]} {type_}({{1}}))"
+        return f"({type_}({{0}}) {INFIX[name]} {type_}({{1}}))"
     return {
         "div": f"({type_}({{0}}) / {type_}({{1}}))",
         "neg": f"(-{type_}({{0}}))",

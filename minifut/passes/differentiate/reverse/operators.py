@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.scalar_identities import identities
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import free_names, rename, used_names
 from minifut.ir.types import ArrayType, Type
@@ -33,7 +34,7 @@ def scalar_operator(operator: Lambda) -> str | None:
         return None
     if list(exp.operands) == names:
         return exp.operator.name
-    symmetric = exp.operator.name in ("add", "mul", "min", "max")
+    symmetric = identities(exp.operator).commutative
     return (
         exp.operator.name if symmetric and list(exp.operands) == names[::-1] else None
     )
