@@ -118,8 +118,8 @@ def test_a_loop_over_arrays_that_grow_has_no_loop_inside() -> None:
         "entry main [n] (xs: [n]f64) = vjp (\\xs -> f64.sum (loop a = xs for i < n do"
         " map f64.sin a ++ [a[i]])) xs 1"
     )
-    core = compiler.to_core(compiler.check(Source("test.fut", text)))
-    program = compiler.without_derivatives(core)
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(core)
     loops = [node for node in walk(program) if isinstance(node, Loop)]
     assert loops
     for loop in loops:
