@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.campaign import endurance, faults
 from benchmarks.campaign import worker as workers
 from benchmarks.campaign.comparison import Disagreement, compare
 from benchmarks.campaign.passes import check_passes
@@ -75,3 +76,23 @@ def test_reductions_keep_the_kind_of_disagreement() -> None:
     two = Record("passes", 1, DISAGREES, why="after fuse: result 0: 7i32 expected")
     other = Record("passes", 1, DISAGREES, why="after tile: result 0: 7i32 expected")
     assert kind(one) == kind(two) != kind(other)
+
+
+@pytest.mark.device
+def test_calls_of_several_threads_are_right() -> None:
+    tally = endurance.endure(0.1, 3, 1)
+    assert tally.calls > 5 and not tally.wrong, tally.wrong[:3]
+    assert endurance.most_between(tally, 0, 1) > 0
+
+
+@pytest.mark.device
+def test_each_allocation_may_fail(tmp_path: Path) -> None:
+    found = list(faults.memory(faults.Place(tmp_path, 1, 0)))
+    assert len(found) > 50
+    assert [(said, why) for said, why in found if why is not None] == []
+
+
+def test_half_written_files_are_told_from_whole_ones() -> None:
+    assert faults.whole("a.tuning", b"") and faults.whole("a.tuning", b"a.b=3\nc=4\n")
+    assert not faults.whole("a.tuning", b"a.b=3\nc=") and not faults.whole("a", b"x")
+    assert faults.whole("a.py", b"x = 1\n") and not faults.whole("a.py", b"x = (1\n")
