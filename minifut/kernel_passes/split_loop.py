@@ -84,8 +84,8 @@ def split_loop(
             ys[i] = y;
         }
     before:
-        given (const float *xs, float *ys, long n, long m)
-        long row = n - m;
+        given (const float *xs, float *ys, long n)
+        long row = n - 3;
         for (long i = 0; i < n; i++) {
             float y;
             if (row >= 1) {

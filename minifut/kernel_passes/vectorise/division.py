@@ -1,6 +1,7 @@
 """Quotients of integers in lanes: no processor divides vectors of them, but of floats.
 
     quot(a, b), 32 bits     trunc((double)a / (double)b)
+    quot(a, b), 64 bits     the same where all operands are below 2^51
     div(a, b)               the same, less one where it was rounded up
     div(i + lane, n)        i / n, one more from the lane with the next multiple of n on
 
@@ -16,6 +17,9 @@ from minifut.ir.types import F32, F64, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 
+EXACT_BITS = 51
+"""A quotient of numbers of so many bits that is not whole is farther from the next
+whole number than the error of dividing doubles."""
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")
 
@@ -34,6 +38,44 @@ def by_floats(
     zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
     result = _result(lanes, operator, left, right)
     return lanes.choose(lanes.compare("!=", right, zero), result, zero)
+
+
+def by_doubles(
+    lanes: VectorOperations,
+    operator: Operator,
+    left: kc.Expression,
+    right: kc.Expression,
+) -> kc.Expression | None:
+    """A quotient or rest of vectors of 64 bits; lane by lane if one of the operands is
+    far from zero."""
+    name, type_ = operator.name, operator.type
+    if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits != 64:
+        return None
+
+    def binary(symbol: str, a: kc.Expression, b: kc.Expression) -> kc.Expression:
+        return kc.Binary(symbol, a, b, left.type)
+
+    def size(number: kc.Expression) -> kc.Expression:
+        if type_.kind == "uint":
+            return number
+        return binary("^", number, binary(">>", number, places(63)))
+
+    def places(number: int) -> kc.Expression:
+        return lanes.broadcast(kc.Literal(number, kc.VectorType(type_)))
+
+    above = binary(">>", binary("|", size(left), size(right)), places(EXACT_BITS))
+    far = lanes.compare("!=", above, places(0))
+    quotient = _result(lanes, operator, left, right)
+    by_zero = lanes.compare("==", right, places(0))
+    near = lanes.choose(by_zero, places(0), quotient)
+    one = kc.VectorType(type_)
+    one_by_one = lanes.each(
+        lambda n: kc.Operation(
+            operator, (lanes.lane(left, n), lanes.lane(right, n)), one
+        ),
+        type_,
+    )
+    return kc.Select(kc.Call("any", (far,), kc.TRUTH), one_by_one, near, left.type)
 
 
 def by_steps(
@@ -103,7 +145,7 @@ def _truncated(
 ) -> kc.Expression:
     """The quotient without what is behind the point. It may need one bit more than its
     operands have: the least integer divided by -1 is itself."""
-    wide, whole = (F64, I64) if type_.bits == 32 else (F32, I32)
+    wide, whole = (F64, I64) if type_.bits >= 32 else (F32, I32)
     float_type = kc.VectorType(wide, lanes.width)
     above, below = kc.Cast(left, float_type), kc.Cast(right, float_type)
     exact = kc.Binary("/", above, below, float_type)

@@ -21,6 +21,7 @@ from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import (
     QUOTIENTS,
     RESTS,
+    by_doubles,
     by_floats,
     by_steps,
 )
@@ -156,9 +157,10 @@ class ExpressionVectoriser(VectorOperations):
         halved = self.by_power_of_two(operator, wide[0], operands[-1])
         if halved is not None:
             return halved
-        quotient = by_floats(self, operator, wide[0], wide[-1])
-        if quotient is not None:
-            return quotient
+        for divide in (by_floats, by_doubles):
+            quotient = divide(self, operator, wide[0], wide[-1])
+            if quotient is not None:
+                return quotient
         if operator.result == BOOL or self.loops:
             raise NotVectorisable(f"{operator} is done lane by lane")
         result = kc.VectorType(operator.result)
