@@ -57,6 +57,7 @@ def _compiled(
             max_memory=options.max_memory,
             documentation=module.documentation,
             source=source,
+            derivative=derivative,
         )
     checked = check(source)
     program = _core(checked, derivative)

@@ -47,9 +47,7 @@ def lowered(program: Program, entry: str | None = None) -> CoreProgram:
     """The Kernels that a program was made of, before layout; of one entry point."""
     from minifut import stages
 
-    source, _ = _origin(program)
-    wanted = None if entry is None else [entry]
-    return stages.to_kernels(stages.to_core(stages.check(source), wanted))
+    return stages.to_kernels(_core(program, None if entry is None else [entry]))
 
 
 def explain(program: Program) -> str:
@@ -59,13 +57,25 @@ def explain(program: Program) -> str:
     from minifut.rewrite.explain import explain
     from minifut.rewrite.trace import Trace
 
-    source, schedule = _origin(program)
+    _, schedule = _origin(program)
     trace = Trace(refusals=True)
     options = PipelineOptions(trace=trace)
-    core = stages.to_core(stages.check(source))
+    core = _core(program)
     kernels = stages.to_schedule(stages.to_kernels(core, options), schedule, options)
     stages.to_kernel_code(kernels, schedule, options)
     return explain(trace, schedule)
+
+
+def _core(program: Program, wanted: list[str] | None = None) -> CoreProgram:
+    """The core of a program, or of some of its entry points."""
+    from minifut import stages
+
+    source, _ = _origin(program)
+    derivative = _module(program).derivative
+    if derivative is None:
+        return stages.to_core(stages.check(source), wanted)
+    whole = stages.to_core(stages.check(source), [derivative.entry])
+    return derivative.program(whole)
 
 
 def _module(program: Program) -> LoadedModule:

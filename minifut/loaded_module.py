@@ -13,12 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from minifut.errors import NESTED_TOO_DEEPLY, Source, UsageError
 from minifut.program import EntryPoint, Program
 from minifut.signature import describe
 from minifut.suggestions import check_names
+
+if TYPE_CHECKING:
+    from minifut.gradients.derivative import Derivative
 
 LOADED = 32
 """generated modules that are kept as Python objects"""
@@ -44,6 +47,8 @@ class LoadedModule:
     documentation: tuple[tuple[str, str], ...] = ()
     source: Source | None = None
     """what it was generated from, if that is known"""
+    derivative: Derivative | None = None
+    """of what the source computes, if it is not that itself"""
 
     def load(self, tuned: Mapping[str, int] | None = None) -> Program:
         """The program on the device. `tuned`: the values of the tuning file as they
@@ -131,6 +136,7 @@ def load(
     max_memory: int | None = None,
     documentation: Mapping[str, str] | None = None,
     source: Source | None = None,
+    derivative: Derivative | None = None,
 ) -> Program:
     """The program of a generated module of one schedule, on a device; see
     `LoadedModule`."""
@@ -143,6 +149,7 @@ def load(
         max_memory,
         tuple((documentation or {}).items()),
         source,
+        derivative,
     ).load(tuned)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,12 @@ INTERRUPTED = 130
     help="Most time for the first run of a data set.",
 )
 @click.option(
+    "--gradient",
+    metavar="ENTRY[:NAMES]",
+    help="Tune the gradient of this entry point, in all parameters of floats or "
+    "in those named, on the entry point's data sets.",
+)
+@click.option(
     "--json", "json_file", type=PROGRAM, metavar="FILE", help="Write the summary."
 )
 @data_options
@@ -62,6 +69,7 @@ def command(
     tiles: bool,
     points: int,
     timeout: float,
+    gradient: str | None,
     json_file: Path | None,
     entries: tuple[str, ...],
     excluded: tuple[str, ...],
@@ -81,12 +89,14 @@ def command(
     from minifut import stages
     from minifut.benchmarking.datasets import (
         TUNE,
+        Data,
         Selection,
         check_chosen,
         data_sets,
     )
     from minifut.benchmarking.loaded import load_program
     from minifut.parameters.file import path_beside
+    from minifut.tuning.gradients import gradient_to_tune
     from minifut.tuning.loaded_subject import tuner_of
 
     options = stages.Options(**target)
@@ -98,7 +108,10 @@ def command(
     tags = TUNE | set(excluded)
     file = path_beside(path, options.tuning_extension)
     require_writable([file] if json_file is None else [file, json_file])
-    selection = Selection(tags, frozenset(entries), "opencl", spec_file, data)
+    wanted = frozenset(entries)
+    if gradient is not None:
+        wanted = frozenset([gradient.partition(":")[0]])
+    selection = Selection(tags, wanted, "opencl", spec_file, data)
     check_chosen([path], selection)
     found = data_sets(path, selection)
     if not found:
@@ -106,9 +119,13 @@ def command(
             f"{path}: there is no data set to tune for; write a test block with input, "
             "or give --data FILE"
         )
-    loaded = load_program(path, options)
     fixed = frozenset(options.parameters)
-    tuner = tuner_of(loaded, found, fixed, points if tiles else 0)
+    subjects: Sequence[Data] = found
+    if gradient is None:
+        loaded = load_program(path, options)
+    else:
+        loaded, subjects = gradient_to_tune(path, options, gradient, found)
+    tuner = tuner_of(loaded, subjects, fixed, points if tiles else 0)
     tuner.runs, tuner.timeout = runs, timeout if timeout > 0 else float("inf")
     tuner.per_pair = max(tuner.per_pair, 2 + 2 * runs)
     return tune(tuner, path, options, json_file)
@@ -133,7 +150,7 @@ def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None)
     fits = len(tuner.failures) < len(tuner.subjects)
     if fits:
         file = path_beside(path, options.tuning_extension)
-        write_tuning(file, tuner.to_write())
+        write_tuning(file, tuner.to_write(), tuner.tunables)
         click.echo(f"{cost_line(tuner)}; wrote {file}")
     if json_file is not None:
         text = json_text(summary_json(tuner, str(path)))

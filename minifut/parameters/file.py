@@ -158,7 +158,14 @@ def unfitting_text(meaningless: Sequence[str], known: Collection[str] = ()) -> s
     )
 
 
-def write_tuning(path: Path, values: Mapping[str, int]) -> None:
-    """Write the values, sorted by name; the file appears whole or not at all."""
+def write_tuning(
+    path: Path, values: Mapping[str, int], known: Collection[str] | None = None
+) -> None:
+    """Write the values, sorted by name; the file appears whole or not at all. If it is
+    there, and `known` are all parameters of the program, what it says of others, which
+    may be those of derivatives, stays."""
+    if known is not None and path.is_file():
+        others = {n: v for n, v in read_tuning(path).items() if n not in known}
+        values = {**others, **values}
     text = "".join(f"{name}={value}\n" for name, value in sorted(values.items()))
     write_whole(path, text.encode())

@@ -119,8 +119,9 @@ class Tuning(Mapping[str, int]):
             self.update({n: v for n, v in values.items() if n in self._values})
 
     def save(self, path: str | Path) -> None:
-        """Write a tuning file with all values."""
-        write_tuning(Path(path), self._values)
+        """Write a tuning file with all values; one that is there keeps what it says of
+        parameters that are not the program's, but those of derivatives, say."""
+        write_tuning(Path(path), self._values, self._values)
 
     def __str__(self) -> str:
         return table(list(self.tunables.values()), self._values)

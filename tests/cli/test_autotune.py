@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import minifut
 from minifut.cli import main
 from minifut.cli.progress import plain_line
 from minifut.parameters.file import read_tuning
@@ -54,6 +55,41 @@ def test_the_file_is_written_and_the_summary_printed(
     assert found["runs"] == found["threshold_runs"] <= 12 * found["pairs"]
     written = read_tuning(Path(f"{path}.tuning"))
     assert written == found["changed"]
+
+
+SQUARES = """
+-- ==
+-- entry: loss
+-- random input { [4]f64 [300][4]f64 }
+entry loss [n][d] (w: [d]f64) (xs: [n][d]f64): f64 =
+  f64.sum (map (\\x -> (f64.sum (map2 (*) w x)) ** 2) xs)
+"""
+
+
+@pytest.mark.device
+def test_a_gradient_is_tuned_beside_its_program(tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(SQUARES)
+    file = Path(f"{path}.tuning")
+    file.write_text("loss.map_redomap.outer=7\nlanes=8\n")
+    name = "loss_vjp_wrt_w"
+    result = invoke("autotune", path, "--gradient", "loss:w", "-r", "1")
+    assert result.exit_code == 0, result.output
+    assert "[300][4]f64" in result.output
+    written = read_tuning(file)
+    assert written["loss.map_redomap.outer"] == 7
+    assert all(n.startswith(name) or "." not in n for n in written if "outer" not in n)
+    gradient = minifut.compile(path).loss.derivative("vjp", "w")
+    assert gradient.name == name and gradient.program is not None
+    own = {n: v for n, v in written.items() if n.startswith(name)}
+    assert {n: gradient.program.tuning[n] for n in own} == own
+
+
+@pytest.mark.device
+def test_a_gradient_in_what_is_not_there(path: Path) -> None:
+    result = invoke("autotune", path, "--gradient", "main:yss")
+    assert result.exit_code == 2
+    assert "no parameter 'yss'" in result.output
 
 
 @pytest.mark.device

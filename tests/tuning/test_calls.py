@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import minifut
+from minifut.parameters.file import read_tuning
 
 SOURCE = """
 entry main [n][m] (xss: [n][m]f32): [n]f32 = map f32.sum xss
@@ -23,6 +26,20 @@ def test_the_best_is_set_and_results_stay() -> None:
     assert {n: program.tuning[n] for n in found.changed} == dict(found.changed)
     assert program.main(wide).tolist() == [4096, 4096]
     assert program.main(high).tolist() == [2] * 4096
+
+
+@pytest.mark.device
+def test_a_gradient_is_tuned_by_its_own_calls(tmp_path: Path) -> None:
+    program = minifut.compile(SOURCE)
+    sums = program.main.derivative("vjp")
+    assert sums.program is not None
+    wide, adjoint = np.ones((2, 4096), np.float32), np.float32([1, 2])
+    found = sums.program.autotune([(wide, adjoint)], sums.name, runs=1)
+    assert all(name.startswith(sums.name) for name in found.changed)
+    file = tmp_path / "sums.tuning"
+    program.tuning.save(file)
+    sums.program.tuning.save(file)
+    assert {*program.tuning, *sums.program.tuning} == set(read_tuning(file))
 
 
 @pytest.mark.device
