@@ -22,7 +22,7 @@ threads of `tests/lowering/groups` run. A program is
     slow        no answer within --seconds: simulation takes about 10,000 times as long
                 as a device; not a fault
     beyond      the simulator itself gave up (it knows no integers of odd widths, which
-                LLVM makes of some loops); not a fault
+                LLVM makes of some loops, nor some instructions); not a fault
 
 One race is meant and left out: work-items look at the failure cell without an atomic,
 to leave early, while others may record a failure there.
@@ -50,7 +50,9 @@ ENVIRONMENT = {
 }
 FINDING = re.compile(r"^(\S.*)\n\s+Kernel: (\S+)((?:\n(?!\S).*)*)", re.MULTILINE)
 MEANT = "failure[0]"
-GAVE_UP = re.compile(r"OCLGRIND FATAL ERROR.*\n(.*)")
+GAVE_UP = re.compile(
+    r"OCLGRIND FATAL ERROR.*\n(.*)|^(Unsupported instruction.*)", re.MULTILINE
+)
 ADDRESS = re.compile(r" (at|of size) .*| \(.*\)")
 
 SIZES = (
@@ -265,21 +267,26 @@ def examine(path: Path, schedule: str, limit: float) -> tuple[str, float, list[s
     except subprocess.TimeoutExpired as expired:
         output, code = as_text(expired.stdout) + as_text(expired.stderr), -1
     seconds = time.perf_counter() - start
-    findings = Counter(
-        f"{ADDRESS.sub('', message)} in {kernel}"
-        for message, kernel, details in FINDING.findall(output)
-        if MEANT not in details
-    )
-    if findings:
-        return "findings", seconds, [f"{n} x {text}" for text, n in findings.items()]
     gave_up = GAVE_UP.search(output)
     if gave_up:
-        return "beyond", seconds, [gave_up[1]]
+        return "beyond", seconds, [gave_up[1] or gave_up[2]]
+    findings = findings_in(output)
+    if findings:
+        return "findings", seconds, [f"{n} x {text}" for text, n in findings.items()]
     if code == -1:
         return "slow", seconds, []
     if code:
         return "failed", seconds, without_findings(output)
     return "clean", seconds, []
+
+
+def findings_in(output: str) -> Counter[str]:
+    """What the simulator found, and how often."""
+    return Counter(
+        f"{ADDRESS.sub('', message)} in {kernel}"
+        for message, kernel, details in FINDING.findall(output)
+        if MEANT not in details
+    )
 
 
 def without_findings(output: str) -> list[str]:
