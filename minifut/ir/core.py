@@ -39,6 +39,9 @@ from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.errors import Location
+    from minifut.ir.expressions import Exp as Exp
+else:
+    Exp = object
 
 
 @value
@@ -377,6 +380,3 @@ CORE_EXPRESSIONS = (
     Copy, ScalarOp, SizeExp, Index, Update, Iota, Replicate, Scratch, ArrayLiteral,
     Rearrange, Reshape, Concat, Manifest, If, Match, Loop, Apply, Assert, Trace, Opaque,
 )  # fmt: skip
-
-Exp: TypeAlias = object
-"""an expression of the core or of a dialect; the `Dialect` says which are allowed"""

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir import core
+from minifut.ir.expressions import Exp
 from minifut.ir.kernels import KernelBody
-from minifut.ir.reader import EXPRESSION, Reader
+from minifut.ir.reader import Reader
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type
 from minifut.names import NameSource
@@ -22,7 +23,7 @@ STARTS = {
     "function": core.Function,
     "body": core.Body,
     "lambda": core.Lambda,
-    "exp": EXPRESSION,
+    "exp": Exp,
     "type": Type,
     "size": Size,
     "atom": core.Atom,

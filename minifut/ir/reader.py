@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable
 from functools import cache
 from types import NoneType
-from typing import Any, ClassVar, Union, get_args
+from typing import Any, ClassVar, get_args
 
 from minifut.ir import core, forms, kernels
 from minifut.ir.core import Atom, Constant, Param, Stm
-from minifut.ir.dialect import DIFFERENTIABLE, KERNELS
 from minifut.ir.entries import Entry
+from minifut.ir.expressions import Exp
 from minifut.ir.scalars import Operator, parse_operator
 from minifut.ir.sizes import Size, ceil_div, maximum, minimum
 from minifut.ir.tokens import SCALAR, Tokens
@@ -45,10 +45,6 @@ LEVELS = {
     level.kind: level
     for level in (kernels.GRID, kernels.GROUP, kernels.THREAD, kernels.REGISTER)
 }
-EXPRESSION: Any = Union[  # noqa: UP007 (of a tuple)
-    tuple(DIFFERENTIABLE.expressions | KERNELS.expressions | KERNELS.inside)
-]
-"""an expression of any dialect"""
 
 
 @cache
@@ -289,7 +285,7 @@ class Reader(Tokens):
         several = self.token == "("
         pattern = self.list(self.parameter) if several else (self.parameter(),)
         self.expect("=")
-        return Stm(pattern, self.value(EXPRESSION), tuple(attributes))
+        return Stm(pattern, self.value(Exp), tuple(attributes))
 
     def statements(self) -> tuple[Stm, ...]:
         """All that follow each other."""

@@ -14,7 +14,7 @@ from minifut.frontend.elaborate import soacs, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import Made, make_lambda
 from minifut.frontend.elaborate.values import Call, Leaf, Value, pair, scalar
-from minifut.ir import derivatives
+from minifut.ir import core, derivatives
 from minifut.ir.core import Atom, Param
 from minifut.ir.sizes import Size
 from minifut.names import Name
@@ -109,7 +109,7 @@ def _renamed(call: Call, value: Value, parameters: list[Param]) -> Value:
 
 
 def _bind(
-    call: Call, exp: object, primal: Value, direction: Value, count: Size | None
+    call: Call, exp: core.Exp, primal: Value, direction: Value, count: Size | None
 ) -> Value:
     """The results of a derivative: those of the function, then tangents or adjoints."""
     work = call.work

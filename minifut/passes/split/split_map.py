@@ -209,7 +209,7 @@ def _over_positions(
     """The nest over so many positions from `lows` on, with other code of a point."""
     nest = plan.nest
     iotas = [build.iota(size) for size in sizes]
-    exp: core.Exp = None
+    exp: core.Exp | None = None
     types: tuple[Type, ...] = nest.types
     for depth in reversed(range(len(nest.levels))):
         level, inner = nest.levels[depth], build.nested()
@@ -228,6 +228,7 @@ def _over_positions(
         function = Lambda((Param(position, I64),), body, types)
         exp = map_(sizes[depth], (iotas[depth],), function)
         types = tuple(array_of(type_, (sizes[depth],)) for type_ in types)
+    assert exp is not None
     return rename(exp, build.names)
 
 
