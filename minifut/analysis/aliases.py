@@ -108,11 +108,8 @@ class _Forward:
                 self.alias(pattern[0], (atom,))
             case Index(array, _) | Rearrange(_, array) | Reshape(_, array):
                 self.alias(pattern[0], (array,))
-            case If(_, then, otherwise):
-                self.branches(pattern, (then, otherwise), place)
-            case Match(_, cases, default):
-                bodies = (*[case.body for case in cases], default)
-                self.branches(pattern, bodies, place)
+            case If() | Match():
+                self.branches(pattern, exp.branches, place)
             case Loop():
                 self.loop(pattern, exp, place)
             case Apply(_, arguments):

@@ -81,10 +81,8 @@ class _Sweep:
         bound, exp = statement.pattern, statement.exp
         order: Order | None = None
         match exp:
-            case core.If(_, then, otherwise):
-                self.branches(statement, (then, otherwise))
-            case core.Match(_, cases, default):
-                self.branches(statement, (*[case.body for case in cases], default))
+            case core.If() | core.Match():
+                self.branches(statement, exp.branches)
             case core.Loop():
                 self.loop(statement, exp)
             case core.Manifest(_, order):

@@ -119,15 +119,10 @@ def _of_bodies(exp: Any, bounds: Bounds, cost: Cost) -> Size | None:
             return steps * work_of_statements(body.statements, inner, cost)
         case Loop() | core.Apply():
             raise Unbounded
-        case core.If(_, then, otherwise):
-            bodies: tuple[Body, ...] = (then, otherwise)
-        case core.Match(_, cases, default):
-            bodies = (*(case.body for case in cases), default)
-        case _:
-            return None
-    return greatest_of(
-        [work_of_statements(body.statements, bounds, cost) for body in bodies]
-    )
+        case core.If() | core.Match():
+            bodies = [body.statements for body in exp.branches]
+            return greatest_of([work_of_statements(s, bounds, cost) for s in bodies])
+    return None
 
 
 def _mean(size: Size, index: Name, count: Size) -> Size:

@@ -93,11 +93,8 @@ def work_of_expression(
         case Hist(width, _, operators, function):
             updates = [_lambda(o.operator, bounds) + UPDATE_COST for o in operators]
             return _times(width, _sum(updates) + _lambda(function, bounds), bounds)
-        case core.If(_, then, otherwise):
-            return greatest_of([_body(then, bounds), _body(otherwise, bounds)])
-        case core.Match(_, cases, default):
-            bodies = [*(case.body for case in cases), default]
-            return greatest_of([_body(body, bounds) for body in bodies])
+        case core.If() | core.Match():
+            return greatest_of([_body(body, bounds) for body in exp.branches])
         case core.Loop(parameters, _, core.ForLoop(index, bound, _), body):
             steps = upper_bound(atom_size(bound), bounds)
             inner = {**hidden(parameters, bounds), index: steps}

@@ -107,13 +107,8 @@ def _concat(exp: core.Concat, spread: Spread) -> None:
             raise Undistributable("arrays in chunks are joined end to end")
 
 
-def _if(exp: core.If, spread: Spread) -> None:
-    check_body(exp.then, spread)
-    check_body(exp.otherwise, spread)
-
-
-def _match(exp: core.Match, spread: Spread) -> None:
-    for body in (*(case.body for case in exp.cases), exp.default):
+def _branches(exp: core.If | core.Match, spread: Spread) -> None:
+    for body in exp.branches:
         check_body(body, spread)
 
 
@@ -158,8 +153,8 @@ RULES: dict[type, Callable[[Any, Spread], None]] = {
     core.Update: _index,
     core.Reshape: _reshape,
     core.Concat: _concat,
-    core.If: _if,
-    core.Match: _match,
+    core.If: _branches,
+    core.Match: _branches,
     core.Loop: _loop,
     core.Scratch: _scratch,
     core.Replicate: _scratch,

@@ -257,6 +257,11 @@ class If:
     then: Body
     otherwise: Body
 
+    @property
+    def branches(self) -> tuple[Body, ...]:
+        """The bodies, of which one is executed."""
+        return self.then, self.otherwise
+
 
 @node
 class Case:
@@ -275,6 +280,11 @@ class Match:
     scrutinees: tuple[Atom, ...]
     cases: tuple[Case, ...]
     default: Body
+
+    @property
+    def branches(self) -> tuple[Body, ...]:
+        """The bodies, of which one is executed."""
+        return (*[case.body for case in self.cases], self.default)
 
 
 @node

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir import fields
-from minifut.ir.core import Atom, Body, Constant
+from minifut.ir.core import Atom, Body, Constant, If, Loop, Match, Stm
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
 from minifut.ir.kernels import KernelBody
 from minifut.ir.sizes import Size
@@ -125,6 +125,24 @@ def map_bodies(node: Any, change: Callable[[Body], Body]) -> Any:
     if isinstance(node, KernelBody):
         return node
     return map_children(node, lambda child: map_bodies(child, change))
+
+
+def host_bodies(exp: object) -> tuple[Body, ...]:
+    """The bodies of a branch or loop; none of other expressions."""
+    match exp:
+        case If() | Match():
+            return exp.branches
+        case Loop():
+            return (exp.body,)
+    return ()
+
+
+def host_statements(statements: Iterable[Stm]) -> Iterator[Stm]:
+    """The statements and those of loops and branches in them."""
+    for statement in statements:
+        yield statement
+        for body in host_bodies(statement.exp):
+            yield from host_statements(body.statements)
 
 
 # --- names -----------------------------------------------------------------------

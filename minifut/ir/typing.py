@@ -100,17 +100,9 @@ def _concat(exp: core.Concat, scope: Types) -> tuple[Type, ...]:
     return (shaped(type_, tuple(shape)),)
 
 
-def _if(exp: core.If, scope: Types) -> tuple[Type, ...]:
-    return _branches((exp.then, exp.otherwise), scope)
-
-
-def _match(exp: core.Match, scope: Types) -> tuple[Type, ...]:
-    return _branches((*[case.body for case in exp.cases], exp.default), scope)
-
-
-def _branches(bodies: tuple[core.Body, ...], scope: Types) -> tuple[Type, ...]:
-    found = body_types(bodies[0], scope)
-    for body in bodies:
+def _branches(exp: core.If | core.Match, scope: Types) -> tuple[Type, ...]:
+    found = body_types(exp.branches[0], scope)
+    for body in exp.branches:
         types = body_types(body, scope)
         local = {p.name for s in body.statements for p in s.pattern}
         for a, b in zip(found, types, strict=True):
@@ -259,8 +251,8 @@ RULES: dict[type, Callable[[Any, Types], tuple[Type, ...]]] = {
     core.Reshape: _reshape,
     core.Concat: _concat,
     core.Manifest: lambda exp, scope: (array_type(exp.array, scope),),
-    core.If: _if,
-    core.Match: _match,
+    core.If: _branches,
+    core.Match: _branches,
     core.Loop: _loop,
     core.Apply: _apply,
     core.Assert: lambda _, __: (),

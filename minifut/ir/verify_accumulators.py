@@ -98,10 +98,8 @@ class _Linearity:
 
     def expression(self, exp: Any, owned: set[Name]) -> None:
         match exp:
-            case core.If(_, then, otherwise):
-                self.alternatives((then, otherwise), owned)
-            case core.Match(_, cases, default):
-                self.alternatives((*(case.body for case in cases), default), owned)
+            case core.If() | core.Match():
+                self.alternatives(exp.branches, owned)
             case core.Loop(parameters, initial, _, body):
                 self.use(initial, owned)
                 self.whole(body, self.bound(parameters))

@@ -171,9 +171,8 @@ class _Reader:
                 for number, parameter in enumerate(statement.pattern):
                     self.definitions[parameter.name] = (exp, number)
                 return self.decide(condition, then, otherwise, {})
-            case Match(_, cases, default):
-                bodies = [*(case.body for case in cases), default]
-                return tuple(c for body in bodies for c in self.body(body))
+            case Match() as match:
+                return tuple(c for body in match.branches for c in self.body(body))
             case Loop(_, _, _, body):
                 return self.body(body)
             case Apply(function, _):

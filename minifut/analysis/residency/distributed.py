@@ -19,7 +19,6 @@ from typing import TypeAlias
 
 from minifut.analysis.residency.uses import (
     Uses,
-    bodies_of,
     find_tiles,
     handed_over,
     uses_of,
@@ -128,7 +127,7 @@ class _Classes:
                     if not isinstance(bound.type, ScalarType):
                         self.carry(bound.name)
                 self.hand_over(stm)
-                for inner in bodies_of(branch):
+                for inner in branch.branches:
                     self.add_all(inner.statements)
 
     def carry(self, name: Name) -> None:

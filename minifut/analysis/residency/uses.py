@@ -88,22 +88,13 @@ def handed_over(stm: Stm) -> Iterator[tuple[Name, Atom]]:
                 yield bound.name, start
                 yield bound.name, end
         case core.If() | core.Match() as branch:
-            for inner in bodies_of(branch):
+            for inner in branch.branches:
                 yield from _results(stm.pattern, inner)
 
 
 def _results(pattern: tuple[Param, ...], body: Body) -> Iterator[tuple[Name, Atom]]:
     for bound, atom in zip(pattern, body.result, strict=True):
         yield bound.name, atom
-
-
-def bodies_of(exp: core.If | core.Match) -> tuple[Body, ...]:
-    """The alternatives of a branch."""
-    match exp:
-        case core.If(_, then, otherwise):
-            return then, otherwise
-        case core.Match(_, cases, default):
-            return (*[case.body for case in cases], default)
 
 
 def _mentioned(node: object) -> list[Name]:

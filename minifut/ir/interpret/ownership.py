@@ -43,13 +43,9 @@ def _statement(statement: Stm, live: set[Name], found: set[int]) -> None:
         case core.Update(array=array, value=value):
             if array not in live and value != array:
                 found.add(id(exp))
-        case core.If(then=then, otherwise=otherwise):
-            _body(then, live, found)
-            _body(otherwise, live, found)
-        case core.Match(cases=cases, default=default):
-            for case in cases:
-                _body(case.body, live, found)
-            _body(default, live, found)
+        case core.If() | core.Match():
+            for branch in exp.branches:
+                _body(branch, live, found)
         case core.Loop(body=body, parameters=parameters):
             own = {p.name for p in parameters}
             _body(body, live | (free_names(exp) - own), found)

@@ -54,10 +54,8 @@ class BufferReuse:
                 return array if name in self.in_place.updates else None
             case Copy(atom) | Opaque(atom) | Trace(_, atom):
                 return atom if isinstance(atom, Name) else None
-            case If(_, then, otherwise):
-                return self.common((then, otherwise), position)
-            case Match(_, cases, default):
-                return self.common((*[case.body for case in cases], default), position)
+            case If() | Match() as exp:
+                return self.common(exp.branches, position)
             case Loop() as loop:
                 return self.through(loop, position)
         return None

@@ -138,13 +138,9 @@ def _iota(self: Activity, exp: core.Iota) -> Flags:
     return (length in self.names or any(self.of((exp.start, exp.stride))),)
 
 
-def _branches(self: Activity, bodies: Iterable[Body]) -> Flags:
-    found = [self.body(body) for body in bodies]
+def _branches(self: Activity, exp: core.If | core.Match) -> Flags:
+    found = [self.body(body) for body in exp.branches]
     return tuple(map(any, zip(*found, strict=True)))
-
-
-def _match(self: Activity, exp: core.Match) -> Flags:
-    return _branches(self, (*[case.body for case in exp.cases], exp.default))
 
 
 def _loop(self: Activity, exp: core.Loop) -> Flags:
@@ -220,8 +216,8 @@ def _custom(self: Activity, exp: derivatives.CustomVjp) -> Flags:
 _RULES: dict[type, Callable[[Activity, Any], Flags]] = {
     core.ScalarOp: _scalar_op,
     core.Iota: _iota,
-    core.If: lambda self, exp: _branches(self, (exp.then, exp.otherwise)),
-    core.Match: _match,
+    core.If: _branches,
+    core.Match: _branches,
     core.Loop: _loop,
     core.Apply: _apply,
     soacs.Screma: _screma,

@@ -12,7 +12,7 @@ Source: "map over branch" of the Futhark compiler's interchange.
 from __future__ import annotations
 
 from minifut.ir.core import Body, If, Match
-from minifut.ir.node import replace
+from minifut.ir.traverse import map_bodies
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.exploitable import is_exploitable
@@ -86,10 +86,5 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
         distribute_body(inside, nest, body, results)
         return inside.build.finish(*(result.name for result in results))
 
-    match exp:
-        case If(condition, then, otherwise):
-            context.emit(pattern, If(condition, branch(then), branch(otherwise)))
-        case Match(scrutinees, cases, default):
-            moved = tuple(replace(case, body=branch(case.body)) for case in cases)
-            context.emit(pattern, Match(scrutinees, moved, branch(default)))
+    context.emit(pattern, map_bodies(exp, branch))
     return EMITTED

@@ -15,7 +15,7 @@ Source: "Regular flattening", level-aware incremental flattening.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replace_context
 
@@ -27,12 +27,10 @@ from minifut.ir.core import (
     Copy,
     Exp,
     ForLoop,
-    If,
     Index,
     Iota,
     Loop,
     Manifest,
-    Match,
     Opaque,
     Rearrange,
     Replicate,
@@ -57,7 +55,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import host_statements, walk
 from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns
@@ -197,7 +195,7 @@ def requirements_of(kernel: SegMap) -> GroupRequirements | None:
     inner = _bound_inside(statements) | bound
     points = [
         product(exp.space.sizes)
-        for statement in _group_code(statements)
+        for statement in host_statements(statements)
         if isinstance(exp := statement.exp, SEGMENTED)
     ]
     known = [size for size in points if inner.isdisjoint(size.names())]
@@ -222,28 +220,11 @@ def both(build: Builder, left: Atom, right: Atom, base: str) -> Name:
     return build.let(ScalarOp(operator("and", BOOL), (left, right)), base)
 
 
-def _group_code(statements: tuple[Stm, ...]) -> Iterator[Stm]:
-    """The statements of a group and those of its loops and branches."""
-    waiting = list(statements)
-    while waiting:
-        statement = waiting.pop()
-        yield statement
-        match statement.exp:
-            case Loop(_, _, _, body):
-                waiting.extend(body.statements)
-            case If(_, then, otherwise):
-                waiting.extend((*then.statements, *otherwise.statements))
-            case Match(_, cases, default):
-                waiting.extend(default.statements)
-                for case in cases:
-                    waiting.extend(case.body.statements)
-
-
 def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:
     """The bytes of all arrays that the statements make, each counted once; None if the
     host does not know them."""
     total = Size.constant(0)
-    for statement in _group_code(statements):
+    for statement in host_statements(statements):
         total = total + _made(statement)
     inner = _bound_inside(statements) | bound
     return total if inner.isdisjoint(total.names()) else None
@@ -252,7 +233,7 @@ def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | 
 def _bound_inside(statements: tuple[Stm, ...]) -> frozenset[Name]:
     """The names of group code: the host knows none of them."""
     found: set[Name] = set()
-    for statement in _group_code(statements):
+    for statement in host_statements(statements):
         found.update(p.name for p in statement.pattern)
         if isinstance(statement.exp, Loop):
             found.update(p.name for p in statement.exp.parameters)
@@ -273,7 +254,7 @@ def _thread_bytes(statements: tuple[Stm, ...]) -> int:
     thread (operators on arrays are the work of a single one)."""
     return sum(
         element_of(type_).bytes
-        for statement in _group_code(statements)
+        for statement in host_statements(statements)
         if isinstance(statement.exp, SegRed | SegScan)
         for op in statement.exp.operators
         for type_ in op.operator.results

@@ -9,15 +9,15 @@ let ys = if outer then <first> else
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from minifut.ir.core import Body, If, Loop, Match, Stm
+from minifut.ir.core import Body, If, Stm
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import rename
+from minifut.ir.traverse import host_statements, rename
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import (
@@ -78,7 +78,8 @@ class VersionChoice:
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
         points = self.points()
         if self.soac.is_map and not self.perfect:
-            points = tiled_points(points, tuple(on_host(self.inner.build.statements)))
+            inside = host_statements(self.inner.build.statements)
+            points = tiled_points(points, tuple(inside))
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 
@@ -93,7 +94,7 @@ class VersionChoice:
 
     def outer_defaults(self) -> tuple[int, int]:
         """For a CPU and a GPU."""
-        last = on_host(self.inner.build.statements)
+        last = host_statements(self.inner.build.statements)
         if self.soac.is_map:
             return outer_defaults(self.soac.function, last, self.perfect)
         return fold_defaults(last)
@@ -142,22 +143,6 @@ def gains(statements: Iterable[Stm], depth: int) -> bool:
     """Whether a kernel shares out more than the points of the outer maps."""
     return any(
         not isinstance(s.exp, SegMap) or len(s.exp.space.sizes) > depth
-        for s in on_host(statements)
+        for s in host_statements(statements)
         if isinstance(s.exp, SEGMENTED)
     )
-
-
-def on_host(statements: Iterable[Stm]) -> Iterator[Stm]:
-    """The statements and those of loops and branches in them."""
-    for statement in statements:
-        yield statement
-        match statement.exp:
-            case Loop(_, _, _, body):
-                yield from on_host(body.statements)
-            case If(_, then, otherwise):
-                yield from on_host(then.statements)
-                yield from on_host(otherwise.statements)
-            case Match(_, cases, default):
-                yield from on_host(default.statements)
-                for case in cases:
-                    yield from on_host(case.body.statements)

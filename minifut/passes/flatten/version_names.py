@@ -119,12 +119,8 @@ def _kind(statement: Stm) -> str | None:
             return "hist"
         case Loop():
             return "loop"
-        case If(_, then, otherwise):
-            inner = (*then.statements, *otherwise.statements)
+        case If() | Match() as exp:
+            inner = [s for body in exp.branches for s in body.statements]
             return "if" if any(_kind(s) is not None for s in inner) else None
-        case Match(_, cases, default):
-            bodies = [*(case.body for case in cases), default]
-            found = any(_kind(s) is not None for b in bodies for s in b.statements)
-            return "if" if found else None
         case _:
             return None

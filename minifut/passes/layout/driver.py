@@ -21,7 +21,7 @@ from minifut.ir.core import Atom, Body, Manifest, Param, Program, Rearrange, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
-from minifut.ir.traverse import substitute
+from minifut.ir.traverse import map_bodies, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (
@@ -160,17 +160,9 @@ class _LayoutRewriter:
                 self.lies[statement.pattern[0].name] = order[-1]
             case KernelChoice(), _:
                 self.kernel(statement, choice, copies)
-            case BranchChoice(wanted), core.If(condition, then, otherwise):
-                bodies = (self.body(b, copies, wanted) for b in (then, otherwise))
-                self.emit(replace(statement, exp=core.If(condition, *bodies)))
-                self.note(statement, wanted)
-            case BranchChoice(wanted), core.Match(scrutinees, cases, default):
-                made = tuple(
-                    replace(case, body=self.body(case.body, copies, wanted))
-                    for case in cases
-                )
-                last = self.body(default, copies, wanted)
-                self.emit(replace(statement, exp=core.Match(scrutinees, made, last)))
+            case BranchChoice(wanted), core.If() | core.Match():
+                made = map_bodies(exp, lambda body: self.body(body, copies, wanted))
+                self.emit(replace(statement, exp=made))
                 self.note(statement, wanted)
             case LoopChoice(before, wanted), core.Loop():
                 self.ahead(statement, before, copies)

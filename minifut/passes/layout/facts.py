@@ -12,13 +12,12 @@ from typing import TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Stm
 from minifut.ir.scope import Scope
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, host_bodies
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import Dimension, KernelFacts
 from minifut.passes.layout.costs import Machine
-from minifut.passes.layout.host_code import bodies_of
 
 State: TypeAlias = dict[Name, tuple[int, ...]]
 """innermost dimensions: where the array itself lies, then its copies"""
@@ -48,7 +47,7 @@ class FunctionFacts:
         found = False
         for statement in body.statements:
             exp = statement.exp
-            for inner in bodies_of(exp):
+            for inner in host_bodies(exp):
                 found |= self.look_at(inner)
             if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
                 facts = KernelFacts.of(statement, self.scope, self.machine)
@@ -61,7 +60,7 @@ class FunctionFacts:
         statements need later."""
         found: set[Dimension] = set()
         for statement in body.statements:
-            for inner in bodies_of(statement.exp):
+            for inner in host_bodies(statement.exp):
                 found |= self.note_wanted(inner)
             facts = self.kernels.get(id(statement))
             for offer in facts.offers if facts else ():

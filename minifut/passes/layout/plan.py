@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Function, Stm
 from minifut.ir.scope import Scope
+from minifut.ir.traverse import host_bodies
 from minifut.names import Name
 from minifut.passes.layout.choices import (
     BranchChoice,
@@ -39,7 +40,7 @@ from minifut.passes.layout.choices import (
 )
 from minifut.passes.layout.costs import Machine
 from minifut.passes.layout.facts import FunctionFacts, State
-from minifut.passes.layout.host_code import bodies_of, kept_orders
+from minifut.passes.layout.orders import kept_orders
 
 FRESH = (core.Manifest, core.Replicate, core.Scratch)
 MOST = 24
@@ -144,7 +145,7 @@ class _Planner:
         if id(statement) in self.known.kernels:
             yield from self.kernel(statement, self.known.kernels[id(statement)], state)
         elif isinstance(exp, core.If | core.Match):
-            yield from self.branches(statement, bodies_of(exp), state)
+            yield from self.branches(statement, host_bodies(exp), state)
         elif isinstance(exp, core.Loop):
             yield from self.loop(statement, exp, state)
         elif isinstance(exp, FRESH) and self.known.rank(statement.pattern[0].name) > 1:

@@ -49,13 +49,13 @@ from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.traverse import (
     bound_names,
     free_names,
+    host_bodies,
     rename,
     rename_to,
     substitute,
 )
 from minifut.ir.types import BOOL, shape_of
 from minifut.names import Name, NameSource
-from minifut.passes.layout.host_code import bodies_of
 from minifut.passes.simplify.driver import simplify_body
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -217,7 +217,7 @@ class _Decisions:
             if isinstance(exp, DECIDING):
                 self.definitions[statement.pattern[0].name] = statement
             elif not isinstance(exp, If) or not self.decide(statement, exp):
-                for inner in bodies_of(exp):
+                for inner in host_bodies(exp):
                     self.look_at(inner)
 
     def decide(self, statement: Stm, exp: If) -> bool:

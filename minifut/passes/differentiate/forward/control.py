@@ -7,7 +7,8 @@ loop (p = x) for i < n do {f p}    →   loop (p = x, p' = x') .. do {f p, f' p 
 from __future__ import annotations
 
 from minifut.ir import core
-from minifut.ir.core import Body, Case, Stm
+from minifut.ir.core import Body, Stm
+from minifut.ir.traverse import map_bodies
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
@@ -42,14 +43,7 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     def change(body: Body) -> Body:
         return sweep.body(build, body, flags)
 
-    match statement.exp:
-        case core.If(condition, then, otherwise):
-            exp: core.Exp = core.If(condition, change(then), change(otherwise))
-        case core.Match(scrutinees, cases, default):
-            made = tuple(Case(case.values, change(case.body)) for case in cases)
-            exp = core.Match(scrutinees, made, change(default))
-        case _:
-            raise AssertionError(statement.exp)
+    exp = map_bodies(statement.exp, change)
     tangents = sweep.parameters(statement.pattern, flags)
     build.bind((*statement.pattern, *tangents), exp)
     return tuple(build.statements)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Body, Case, Param, Stm
+from minifut.ir.core import Param, Stm
+from minifut.ir.traverse import map_bodies
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -38,7 +39,8 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
         return mul, x_adj
     """
     exp = statement.exp
-    bodies = _bodies(exp)
+    assert isinstance(exp, core.If | core.Match)
+    bodies = exp.branches
 
     def back(build: Builder, adjoints: Adjoints) -> None:
         results = adjoints.of_pattern(statement.pattern)
@@ -54,37 +56,18 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
         changed = [name for name in names if name in touched]
         if not changed:
             return
-        branches = [
-            inner.finish(*[own.or_zero(inner, name) for name in changed])
-            for inner, own in made
-        ]
+        branches = iter(
+            [
+                inner.finish(*[own.or_zero(inner, name) for name in changed])
+                for inner, own in made
+            ]
+        )
         pattern = tuple(
             Param(build.names.fresh(f"{name.base}_adj"), adjoints.type(build, name))
             for name in changed
         )
-        build.bind(pattern, _with_bodies(exp, branches))
+        build.bind(pattern, map_bodies(exp, lambda _: next(branches)))
         for name, parameter in zip(changed, pattern, strict=True):
             adjoints.values[name] = parameter.name
 
     return Reversed((statement,), back)
-
-
-def _bodies(exp: object) -> list[Body]:
-    match exp:
-        case core.If(_, then, otherwise):
-            return [then, otherwise]
-        case core.Match(_, cases, default):
-            return [*[case.body for case in cases], default]
-    raise AssertionError(exp)
-
-
-def _with_bodies(exp: object, bodies: list[Body]) -> core.Exp:
-    match exp:
-        case core.If(condition, _, _):
-            return core.If(condition, *bodies)
-        case core.Match(scrutinees, cases, _):
-            made = zip(cases, bodies[:-1], strict=True)
-            return core.Match(
-                scrutinees, tuple(Case(c.values, b) for c, b in made), bodies[-1]
-            )
-    raise AssertionError(exp)
