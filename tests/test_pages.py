@@ -22,7 +22,9 @@ def blocks(page: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("page", ["futhark-for-numpy-users.md", "distributed.md"])
+@pytest.mark.parametrize(
+    "page", ["futhark-for-numpy-users.md", "python.md", "distributed.md"]
+)
 def test_the_code_of_pages_runs(page: str) -> None:
     if page == "distributed.md":
         pytest.importorskip("dask.array")
