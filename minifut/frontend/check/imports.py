@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,12 @@ def import_root(folder: Path) -> Path:
     while root != root.parent and next(root.parent.glob("*.fut"), None) is not None:
         root = root.parent
     return root
+
+
+PACKAGE = re.compile(r"lib/(?P<name>[^/]+\.[^/]+/[^/]+/[^/]+)/.+")
+"""a path into a package, `lib/github.com/diku-dk/sorts/radix_sort`, with its name"""
+HIGHEST = 8
+"""folders above the importing one in which packages are looked for, for a hint"""
 
 
 class FileReader:
@@ -115,10 +122,12 @@ class Files:
                 "move what both need to a file of its own",
             )
         if resolved not in self.contents:
-            self._check(resolved, self._source(path, resolved, location))
+            self._check(resolved, self._source(importer, path, resolved, location))
         return resolved, self.contents[resolved]
 
-    def _source(self, path: str, resolved: str, location: Location) -> Source:
+    def _source(
+        self, importer: str, path: str, resolved: str, location: Location
+    ) -> Source:
         try:
             return self.read(resolved)
         except Outside as outside:
@@ -130,13 +139,34 @@ class Files:
                 f"set {SETTING} to a folder that holds both",
             ) from None
         except (OSError, UnicodeDecodeError, KeyError):
-            hint = "paths are written without '.fut'" if path.endswith(".fut") else None
             raise error(
                 location,
                 f"Cannot import {quote(path)}: there is no readable file {resolved}.",
                 "import",
-                hint,
+                self._hint(posixpath.dirname(importer), path),
             ) from None
+
+    def _hint(self, folder: str, path: str) -> str | None:
+        """What to do about a file that is not there."""
+        if path.endswith(".fut"):
+            return "paths are written without '.fut'"
+        package = PACKAGE.search(path)
+        if package is None:
+            return None
+        for levels in range(HIGHEST):
+            way = "../" * levels + package[0]
+            try:
+                self.read(posixpath.normpath(posixpath.join(folder, f"{way}.fut")))
+            except (OSError, UnicodeDecodeError, KeyError):
+                continue
+            except Outside:
+                break
+            return f'write import "{way}", from the folder of this file'
+        name = package["name"]
+        return (
+            f"'futhark pkg add {name}' and 'futhark pkg sync' put the package into the "
+            f"folder lib/{name}, as does a copy of that folder of its repository"
+        )
 
     def _check(self, resolved: str, source: Source) -> None:
         from minifut.frontend.check.modules import Checker

@@ -96,3 +96,15 @@ def test_what_cannot_be_imported(tmp_path: Path) -> None:
     assert run(program, "b") is not None
     (tmp_path / "d.fut").mkdir()
     assert run(program, "d") is not None
+
+
+def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+    fault = run(tmp_path / "src/main.fut", "lib/github.com/diku-dk/sorts/radix_sort")
+    assert fault is not None
+    assert "'futhark pkg add github.com/diku-dk/sorts'" in str(fault)
+    write(tmp_path / "futhark.pkg", "require {}\n")
+    write(tmp_path / "lib/github.com/diku-dk/sorts/radix_sort.fut")
+    fault = run(tmp_path / "src/main.fut", "lib/github.com/diku-dk/sorts/radix_sort")
+    assert 'write import "../lib/github.com/diku-dk/sorts/radix_sort"' in str(fault)
+    way = "../lib/github.com/diku-dk/sorts/radix_sort"
+    assert run(tmp_path / "src/main.fut", way) is None
