@@ -94,7 +94,8 @@ class EntryPoint:
         Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
         fails, `MemoryError` when the device's memory does not suffice.
         """
-        if options or len(arguments) != len(self.parameters):
+        # Names that are no options, and what is missing, are found by `bound`.
+        if len(arguments) != len(self.parameters) or not ONLY_OPTIONS(options):
             arguments, options = self.bound(arguments, options)
         return self.function(*arguments, **options)
 
@@ -198,6 +199,7 @@ class EntryPoint:
 
 OPTIONS = ("device",)
 """keyword arguments of a call that are no parameters of the entry point"""
+ONLY_OPTIONS = frozenset(OPTIONS).issuperset
 
 
 class Program:

@@ -88,6 +88,18 @@ def test_threads_have_cores_of_their_own(
     assert os.environ.get("POCL_AFFINITY") == setting
 
 
+def test_processes_with_fewer_threads_share_the_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setenv("POCL_MAX_PTHREAD_COUNT", "1")
+    monkeypatch.setenv("POCL_AFFINITY", "")
+    monkeypatch.delenv("POCL_AFFINITY")
+    module._threads_stay_on_their_cores()
+    assert "POCL_AFFINITY" not in os.environ
+
+
 @pytest.mark.device
 def test_real_devices_have_limits() -> None:
     devices = module.list_devices()

@@ -54,9 +54,9 @@ def block_of_array(session: Session, array: np.ndarray, consumed: bool) -> Block
 
 def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block:
     """A pyopencl array as a block; it must live in the session's context."""
-    if array.queue is not None:
-        array.queue.finish()  # what the user enqueued, maybe elsewhere
     made = getattr(array, "minifut_block", None)
+    if array.queue is not None and (made is None or array.events):
+        array.queue.finish()  # what the user enqueued, maybe elsewhere
     if made is not None and not consumed and made.pool is session.pool:
         return Block(made.buffer, array.nbytes, made.host)
     if not array.flags.c_contiguous:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
@@ -76,7 +77,10 @@ def _without_pyopencl_cache() -> None:
 def _threads_stay_on_their_cores() -> None:
     """Give each of PoCL's threads a core of its own: Linux may leave two that are woken
     together on one core for milliseconds while the other is idle. PoCL counts cores
-    from 0, so that a process that may not use all of them is left alone."""
+    from 0, so that a process that may not use all of them is left alone, and one with
+    fewer threads, beside which others will want the first cores as well."""
+    if "POCL_MAX_PTHREAD_COUNT" in os.environ:
+        return
     allowed = getattr(os, "sched_getaffinity", lambda _: None)(0)
     if allowed == set(range(os.cpu_count() or 0)):
         os.environ.setdefault("POCL_AFFINITY", "1")
@@ -97,6 +101,7 @@ def _import_opencl() -> Any:
     return pyopencl
 
 
+@cache
 def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     name = handle.name.strip()
     platform_name = platform.name.strip()
@@ -138,6 +143,7 @@ def _with_synchronous(devices: list[Device]) -> list[Device]:
     return [both, *others]
 
 
+@cache
 def _packaged_pocl_version() -> str | None:
     """The version of the PoCL that pip installed, as platforms spell it."""
     from importlib.metadata import PackageNotFoundError, version
