@@ -36,7 +36,7 @@ def check_device(seed: int, text: str | None = None) -> Subject:
     chance = random.Random(seed)
     subject = Subject(text or str(program), seed, sizes=LARGE)
     if subject.runs:
-        kernels = required(lambda: stages.to_kernels(subject.core))
+        kernels = required(stages.to_kernels, subject.core)
         check_sequential(subject)
         for schedule in stages.SCHEDULES:
             check_schedule(subject, kernels, schedule, chance)
@@ -87,9 +87,7 @@ def check_related(subject: Subject, chance: random.Random) -> None:
     chance.shuffle(wanted)
     program = random_program(subject.seed, small=True)
     for name, other in related(program, chance, wanted):
-        kernels = required(
-            lambda other=other: stages.to_kernels(elaborated(str(other), subject.seed))
-        )
+        kernels = required(stages.to_kernels, elaborated(str(other), subject.seed))
         schedule = chance.choice(stages.SCHEDULES)
         try:
             run_all(subject, loaded(kernels, schedule), f"related ({name}), {schedule}")
@@ -100,8 +98,8 @@ def check_related(subject: Subject, chance: random.Random) -> None:
 
 def loaded(kernels: CoreProgram, schedule: str) -> Program:
     """The program, ready to run on the default device."""
-    text = required(lambda: stages.to_host_module(kernels, schedule))
-    return required(lambda: loaded_module.load(text))
+    text = required(stages.to_host_module, kernels, schedule)
+    return required(loaded_module.load, text)
 
 
 def run_all(

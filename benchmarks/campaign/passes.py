@@ -11,6 +11,7 @@ from benchmarks.campaign.subject import Subject, elaborated
 from minifut import stages
 from minifut.errors import InternalError, MinifutError
 from minifut.ir.core import Program
+from minifut.opencl.module import text_of
 from minifut.passes.pipeline import PipelineOptions
 from tests.random_sources.program import random_program
 from tests.random_sources.relations import RELATIONS, related
@@ -45,18 +46,13 @@ def check_text(text: str, seed: int) -> Subject:
             subject.interpret(program, f"after {step}", chance)
 
     options = PipelineOptions(dump_after=frozenset({"all"}), on_dump=interpret)
-    kernels = required(lambda: stages.to_kernels(subject.core, options))
+    kernels = required(stages.to_kernels, subject.core, options)
+    lowered = []
     for schedule in stages.SCHEDULES:
         known[0] = kernels
-        laid_out = required(
-            lambda schedule=schedule: stages.to_schedule(kernels, schedule, options)
-        )
-        required(
-            lambda schedule=schedule, laid_out=laid_out: stages.to_kernel_code(
-                laid_out, schedule
-            )
-        )
-    required(lambda: stages.to_host_module(kernels, None))
+        laid_out = required(stages.to_schedule, kernels, schedule, options)
+        lowered.append(required(stages.to_kernel_code, laid_out, schedule))
+    required(text_of, lowered, "program")
     return subject
 
 
@@ -70,16 +66,16 @@ def check_related(text: str, subject: Subject, relation: str) -> None:
     try:
         plain = stages.without_derivatives(core)
         subject.interpret(plain, what, chance)
-        kernels = required(lambda: stages.to_kernels(core))
+        kernels = required(stages.to_kernels, core)
         subject.interpret(kernels, f"{what}, as kernels", chance)
     except Disagreement as wrong:
         raise Disagreement(f"{wrong}\n{text}") from None
 
 
-def required(run: Callable[[], Any]) -> Any:
+def required(run: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a stage that must not fail."""
     try:
-        return run()
+        return run(*arguments)
     except Disagreement:
         raise
     except InternalError as error:
