@@ -28,6 +28,7 @@ from minifut.passes.place_results import place_results
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
+from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
@@ -141,6 +142,14 @@ SEQUENTIALISE = Pass(
     "turn SOACs in threads into loops",
     traced=True,
 )
+SHORT_CIRCUIT = Pass(
+    "short-circuit",
+    short_circuit,
+    KERNELS,
+    KERNELS,
+    "let loops write their results where updates would put them",
+    traced=True,
+)
 UNSWITCH_CPU = Pass(
     "unswitch-cpu",
     unswitch_for_cpu,
@@ -190,6 +199,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     TILE,
     PLACE_RESULTS,
     SEQUENTIALISE,
+    SHORT_CIRCUIT,
     UNSWITCH_CPU,
     UNSWITCH_GPU,
     LAYOUT_CPU,
@@ -225,6 +235,8 @@ DEFAULT: tuple[Pass, ...] = (
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
+    # when reads through views have become reads of the arrays
+    SHORT_CIRCUIT,
 )
 
 FUSED: tuple[Pass, ...] = DEFAULT[: DEFAULT.index(ACCUMULATE)]

@@ -46,6 +46,7 @@ from minifut.passes.flatten.judgement import read_judgement, stay
 from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.flatten.versions import choose_versions
 from minifut.passes.remove_checks.rules import FactContext
+from minifut.passes.short_circuit.rules import PlaceContext
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import EMITTED, Declined, Rule
 from tests.rewrite.examples import Example
@@ -127,6 +128,10 @@ def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | 
         outcome = _flattened(rule, last, context)
     elif rule.module.startswith(OF_FACTS):
         outcome = rule(last, _with_facts(context))
+    elif rule.module.startswith("minifut.passes.short_circuit."):
+        facts = _with_facts(context).facts
+        place = PlaceContext(names, scope, facts, definitions, needed)
+        outcome = rule(last, place)
     else:
         outcome = rule(last, context)
     if not isinstance(outcome, tuple):

@@ -43,7 +43,7 @@ def remove_checks(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program without what the facts of its place make superfluous."""
-    walk = _Walk(names, scope_of(program), trace or Trace())
+    walk = FactsWalk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))
     same = same_items(functions, program.functions)
@@ -54,7 +54,10 @@ def remove_checks(
     )
 
 
-class _Walk:
+class FactsWalk:
+    """Walks bodies in order with the facts of each place, for the rules of this pass
+    or, in a subclass, for others."""
+
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))

@@ -1,0 +1,1 @@
+"""Loops write their results where an update would put them; see `driver`."""

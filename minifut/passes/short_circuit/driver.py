@@ -1,0 +1,114 @@
+"""Pass: a loop whose result becomes a slice of an array writes into that array.
+
+    let s = scratch [m]                          let r = loop (b = a) for i < m do {
+    let x = loop (c = s) for i < m do {     →      .. b[o + i] ..
+      .. a[o + i] ..  c with [i] = v }             b with [o + i] = v }
+    let r = a with [o :+ m] = x
+
+So neither the intermediate array nor the copy is needed. The outermost update is first:
+then the one that puts rows together inside of its loop finds the array to write to.
+
+Conditions: nothing else uses the intermediate array, nor the updated one as it was; and
+facts prove that an iteration reads nothing that another one writes (`regions`).
+
+Source: Munksgaard et al., "Memory optimizations in an array language" (SC'22).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.core import Assert, Body, Program, Scratch, Stm, Update
+from minifut.ir.kernels import KernelBody
+from minifut.ir.node import replace
+from minifut.ir.scope import scope_of
+from minifut.ir.traverse import free_names
+from minifut.names import Name, NameSource
+from minifut.passes.remove_checks.driver import FactsWalk
+from minifut.passes.short_circuit.rules import PlaceContext, update_within_loop
+from minifut.rewrite.trace import Trace
+
+
+def short_circuit(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program whose loops write results where updates would put them."""
+    walk = _Walk(names, scope_of(program), trace or Trace())
+    functions = tuple(map(walk.function, program.functions))
+    return replace(program, functions=functions)
+
+
+class _Walk(FactsWalk):
+    """Bodies are rewritten before what is inside of their statements is looked at."""
+
+    def node(self, node: Any) -> Any:
+        if isinstance(node, (Body, KernelBody)):
+            node = self.placed(node)
+        return super().node(node)
+
+    def branch(self, condition: Any, truth: bool, body: Body) -> Body:
+        return super().branch(condition, truth, self.placed(body))
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        return (replace(statement, exp=self.inside(statement.exp)),)
+
+    def placed(self, body: Any) -> Any:
+        """The body without those of its updates that loops can do."""
+        if not any(isinstance(s.exp, Update) for s in body.statements):
+            return body
+        statements = list(body.statements)
+        with self.facts.inner():
+            for statement in statements:
+                self.facts.define(statement)
+                if isinstance(statement.exp, Assert):
+                    self.facts.assume(statement.exp.condition, True, "a check")
+            at = 0
+            while at < len(statements):
+                producer = self.joined(statements, at, body.result)
+                if producer is None:
+                    at += 1
+                else:
+                    del statements[producer]
+                    at -= 1
+        if len(statements) == len(body.statements):
+            return body
+        used = {name for s in statements for name in free_names(s)}
+        kept = tuple(
+            s
+            for s in statements
+            if not isinstance(s.exp, Scratch) or s.pattern[0].name in used
+        )
+        return replace(body, statements=kept)
+
+    def joined(self, statements: list[Stm], at: int, results: Any) -> int | None:
+        """Do the update there in the loop that makes its value, which moves there;
+        gives where the loop stood."""
+        update = statements[at]
+        if not isinstance(update.exp, Update) or not isinstance(update.exp.value, Name):
+            return None
+        definitions = {p.name: s for s in statements[:at] for p in s.pattern}
+        producer = definitions.get(update.exp.value)
+        if producer is None:
+            return None
+        position = next(k for k, s in enumerate(statements) if s is producer)
+        bound = {p.name for p in producer.pattern}
+        if any(free_names(s) & bound for s in statements[position + 1 : at]):
+            return None
+        others = (*statements[position + 1 : at], *statements[at + 1 :])
+        needed = {name for s in others for name in free_names(s)}
+        for result in results:
+            needed |= {result} if isinstance(result, Name) else free_names(result)
+        context = PlaceContext(
+            self.context.names,
+            self.context.scope,
+            self.facts,
+            definitions,
+            frozenset(needed),
+            self.context.derivation,
+        )
+        outcome = update_within_loop(update, context)
+        if not isinstance(outcome, tuple):
+            return None
+        (statements[at],) = outcome
+        self.facts.define(statements[at])
+        return position
