@@ -23,7 +23,8 @@ def blocks(page: str) -> list[tuple[int, str]]:
 
 @pytest.mark.device
 @pytest.mark.parametrize(
-    "page", ["futhark-for-numpy-users.md", "python.md", "distributed.md"]
+    "page",
+    ["index.md", "futhark-for-numpy-users.md", "python.md", "distributed.md"],
 )
 def test_the_code_of_pages_runs(page: str) -> None:
     if page == "distributed.md":
