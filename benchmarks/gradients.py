@@ -45,6 +45,8 @@ class Row:
     wrt: tuple[str, ...]
     arguments: Callable[[np.random.Generator], tuple[Any, ...]]
     bound: float
+    sequential: bool = False
+    """also measure the gradient of the sequential backend"""
 
 
 def gmm(random: np.random.Generator) -> tuple[Any, ...]:
@@ -99,6 +101,11 @@ def spmv(random: np.random.Generator) -> tuple[Any, ...]:
     return random.normal(size=nonzero), columns, starts, ends, random.normal(size=rows)
 
 
+def distances(random: np.random.Generator) -> tuple[Any, ...]:
+    offset, points = random.random(3), random.random((2_000_000, 3))
+    return offset.astype(np.float32), points.astype(np.float32)
+
+
 def numbers(
     *shapes: tuple[int, ...],
 ) -> Callable[[np.random.Generator], tuple[Any, ...]]:
@@ -119,6 +126,7 @@ ROWS = {
     "stencil": Row("constructs", ("grid",), numbers((500, 500)), 4),
     "matmul": Row("constructs", ("a", "b"), numbers((400, 400), (400, 400)), 2.5),
     "spmv": Row("constructs", ("values", "x"), spmv, 4),
+    "distances": Row("distances", ("offset",), distances, 5, sequential=True),
 }
 
 
@@ -140,6 +148,16 @@ def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
             compare(library, name, [value, *gradients], peer.gradient())
             runs[f"{library} function"] = peer.function
             runs[f"{library} gradient"] = peer.gradient
+    if row.sequential:
+        other = minifut.compile(PROGRAMS / f"{row.program}.fut", backend="sequential")
+        alone = other.entry(name).derivative("vjp", row.wrt)
+        compare(
+            "the sequential backend",
+            name,
+            [value, *gradients],
+            [*alone(*arguments, 1.0)],
+        )
+        runs["sequential"] = lambda: alone(*arguments, 1.0)
     times: dict[str, list[float]] = {what: [] for what in runs}
     for run in runs.values():
         run()
@@ -179,6 +197,10 @@ def main() -> int:
         print(
             f"{name:10} {line} {found['ratio']:6.2f} {ROWS[name].bound:6}", flush=True
         )
+        if "sequential" in found:
+            print(
+                f"  sequential          {found['sequential'] * 1e3:9.2f} ms", flush=True
+            )
         for library in PEERS:
             if f"{library} gradient" in found:
                 own, both = (found[f"{library} {w}"] for w in ("function", "gradient"))
