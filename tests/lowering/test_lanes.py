@@ -76,6 +76,22 @@ BODIES = {
                         else (a / y ^ x // y, b % i16.i32 y - b / i16.i32 y,
                               if c == 0 then 9 else 200 / c ^ (77 % c),
                               d / u32.i32 y + d % u32.i32 y)) xs |> unzip4""",
+    "arrays of points": """
+      def main (xs: []i32) =
+        map (\\x -> let a = loop a = [x, x * 7 % 101, x * 5 % 103, x ^ 21, -x] for i < 4 do
+                           loop a for j < 4 - i do
+                             if a[j] > a[j + 1]
+                             then let t = copy a[j]
+                                  in (a with [j] = a[j + 1]) with [j + 1] = t
+                             else a
+                   in (a[0], a[2], a[4])) xs |> unzip3""",
+    "arrays in divergent loops": """
+      def main (xs: []i32) =
+        map (\\x -> let (_, a, b) =
+                     loop (k, a, b) = (0, replicate 3 x, replicate 3 (x > 4))
+                     while k < (x & 15) do
+                       (k + 1, a with [1] = a[0] + k, b with [2] = b[1] != (k == 3))
+                   in a[1] * 2 + a[2] + i32.bool b[2]) xs""",
     "quotients of 64 bits": """
       def main (xs: []i32) =
         let far x k = (i64.i32 x << (k * 20)) + (i64.i32 x * k)
@@ -156,6 +172,19 @@ def test_what_is_done_lane_by_lane_is_left_alone() -> None:
     source = Source("main.fut", f"def main (xs: []u16) = {body}")
     text = to_host_module(to_kernels(to_core(check(source))), "cpu")
     assert "no vectorise_map: from_bits_f16 is done lane by lane" in text
+
+
+def test_arrays_of_points_are_vectors_for_each_element() -> None:
+    source = Source("main.fut", BODIES["arrays of points"])
+    text = to_host_module(to_kernels(to_core(check(source))), "cpu")
+    assert "[80]" in text, "five elements of sixteen lanes"
+    differently = """def main (xs: []i32) =
+      map (\\x -> let a = loop a = replicate 4 x for i < 6 do
+                         a with [(x + i) & 3] = i + a[(x >> 2) & 3]
+                 in i32.sum a) xs"""
+    source = Source("main.fut", differently)
+    text = to_host_module(to_kernels(to_core(check(source))), "cpu")
+    assert "no vectorise_map: points index arrays of their own differently" in text
 
 
 def test_the_first_point_that_fails_is_reported() -> None:

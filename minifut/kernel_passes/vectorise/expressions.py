@@ -26,7 +26,7 @@ from minifut.kernel_passes.vectorise.division import (
     by_steps,
 )
 from minifut.kernel_passes.vectorise.varying import varies
-from minifut.kernel_passes.vectorise.vectors import VectorOperations
+from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 from minifut.rewrite.strategy import first_of
@@ -49,6 +49,7 @@ class ExpressionVectoriser(VectorOperations):
         self.derivation = derivation
         self.varying = varying
         self.affine: dict[Name, Affine] = {}
+        self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
         self.loops = 0
@@ -268,12 +269,26 @@ class ExpressionVectoriser(VectorOperations):
 
     def load(self, load: kc.Load) -> kc.Expression:
         """The elements at the indices of all lanes."""
+        if load.memory in self.own:
+            return self.load_own(load)
         if load.memory.space == "private":
             raise NotVectorisable("a private array")
         outcome = first_of(LOADS, load, self)
         if isinstance(outcome, Declined):
             raise NotVectorisable(outcome.reason)
         return self.from_memory(load.memory, outcome)
+
+    def load_own(self, access: kc.Load | kc.Store) -> kc.Expression:
+        """An element of an array that each point has."""
+        memory = self.own[access.memory]
+        type_ = kc.VectorType(stored_type(memory), self.width)
+        return self.from_memory(memory, kc.Load(memory, self.place_own(access), type_))
+
+    def place_own(self, access: kc.Load | kc.Store) -> kc.Expression:
+        """Where the lanes of an element are."""
+        if self.varies(access.index):
+            raise NotVectorisable("points index arrays of their own differently")
+        return access.index * self.width
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:
         """The index of one lane."""

@@ -24,6 +24,7 @@ from minifut.kernel_passes.vectorise.context import (
     widths_of,
 )
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
+from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
 
@@ -75,6 +76,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
     k, start, stop = context.k, loop.start, loop.bound
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
+    own = find_own_arrays(k, body)
 
     def blocks(width: int) -> None:
         with k.branch(stop - start >= width):
@@ -82,7 +84,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
                 begin = kc.Call("min", (block, stop - width), kc.LONG)
                 first = k.declare("first", begin)
                 k.statements.extend(
-                    vectorise(k, body, loop.variable, (first, 1), width)
+                    vectorise(k, body, loop.variable, (first, 1), width, arrays=own)
                 )
             k.assign(rest, stop)
 

@@ -7,6 +7,7 @@ lanes only. A block is skipped if no lane is active.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
@@ -168,17 +169,25 @@ def _under(
     lanes.mask = active
     inside = vectoriser.inner(block)
     lanes.mask = outer
-    if is_short(block):
+    if is_short(block, lanes.own):
         made.append(inside)
     else:
         some = kc.Call("any", (active,), kc.TRUTH)
         made.append(kc.Branch(some, inside))
 
 
-def is_short(block: kc.Block) -> bool:
-    """Whether a block is a few assignments."""
-    return len(block.statements) <= SHORT and all(
-        isinstance(s, kc.Assign | kc.Declare)
-        and not any(isinstance(n, kc.Load) for n in walk(s))
-        for s in block.statements
+def is_short(block: kc.Block, own: Collection[kc.Memory] = ()) -> bool:
+    """Whether a block is a few assignments; `own` are arrays of points."""
+    return (
+        len(block.statements) <= SHORT
+        and all(
+            isinstance(s, kc.Assign | kc.Declare)
+            or (isinstance(s, kc.Store) and s.memory in own)
+            for s in block.statements
+        )
+        and not any(
+            isinstance(n, kc.Load) and n.memory not in own
+            for s in block.statements
+            for n in walk(s)
+        )
     )

@@ -3,7 +3,7 @@ left to the rules of `masks`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -18,6 +18,7 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_counted_loop,
     mask_loop,
 )
+from minifut.kernel_passes.vectorise.private_arrays import declare_in_lanes
 from minifut.kernel_passes.vectorise.varying import assigned, find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule
@@ -33,29 +34,39 @@ def vectorise(
     width: int,
     running: Iterable[kc.Variable] = (),
     numbers: frozenset[Name] = frozenset(),
+    arrays: Mapping[kc.Memory, int] | None = None,
 ) -> list[kc.Statement]:
     """The statements for `width` points at once.
 
     `index` is the variable that counts the points, `at` its value in the first lane and
     the step to the next; `running` are variables from outside with a value per lane:
     they are vectors of the same names. Families of registers in `numbers` never hold a
-    NaN. Raises `NotVectorisable` with the reason.
+    NaN; `arrays` are private ones that each point has for itself, with their sizes.
+    Raises `NotVectorisable` with the reason.
     """
-    _refuse_early(statements)
+    own, declared = declare_in_lanes(k, arrays or {}, width)
+    _refuse_early(statements, own)
     given = [index.name, *(variable.name for variable in running)]
+    given += [memory.name for memory in own]
     lanes = ExpressionVectoriser(width, find_varying(statements, given), k.derivation)
     lanes.affine[index.name] = at
     lanes.numbers = numbers
-    return Vectoriser(k, lanes, assigned(statements)).block(statements)
+    lanes.own = own
+    made = Vectoriser(k, lanes, assigned(statements)).block(statements)
+    return [*declared, *made]
 
 
-def _refuse_early(statements: Sequence[kc.Statement]) -> None:
+def _refuse_early(
+    statements: Sequence[kc.Statement], own: Collection[kc.Memory]
+) -> None:
     """Points may not read what others write; and bodies with calls are refused here, as
     they are large and would be refused only after most of the work."""
     loaded, stored = set(), set()
     for statement in statements:
         for node in walk(statement):
             match node:
+                case kc.Load(memory) | kc.Store(memory) if memory in own:
+                    continue
                 case kc.Load(memory, _, _):
                     loaded.add(memory)
                     shared = memory in stored
@@ -148,10 +159,23 @@ class Vectoriser:
 
     def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""
+        if store.memory in self.lanes.own:
+            self.store_own(store)
+            return
         outcome = first_of(STORES, store, self)
         if isinstance(outcome, Declined):
             raise NotVectorisable(outcome.reason)
         self.out.extend(outcome)
+
+    def store_own(self, store: kc.Store) -> None:
+        """An element of an array that each point has."""
+        lanes = self.lanes
+        value = lanes.broadcast(lanes.vectorise(store.exp))
+        if lanes.mask is not None:
+            value = lanes.choose(lanes.mask, value, lanes.load_own(store))
+        memory = lanes.own[store.memory]
+        place = lanes.place_own(store)
+        self.out.append(kc.Store(memory, place, lanes.to_memory(memory, value)))
 
     def where_active(self, number: int, statement: kc.Statement) -> kc.Statement:
         """A statement for one lane, done only if the lane is active."""

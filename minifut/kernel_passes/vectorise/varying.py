@@ -3,7 +3,8 @@
 A variable varies if what it gets varies, or if it is assigned where only some points
 come by: in a branch or loop whose condition varies. Assignments may stand below uses
 (loops go round), so the set grows until it stays. Registers of tiles always vary: they
-hold the values of neighbouring points.
+hold the values of neighbouring points. So do arrays that each point has for itself,
+whose names may be among those that vary.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
         if isinstance(node, kc.Register):
             return True
         if isinstance(node, kc.Variable) and node.name in varying:
+            return True
+        if isinstance(node, kc.Load) and node.memory.name in varying:
             return True
         if isinstance(node, kc.SizeValue) and not node.size.names().isdisjoint(varying):
             return True

@@ -3,6 +3,7 @@
     if i == 0 then .. else a[i - 1]                      1 below
     if i + d - 1 >= 0 && i + d - 1 < n  (d < 3)          1 below, 1 above
     a[min(n - 1, i + 2)]                                 2 above
+    a[max(0, min(n - 1, i + d))]     (-2 < d < 3)        1 below, 2 above
     a[(i + n - 1) % n]                                   1 below
 
 Each condition is an inequality `form >= 0`. Where the form has one index of the nest,
@@ -12,6 +13,7 @@ the width of that dimension, it changes once, at a known distance from one of th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -79,11 +81,22 @@ def _asked_by(
         return
     if not node.operator.operands[0].is_integer or node.operator.name not in DECIDED:
         return
-    left, right = (facts.form(operand) for operand in node.operands)
-    for alternatives in DECIDED[node.operator.name](left, right):
-        options = [b for form in alternatives for b in _border(facts, nest, form)]
-        if options:
-            yield min(options, key=lambda option: sum(option[1]))
+    for left, right in itertools.product(
+        *(_unclamped(facts, operand) for operand in node.operands)
+    ):
+        for alternatives in DECIDED[node.operator.name](left, right):
+            options = [b for form in alternatives for b in _border(facts, nest, form)]
+            if options:
+                yield min(options, key=lambda option: sum(option[1]))
+
+
+def _unclamped(facts: Facts, operand: core.Atom) -> list[Form]:
+    """What an operand may be: where it is a clamp, what that is of, which is what it is
+    in the interior."""
+    exp = facts.definition(operand)
+    if not isinstance(exp, ScalarOp) or exp.operator.name not in ("min", "max"):
+        return [facts.form(operand)]
+    return [form for part in exp.operands for form in _unclamped(facts, part)]
 
 
 def _border(facts: Facts, nest: ScalarNest, form: Form) -> Iterator[tuple[int, Border]]:

@@ -7,6 +7,9 @@ PROGRAMS = {
         if i == 0 || i == n - 1 then a[i] else a[i - 1] + a[i + 1])""",
     "clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
         a[i64.max 0 (i - 2)] + a[i64.min (n - 1) (i + 3)])""",
+    "clamp of a clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> i64.sum (tabulate 4 (\\k ->
+          a[i64.min (n - 1) (i64.max 0 (i + k - 1))])))""",
     "cyclic": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
         a[(i + 1) % n] - a[(i + n - 1) % n])""",
     "rotated": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
