@@ -218,7 +218,9 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             }, (0i64), []) -> (i64) {
           let x: i64 = xs[i]
           let y: i64 = loop (y_1: i64 = x) for j: i64 < 3i64 do {
-            let z: i64 = div_i64(y_1, 3i64)
+            let half: f16 = convert_i64_f16(y_1)
+            let bits: u16 = to_bits_f16(half)
+            let z: i64 = convert_u16_i64(bits)
             return z
           }
           return returns y
