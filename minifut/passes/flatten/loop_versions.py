@@ -23,8 +23,9 @@ from minifut.analysis.steps import step_of
 from minifut.ir.core import Body, If, Loop, Param, Trace
 from minifut.ir.kernels import GRID, AtLeast
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import rename, walk
-from minifut.ir.types import AccType
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import atom_size, rename, walk
+from minifut.ir.types import I64, AccType
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import is_regular
 from minifut.passes.flatten.judgement import PPOPP, Answer, leave
@@ -124,7 +125,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     path = (*context.path, shape_of_body(loop.body.statements, "loop"))
     name = f"{versions.stem(path)}.{HOST}"
     chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)
-    cost = step.work // (step.commands + 1)
+    cost = _in_i64(context, step.work // (step.commands + 1))
     condition = context.build.let(AtLeast(cost, chosen), HOST)
     kernels, thread = context.inner(), context.inner()
     versions.in_loop = True
@@ -139,6 +140,13 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     )
     context.emit(pattern, If(condition, *branches))
     return EMITTED
+
+
+def _in_i64(context: NestContext, size: Size) -> Size:
+    """The size over names of type i64; bounds of loops may be others."""
+    build = context.build
+    names = sorted(size.names(), key=lambda name: (name.tag, name.base))
+    return size.substitute({n: atom_size(build.convert(n, I64)) for n in names})
 
 
 def _branch(context: NestContext, pattern: tuple[Param, ...]) -> Body:
