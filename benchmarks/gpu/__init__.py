@@ -10,6 +10,8 @@
     model       predicted share of the peak, from the innermost loop and transactions
     check       limits, and the registers of the last accepted state (golden.json)
 
+    device      what is measured when there is a GPU: python -m benchmarks.gpu.device
+
 Needs Debian's clang-19, libclc-19, libclc-19-dev, oclgrind, liboclgrind-dev,
 llvm-14-dev, opencl-c-headers and g++, and PyPI's nvidia-cuda-nvcc-cu12 (ptxas) and
 nvidia-cuda-nvdisasm; `make gpu-check` names those that are missing, and does nothing.

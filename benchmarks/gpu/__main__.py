@@ -22,6 +22,7 @@ from benchmarks.gpu.check import (
 )
 from benchmarks.gpu.launches import Launch, environment, read_launches
 from benchmarks.gpu.toolchain import Tools, Unavailable
+from minifut.opencl.runtime.device_family import most_registers
 
 LIMIT = 300
 """seconds for the cases of a process"""
@@ -99,7 +100,10 @@ def _examined(tools: Tools, case: Case, launch: Launch, source: Path) -> Kernel:
     """Compile a kernel for all architectures."""
     source.write_text(launch.text)
     ptx = toolchain.to_ptx(tools, source, launch.options)
-    nvidia = {name: toolchain.to_nvidia(tools, ptx, name) for name in toolchain.NVIDIA}
+    most = most_registers(launch.text, launch.group)
+    nvidia = {
+        name: toolchain.to_nvidia(tools, ptx, name, most) for name in toolchain.NVIDIA
+    }
     contracts = True
     if case.is_product:
         old = source.with_suffix(".old.cl")

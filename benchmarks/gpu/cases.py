@@ -14,6 +14,7 @@ import numpy as np
 
 Arrays = tuple[Any, ...]
 NEVER = 1 << 62
+FAMILIES = ("sm_80", "sm_90", "gfx90a")
 PRODUCT = "main.map_map_redomap"
 TILED = {f"{PRODUCT}.tiled": 0, f"{PRODUCT}.split": NEVER}
 UNTILED = {"main.map_reduce.outer": 0, f"{PRODUCT}.tiled": NEVER}
@@ -27,7 +28,8 @@ class Case:
     and coalesced. `conflict`: the most wavefronts of a hot load from local memory over
     the least. `atomic_conflict`: the most wavefronts of an atomic in local memory.
     `cores`: compute units of the device that Oclgrind poses as. `unrolled`: the loads
-    of hot kernels stand outside of loops, whose trip counts are known.
+    of hot kernels stand outside of loops, whose trip counts are known. `families`:
+    the architectures whose limits hold, where tiles are those of some of them alone.
     """
 
     name: str
@@ -41,9 +43,10 @@ class Case:
     atomic_conflict: float = 32.0
     cores: int = 1
     unrolled: bool = False
+    families: tuple[str, ...] = FAMILIES
 
 
-def _product(type_: str) -> str:
+def product_text(type_: str) -> str:
     return (
         f"entry main [n][m][k] (a: [n][k]{type_}) (b: [k][m]{type_}): [n][m]{type_} =\n"
         "  map (\\row -> map (\\column -> reduce (+) 0 (map2 (*) row column))"
@@ -106,9 +109,12 @@ def _floats(*shapes: tuple[int, ...], type_: str = "f4") -> Callable[..., Arrays
     return lambda random: tuple(random.random(s).astype(type_) for s in shapes)
 
 
-def _registers(rows: int, columns: int, depth: int) -> dict[str, int]:
+def _registers(
+    rows: int, columns: int, depth: int, threads: int = 16
+) -> dict[str, int]:
     return {
         **TILED,
+        f"{PRODUCT}.block_rows": threads,
         f"{PRODUCT}.register_rows": rows,
         f"{PRODUCT}.register_columns": columns,
         f"{PRODUCT}.block_depth": depth,
@@ -121,21 +127,38 @@ def _product_case(
     sizes: tuple[int, int, int] = (128, 48, 128),
     type_: str = "f32",
     hot: str = "groups",
+    families: tuple[str, ...] = FAMILIES,
 ) -> Case:
     n, k, m = sizes
     data = _floats((n, k), (k, m), type_={"f32": "f4", "f64": "f8"}[type_])
     return Case(
-        name, _product(type_), data, parameters=parameters, hot=hot, is_product=True
+        name,
+        product_text(type_),
+        data,
+        parameters=parameters,
+        hot=hot,
+        is_product=True,
+        families=families,
     )
 
 
+NOT_SM_90 = ("sm_80", "gfx90a")
+
 CASES = (
     _product_case("product_f32", TILED),
-    _product_case("product_f64", TILED, type_="f64"),
+    _product_case("product_f64", TILED, type_="f64", families=NOT_SM_90),
     _product_case("product_4x4", _registers(4, 4, 16)),
     _product_case("product_8x4", _registers(8, 4, 8)),
     _product_case("product_8x8", _registers(8, 8, 8)),
-    _product_case("product_8x4_f64", _registers(8, 4, 8), type_="f64"),
+    _product_case(
+        "product_8x4_f64", _registers(8, 4, 8), type_="f64", families=NOT_SM_90
+    ),
+    _product_case(
+        "product_f64_sm_90",
+        _registers(8, 8, 8, threads=8),
+        type_="f64",
+        families=("sm_90",),
+    ),
     _product_case("product_4x4_f64", _registers(4, 4, 8), type_="f64"),
     _product_case("product_edge", _registers(8, 8, 8), (130, 50, 135), hot=""),
     _product_case("product_rows", UNTILED, (32, 48, 64), hot=""),

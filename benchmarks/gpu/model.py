@@ -1,7 +1,8 @@
 """A cost model of GPU kernels: the share of the peak that an innermost loop can reach.
 
-A loop is described by what a warp of 32 does in an iteration; a compute unit (streaming
-multiprocessor) has four schedulers. Cycles of a compute unit for a warp's iteration:
+A loop, or the run of instructions that came of unrolling one, is described by what a
+warp of 32 does in an iteration; a compute unit (streaming multiprocessor) has four
+schedulers. Cycles of a compute unit for a warp's iteration:
 
     fma      F * 32 / lanes      F multiply-adds, `lanes` of them a cycle
     local    sum of w * c        w wavefronts of a conflict-free access (1, 2, 4 for
@@ -108,6 +109,20 @@ def product_share(
     costs = {"fma": pipe, "local": waves * conflict, "issue": loop.issued / 4}
     by = max(costs, key=lambda name: costs[name])
     return Bound(useful * 32 / lanes / costs[by] if costs[by] else 0.0, by)
+
+
+def step_of(rows: int, columns: int, size: int) -> Loop:
+    """A step of a product with so many elements of `size` bytes a thread, as it is at
+    best: vector loads of both operands, multiply-adds, half of a loop's end."""
+    loads = -(-rows * size // 16) + -(-columns * size // 16)
+    fma = MULTIPLY_ADDS[size][0]
+    return Loop({fma: rows * columns, "LDS.128": loads, "BRA": 3}, True, 0, size)
+
+
+def tile_registers(rows: int, columns: int, size: int) -> int:
+    """The registers of a thread: accumulators, a step's operands, and some 30 for
+    indices."""
+    return (rows * columns + rows + columns) * size // 4 + 30
 
 
 def stream_share(

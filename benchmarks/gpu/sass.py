@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 _LABEL = re.compile(r"^(\.L[\w.$]*):")
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?);")
 _PREDICATE = re.compile(r"^@!?U?P\w+\s+")
 _TARGET = re.compile(r"\((\.L[\w.$]*)\)")
 _REGISTER = re.compile(r"\bR(\d+)\b")
+BRANCHES = ("BRA", "EXIT", "BSYNC", "BAR")
 MEMORY = ("LDS", "STS", "LDG", "STG")
 WIDTHS = {"64": 8, "128": 16}
 
@@ -55,13 +57,7 @@ def operation(instruction: str) -> str:
 def loops_of(text: str) -> tuple[Loop, ...]:
     """The loops: what stands between a label and a later branch to it. The last one is
     all of the code, as if it were a loop around the others."""
-    instructions: list[str] = []
-    labels: dict[str, int] = {}
-    for line in text.splitlines():
-        if label := _LABEL.match(line.strip()):
-            labels[label[1]] = len(instructions)
-        elif instruction := _INSTRUCTION.match(line):
-            instructions.append(instruction[1].strip())
+    instructions, labels = _read(text)
     extents = set()
     for at, instruction in enumerate(instructions):
         target = _TARGET.search(instruction)
@@ -74,6 +70,29 @@ def loops_of(text: str) -> tuple[Loop, ...]:
         for a, b in sorted(extents)
     ]
     return (*loops, _loop(instructions, False))
+
+
+def runs_of(text: str) -> tuple[Loop, ...]:
+    """The runs of instructions between labels and branches: an unrolled loop is one."""
+    instructions, labels = _read(text)
+    starts = {0, *labels.values(), len(instructions)}
+    starts.update(
+        at + 1 for at, each in enumerate(instructions) if operation(each) in BRANCHES
+    )
+    ends = sorted(starts)
+    return tuple(_loop(instructions[a:b], True) for a, b in pairwise(ends) if a < b)
+
+
+def _read(text: str) -> tuple[list[str], dict[str, int]]:
+    """The instructions, and the number of the one that each label stands before."""
+    instructions: list[str] = []
+    labels: dict[str, int] = {}
+    for line in text.splitlines():
+        if label := _LABEL.match(line.strip()):
+            labels[label[1]] = len(instructions)
+        elif instruction := _INSTRUCTION.match(line):
+            instructions.append(instruction[1].strip())
+    return instructions, labels
 
 
 def _is_inner(loop: tuple[int, int], others: set[tuple[int, int]]) -> bool:

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.gpu.sass import Loop, loops_of
+from benchmarks.gpu.sass import Loop, loops_of, runs_of
+from minifut.opencl.runtime.device_family import MOST_REGISTERS
 
 NVIDIA = ("sm_80", "sm_90")
 AMD = "gfx90a"
@@ -82,13 +83,15 @@ def build_plugin(tools: Tools, folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Nvidia:
-    """What ptxas says of a kernel, and the loops of its code."""
+    """What ptxas says of a kernel, the loops of its code, and its runs without
+    branches."""
 
     registers: int
     stack: int
     spills: int
     shared: int
     loops: tuple[Loop, ...]
+    runs: tuple[Loop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +116,29 @@ def to_ptx(tools: Tools, source: Path, options: Sequence[str]) -> Path:
     return ptx
 
 
-def to_nvidia(tools: Tools, ptx: Path, architecture: str) -> Nvidia:
-    """Assemble PTX for an architecture; the loops are read only for sm_90."""
+def to_nvidia(tools: Tools, ptx: Path, architecture: str, registers: int) -> Nvidia:
+    """Assemble PTX for an architecture, with so many registers at most; the loops are
+    read only for sm_90."""
     binary = ptx.with_suffix(f".{architecture}.cubin")
     command = [tools.ptxas, "-v", f"-arch={architecture}", str(ptx), "-o", str(binary)]
+    if registers < MOST_REGISTERS:
+        command.append(f"-maxrregcount={registers}")
     said = run(command)
 
     def number(pattern: str) -> int:
         found = re.findall(pattern, said)
         return int(found[-1]) if found else 0
 
-    loops: tuple[Loop, ...] = ()
+    text = ""
     if architecture == NVIDIA[-1]:
-        loops = loops_of(run([tools.nvdisasm, "-c", str(binary)]))
+        text = run([tools.nvdisasm, "-c", str(binary)])
     return Nvidia(
         registers=number(r"Used (\d+) registers"),
         stack=number(r"(\d+) bytes stack"),
         spills=number(r"(\d+) bytes spill stores"),
         shared=number(r"(\d+) bytes smem"),
-        loops=loops,
+        loops=loops_of(text) if text else (),
+        runs=runs_of(text),
     )
 
 

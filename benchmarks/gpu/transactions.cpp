@@ -133,6 +133,7 @@ class Transactions : public Plugin {
            std::map<std::pair<size_t, size_t>, Request>>
       pending;
   std::map<std::pair<Instruction, size_t>, size_t> executions;
+  std::map<size_t, Access> stored; // the last one, by lane
   std::map<Place, Counts> places;
   std::string path;
   size_t most = 4, groups = 0;
@@ -146,6 +147,13 @@ class Transactions : public Plugin {
     Size3 at = item->getLocalID();
     Size3 extent = item->getWorkGroup()->getGroupSize();
     size_t lane = at.x + extent.x * (at.y + extent.y * at.z);
+    if (kind[0] == 's') { // of a vector there follow the stores of its components
+      Access &whole = stored[lane];
+      size_t offset = address - whole.address;
+      if (size < whole.size && offset < whole.size)
+        return;
+      whole = {address, size};
+    }
     size_t number = executions[{instruction, lane}]++;
     pending[{instruction, space, kind}][{lane / WARP, number}].push_back(
         {address, size});
@@ -169,6 +177,7 @@ class Transactions : public Plugin {
         count(load.first, LOCAL, "load", load.second);
     pending.clear();
     executions.clear();
+    stored.clear();
   }
 
   void count(Instruction instruction, unsigned space, const std::string &kind,

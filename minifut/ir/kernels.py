@@ -233,8 +233,8 @@ class Parameter:
 
     `name` is stable and readable (function and nest); `kind` is "threshold",
     "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`
-    gives the number per kind of device ("cpu", "gpu"); `guards` tells which versions it
-    guards.
+    gives the number per kind of device ("cpu", "gpu"), and for families of GPUs unlike
+    others (`opencl.runtime.device_family`); `guards` tells which versions it guards.
     """
 
     printed = (

@@ -62,15 +62,17 @@ class Assign:
 class Store:
     """Write to memory; several lanes go to consecutive elements.
 
-    `streaming`: around the caches; then the place is aligned to all the lanes.
+    `streaming`: around the caches. `aligned`: the place is aligned to all the lanes, as
+    it is if `streaming`.
     """
 
-    printed = "store{streaming?} {memory}[{index}] = {exp}"
+    printed = "store{streaming?}{aligned?} {memory}[{index}] = {exp}"
 
     memory: Memory
     index: Expression
     exp: Expression
     streaming: bool = False
+    aligned: bool = False
 
 
 @node
@@ -123,12 +125,13 @@ class For:
     compiler of the device may use to run several at once. `points`: they are the points
     of a map, in any order, which may be lifted to lanes. `expensive`: a round is much
     work, with loops or calls inside, of which the compiler of the device makes no
-    vectors.
+    vectors. `full`: most often the bound is this, which is known when the kernel
+    is built; then the compiler of a GPU may unroll the loop.
     """
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?} {body}"
+        "{parallel?}{points?}{expensive?}< unrolled {full}> {body}"
     )
 
     variable: Variable
@@ -139,6 +142,7 @@ class For:
     parallel: bool = False
     points: bool = False
     expensive: bool = False
+    full: Expression | None = None
 
     @property
     def rounds(self) -> int | None:

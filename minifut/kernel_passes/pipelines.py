@@ -13,6 +13,7 @@ from minifut.kernel_passes.contract import contract_multiply_adds
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.editor import each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
+from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
 from minifut.passes.pipeline import Pass
 
@@ -40,6 +41,14 @@ CONTRACT = Pass(
     "contract multiplications and additions where float arithmetic allows it",
     traced=True,
 )
+UNROLL = Pass(
+    "unroll",
+    each_kernel(unroll_full_blocks),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "unroll the steps of full blocks of register tiles",
+    traced=True,
+)
 HIDE_BEFORE_BARRIERS = Pass(
     "hide-before-barriers",
     each_kernel(hide_before_barriers),
@@ -60,6 +69,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     VECTORISE,
     PREFETCH,
     CONTRACT,
+    UNROLL,
     HIDE_BEFORE_BARRIERS,
     DEDUPLICATE,
 )
@@ -77,5 +87,5 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     ),
     # the work-items of a group are its vectors, and hide each other's waiting; their
     # compilers contract nothing by themselves, while that of PoCL does
-    "gpu": (CONTRACT, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
+    "gpu": (CONTRACT, UNROLL, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
 }

@@ -29,6 +29,9 @@ PRELUDE = """\
 #define KEEP(x)
 #define LAST
 #define PREFETCH(place) ((void)0)
+#if defined(__NVPTX__) || defined(cl_nv_pragma_unroll)
+#define UNROLL _Pragma("unroll 2")
+#endif
 #endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
@@ -65,5 +68,5 @@ GROUP = "GROUP"
 
 
 MACROS = frozenset(
-    {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH"}
+    {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH", "UNROLL"}
 ) | {WORK_ITEMS, GROUP}

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES
@@ -58,12 +59,14 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"{left} = {self.exp(init)};")
             case kc.Assign(target, exp):
                 self.line(f"{self.primary(target)} = {self.exp(exp)};")
-            case kc.Store(memory, index, exp, True):
+            case kc.Store(memory, index, exp, around, aligned) if around or aligned:
                 type_ = f"__global {self.element(memory)}{exp.type.lanes} *"
                 place = (
                     f"({type_})({self.names.text(memory.name)} + {self.primary(index)})"
                 )
-                self.line(f"STREAM({self.exp(exp)}, {place});")
+                value = self.exp(exp)
+                text = f"STREAM({value}, {place})" if around else f"*{place} = {value}"
+                self.line(f"{text};")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
             case kc.Prefetch(memory, index):
@@ -120,6 +123,14 @@ class KernelPrinter(ExpressionPrinter):
             case kc.Block():
                 self.line("{")
                 self.block(statement)
+            case kc.For(full=full) if full is not None:
+                self.line("#ifdef UNROLL")
+                self.line(f"if ({self.exp(statement.bound.equals(full))}) {{ UNROLL")
+                self.control(replace(statement, bound=full, full=None))
+                self.line("} else")
+                self.line("#endif")
+                self.control(replace(statement, full=None))
+                return
             case kc.For():
                 if statement.parallel:
                     self.line("PARALLEL")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu import __main__ as command
+from benchmarks.gpu import device as device_command
 from benchmarks.gpu import toolchain
 from benchmarks.gpu.cases import CASES, Case
 from benchmarks.gpu.check import Kernel, complaints, table
@@ -19,10 +20,14 @@ from benchmarks.gpu.model import (
     hottest,
     product_share,
     resident_groups,
+    step_of,
     stream_share,
+    tile_registers,
 )
-from benchmarks.gpu.sass import Loop, loops_of
+from benchmarks.gpu.sass import Loop, loops_of, runs_of
 from benchmarks.gpu.toolchain import Amd, Nvidia, Unavailable
+from minifut.opencl.runtime.device import open_device
+from minifut.passes.tiling.parameters import GPU_TILES
 
 SASS = """
 .text.kernel:
@@ -53,6 +58,34 @@ def test_loops_are_found_with_what_is_in_them() -> None:
     assert not outer.inner and outer.count("LDG", "LDG.128") == 3
     assert outer.loads == 2 and outer.load_bytes == 16
     assert hottest((outer, inner)) is inner and hottest(()) is None
+
+
+def test_runs_end_at_labels_and_branches() -> None:
+    runs = runs_of(SASS)
+    assert [run.issued for run in runs] == [1, 4, 3, 1, 1]
+    assert runs[2].count("FFMA") == 1 == runs[2].count("LDS.64")
+
+
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES))
+def test_default_tiles_reach_what_the_model_says_is_possible(
+    name: str, size: int
+) -> None:
+    """The tile of a family is within 15 % of the peak; two groups have registers; no
+    tile of fewer registers does as well."""
+    tiles = GPU_TILES[size]
+    chosen = tiles.get(name, tiles["gpu"])
+
+    def share(rows: int, columns: int) -> float:
+        step = step_of(rows, columns, size)
+        return product_share(ARCHITECTURES[name], step, 1.0, size).share
+
+    needed = tile_registers(chosen.rows, chosen.columns, size)
+    assert share(chosen.rows, chosen.columns) >= 0.85
+    assert needed <= ARCHITECTURES[name].registers // (2 * 16 * chosen.threads)
+    if name == "sm_90":
+        for rows, columns in ((4, 4), (8, 4)):
+            assert share(rows, columns) < 0.85
 
 
 def test_a_product_is_bound_by_its_scarcest_resource() -> None:
@@ -161,3 +194,12 @@ def test_a_kernel_is_run_compiled_and_measured(tmp_path: Path) -> None:
     assert 10 <= found.registers["sm_90"] <= 64 and found.amd.waves == 8
     bound = found.predicted("sm_90")
     assert bound is not None and 0 < bound.share <= 1
+
+
+@pytest.mark.device
+def test_products_are_measured_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = list(device_command.products(open_device(), 32))
+    assert len(lines) == 2 * len(device_command.TILES)
+    assert all(line.endswith("right") for line in lines)
+    monkeypatch.setattr(device_command, "TOLERANCE", -1.0)
+    assert all("WRONG" in line for line in device_command.products(open_device(), 16))

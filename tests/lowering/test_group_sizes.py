@@ -76,6 +76,7 @@ class Small:
     """A device with small groups."""
 
     group_size = 64
+    family = "sm_90"
 
 
 def test_defaults_fit_the_device() -> None:
@@ -83,6 +84,14 @@ def test_defaults_fit_the_device() -> None:
     fitted = on_device(parameter, Small())  # type: ignore[arg-type]
     assert fitted.bounds == (1, 64)
     assert fitted.defaults == {"cpu": 64, "gpu": 64}
+    assert on_device(fitted, Small()).defaults == fitted.defaults  # type: ignore[arg-type]
+
+
+def test_families_of_devices_have_their_own_defaults() -> None:
+    defaults = {"cpu": 8, "gpu": 16, "sm_90": 32}
+    parameter = Parameter("t", "tile_size", defaults, (1, 64))
+    fitted = on_device(parameter, Small())  # type: ignore[arg-type]
+    assert fitted.defaults["gpu"] == 32 and fitted.defaults["cpu"] == 8
 
 
 def test_a_default_is_not_requested() -> None:

@@ -7,12 +7,13 @@ as its largest space of threads can use, up to a tuning parameter. Its code is l
 by `groups.gpu_code`, with `groups.gpu_builder`; here are its size and its results:
 
     returns x       a scalar by one thread, an array by all threads
-    tile, regtile   each thread writes its elements, within the bounds of the total
+    tile, regtile   each thread writes its elements, within the bounds of the total, and
+                    pieces of an interleaved tile as vectors
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -150,13 +151,78 @@ def _write_registers(
             return
         ends = [s.start + s.block * s.register - 1 for s in extents]
         full = k.declare("full", _inside(k, ends, extents))
+        if width and _is_contiguous(output, extents):
+            aligned = _is_aligned(k, output, tile.counts[-1], width)
+            with k.branch(kc.Binary("&&", full, aligned, kc.TRUTH)):
+                _write_vectors(
+                    k, output, tile, partial(places_of, extents, threads), width
+                )
+            with k.otherwise():
+                _write_guarded(k, output, tile, extents, places_of, threads)
+            return
         with k.branch(full), each_register(k, tile.counts) as at, k.scope():
             places = places_of(extents, threads, [*map(Size.of, at)])
             k.write(output, places, tile.at(at))
-        with k.otherwise(), each_register(k, tile.counts) as at, k.scope():
-            places = places_of(extents, threads, [*map(Size.of, at)])
-            with k.branch(_inside(k, places, extents)):
-                k.write(output, places, tile.at(at))
+        with k.otherwise():
+            _write_guarded(k, output, tile, extents, places_of, threads)
+
+
+Places = Callable[..., tuple[Size, ...]]
+"""the indices of an element, from extents, threads and registers"""
+
+
+def _write_guarded(
+    k: GroupBuilder,
+    output: Array,
+    tile: RegisterTile,
+    extents: Sequence[TileExtent],
+    places_of: Places,
+    threads: Sequence[Size],
+) -> None:
+    """The elements of a tile that may not be full."""
+    with each_register(k, tile.counts) as at, k.scope():
+        places = places_of(extents, threads, [*map(Size.of, at)])
+        with k.branch(_inside(k, places, extents)):
+            k.write(output, places, tile.at(at))
+
+
+def _is_contiguous(output: Array, extents: Sequence[TileExtent]) -> bool:
+    """Whether pieces of an interleaved tile are vectors of the result in memory."""
+    element = output.memory.element
+    contiguous = output.strides[-1] == ONE and not extents[-1].is_single
+    return contiguous and element.name not in ("bool", "f16")
+
+
+def _write_vectors(
+    k: GroupBuilder,
+    output: Array,
+    tile: RegisterTile,
+    places_of: Callable[[Sequence[Size]], tuple[Size, ...]],
+    width: int,
+) -> None:
+    """A full tile, piece by piece: neighbouring threads write neighbouring vectors."""
+    counts = (*tile.counts[:-1], tile.counts[-1] // width)
+    type_ = kc.VectorType(tile.type.scalar, width)
+    k.use(output.memory, written=True)
+    with each_register(k, counts) as (*rows, piece), k.scope():
+        outer, column = [*map(Size.of, rows)], Size.of(piece) * width
+        lanes = [tile.at((*outer, column + lane)) for lane in range(width)]
+        place = output.position(places_of((*outer, column)))
+        vector = kc.Vector(tuple(lanes), type_)
+        k.emit(kc.Store(output.memory, k.size_value(place), vector, aligned=True))
+
+
+def _is_aligned(
+    k: GroupBuilder, output: Array, columns: Size, width: int
+) -> kc.Expression:
+    """Whether pieces are aligned in the result: all that its position is a sum of is a
+    multiple of their width."""
+    aligned: kc.Expression = kc.Literal(True, kc.TRUTH)
+    for part in dict.fromkeys((columns, output.offset, *output.strides[:-1])):
+        if part.as_constant is None or part.as_constant % width:
+            multiple = (k.size_value(part) % width).equals(0)
+            aligned = kc.Binary("&&", aligned, multiple, kc.TRUTH)
+    return aligned
 
 
 def _interleaved_places(

@@ -63,7 +63,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A tunable number; `defaults` per kind of device ("cpu", "gpu")."""
+    """A tunable number; `defaults` per kind of device ("cpu", "gpu") and
+    family of GPUs (`device_family`)."""
 
     name: str
     kind: str

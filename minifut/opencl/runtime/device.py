@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
+from minifut.opencl.runtime.device_family import describe_family
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_target import aligned_target
 from minifut.opencl.runtime.memory import SHARE, host_memory
@@ -52,6 +53,10 @@ class Device:
     synchronous: Any = None
     """the device of the same driver that runs commands in the thread that enqueues
     them, if there is one: for launches that take less time than waking other threads"""
+
+    family: str = ""
+    """of a GPU: `device_family`"""
+    takes_nvidia_options: bool = False
 
     @property
     def shares_memory(self) -> bool:
@@ -109,6 +114,9 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     is_cpu = bool(handle.type & cl.device_type.CPU)
     simulator = "oclgrind" in platform_name.lower()
     version = platform.version.strip()
+    family, takes_options = "", False
+    if not is_cpu and not simulator:
+        family, takes_options = describe_family(handle)
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
     memory = handle.global_mem_size
     if is_pocl and is_cpu:
@@ -128,6 +136,8 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         is_pocl=is_pocl,
         is_simulator=simulator,
         target=aligned_target(handle, version) if is_pocl and is_cpu else "",
+        family=family,
+        takes_nvidia_options=takes_options,
     )
 
 

@@ -19,6 +19,7 @@ from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
+from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.driver_cache import require_room, restore_private_folder
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
@@ -194,6 +195,8 @@ class Launcher:
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
         if self.session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
+        if group and self.session.device.takes_nvidia_options:
+            options = " ".join((options, *register_options(text, group)))
         return text, options
 
     def prepare(self, group: int | None = None) -> Any:

@@ -19,7 +19,11 @@ LOCAL_MEMORY = "device.local_memory"
 
 
 def on_device(parameter: Parameter, device: Device) -> Parameter:
-    """The parameter with the bounds that the device sets."""
+    """The parameter with the defaults of the device's family, and the bounds that the
+    device sets."""
+    if device.family in parameter.defaults:
+        own = {"gpu": parameter.defaults[device.family]}
+        parameter = replace(parameter, defaults={**parameter.defaults, **own})
     if parameter.kind != "group_size" or parameter.bounds is None:
         return parameter
     low, high = parameter.bounds

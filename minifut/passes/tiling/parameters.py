@@ -4,19 +4,16 @@ A group's tile has block * register elements per dimension: `block_rows` and
 `block_columns` count threads, `register_rows` and `register_columns` the elements of
 each; `block_depth` is how far the common dimension is gone through at a time.
 
-On a GPU 16 x 16 threads have 8 x 8 elements each, or 8 x 4 of 8 bytes: local memory,
-which gives a warp 128 bytes a cycle, then takes no longer than the multiply-adds (with
-4 x 4 elements twice as long: `benchmarks/gpu/model.py`), and 128 registers suffice,
-with which AMD's compute units run four waves. Deeper blocks than 8 spill there.
-Several accumulators leave room for 4 x 4 elements. On a CPU one core works on the whole
-tile: 8 rows of 128 bytes are enough accumulators to hide what an addition takes (14, as
-many as fit its registers, or 6 of 256 are no faster and waste more at edges and where
-there are only 8 rows), and the packed parts of both operands fill its second-level
-cache; wider elements and more accumulators make blocks lower and narrower, but not less
-deep, so that all of them stay in `CPU_LOCAL_BYTES` (products of doubles of 2048 x 2048
-gain a tenth over blocks of half the depth). Blocks of 512 rows gain 1 to 3 % where rows
-are read in place, but lose 6 % where they are copied: steps then go through more pages
-than a core knows.
+On a GPU `GPU_TILES` has the tiles of one accumulator, by bytes of an element and family
+of the device; several accumulators leave room for 4 x 4 elements. On a CPU one core
+works on the whole tile: 8 rows of 128 bytes are enough accumulators to hide what an
+addition takes (14, as many as fit its registers, or 6 of 256 are no faster and waste
+more at edges and where there are only 8 rows), and the packed parts of both operands
+fill its second-level cache; wider elements and more accumulators make blocks lower and
+narrower, but not less deep, so that all of them stay in `CPU_LOCAL_BYTES` (products of
+doubles of 2048 x 2048 gain a tenth over blocks of half the depth). Blocks of 512 rows
+gain 1 to 3 % where rows are read in place, but lose 6 % where they are copied: steps
+then go through more pages than a core knows.
 """
 
 from __future__ import annotations
@@ -37,6 +34,42 @@ PAD = 16
 """elements between packed rows on a CPU"""
 
 SPLIT_DEPTH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTile:
+    """The elements of a thread, the depth of a block, and the rows of 16 threads."""
+
+    rows: int
+    columns: int
+    depth: int
+    threads: int = 16
+
+
+GPU_TILES: dict[int, dict[str, GpuTile]] = {
+    4: {
+        # local memory gives a compute unit 128 bytes a cycle: loads then take no longer
+        # than multiply-adds (with 4 x 4 elements twice as long), and 128 registers
+        # suffice, with which NVIDIA runs two such groups and CDNA four waves; deeper
+        # blocks spill there
+        "gpu": GpuTile(8, 8, 8),
+        # 8 x 8 accumulators of 16 lanes fill a register file of 4 KB
+        "intel": GpuTile(8, 4, 8),
+    },
+    8: {
+        # as many registers as 8 x 8 of 4 bytes; local memory takes as long as the
+        # multiply-adds of sm_80, with 32 lanes a multiprocessor
+        "gpu": GpuTile(8, 4, 8),
+        # 64 lanes a multiprocessor: with 8 x 4 elements local memory takes half as long
+        # again as the multiply-adds; two groups of 128 threads have 255 registers each
+        "sm_90": GpuTile(8, 8, 8, threads=8),
+        "intel": GpuTile(4, 4, 8),
+    },
+}
+"""by bytes of the widest element and family of GPUs (`opencl.runtime.device_family`);
+chosen by `benchmarks/gpu/model.py`, as its tests check"""
+SEVERAL = GpuTile(4, 4, 16)
+"""of several accumulators, or wide ones"""
 
 KINDS = {
     "block_rows": ("tile_size", 1024),
@@ -68,24 +101,35 @@ class Footprint:
 def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
     """The tile parameter of that name."""
     kind, most = KINDS[which]
-    gpu = {**gpu_defaults(footprint), "split_depth": 512}[which]
     cpu = {**cpu_defaults(footprint), "split_depth": SPLIT_DEPTH}[which]
-    return Parameter(f"{nest}.{which}", kind, (("cpu", cpu), ("gpu", gpu)), (1, most))
+    by_family = {
+        family: {**defaults, "split_depth": 512}[which]
+        for family, defaults in gpu_defaults(footprint).items()
+    }
+    common = by_family["gpu"]
+    unlike = {name: size for name, size in by_family.items() if size != common}
+    defaults = {"cpu": cpu, "gpu": common, **unlike}
+    return Parameter(f"{nest}.{which}", kind, tuple(defaults.items()), (1, most))
 
 
-def gpu_defaults(footprint: Footprint) -> dict[str, int]:
-    """Tile sizes for a GPU, whose registers bound the elements of a thread."""
+def gpu_defaults(footprint: Footprint) -> dict[str, dict[str, int]]:
+    """Tile sizes for families of GPUs, whose registers bound the elements of a thread;
+    "gpu" stands for those without a tile of their own."""
     if footprint.rank == 1:
-        return {"block_columns": 256, "block_depth": 256, "register_columns": 1}
-    rows, columns, deep = 4, 4, 16
+        line = {"block_columns": 256, "block_depth": 256, "register_columns": 1}
+        return {"gpu": line}
+    tiles = {"gpu": SEVERAL}
     if footprint.accumulators == 1 and footprint.widest <= 8:
-        rows, columns, deep = 8, 8 if footprint.widest <= 4 else 4, 8
+        tiles = GPU_TILES[4 if footprint.widest <= 4 else 8]
     return {
-        "block_rows": 16,
-        "block_columns": 16,
-        "block_depth": deep,
-        "register_rows": rows,
-        "register_columns": columns,
+        family: {
+            "block_rows": tile.threads,
+            "block_columns": 16,
+            "block_depth": tile.depth,
+            "register_rows": tile.rows,
+            "register_columns": tile.columns,
+        }
+        for family, tile in tiles.items()
     }
 
 

@@ -1,0 +1,48 @@
+"""Results of register tiles under the GPU schedule: vectors where they are aligned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+
+PRODUCT = "main.map_map_redomap"
+
+
+def program(type_: str) -> Any:
+    compiled = minifut.compile(
+        f"entry main [n][m][k] (a: [n][k]{type_}) (b: [k][m]{type_}): [n][m]{type_} ="
+        "  map (\\row -> map (\\column -> reduce (+) 0 (map2 (*) row column))"
+        " (transpose b)) a",
+        schedule="gpu",
+    )
+    sizes = {"block_rows": 4, "block_columns": 8, "block_depth": 8}
+    sizes |= {"tiled": 0, "split": 1 << 62, "register_rows": 4}
+    compiled.tuning.update({f"{PRODUCT}.{name}": size for name, size in sizes.items()})
+    return compiled
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("type_", ["f32", "f64", "i8", "i64"])
+@pytest.mark.parametrize("columns", [3, 4, 8])
+def test_full_and_partial_tiles_agree_with_numpy(type_: str, columns: int) -> None:
+    compiled = program(type_)
+    compiled.tuning[f"{PRODUCT}.register_columns"] = columns
+    dtype = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i64": np.int64}[
+        type_
+    ]
+    random = np.random.default_rng(1)
+    # full tiles with aligned rows, with others, a partial tile, a partial block
+    for n, k, m in ((16, 16, 64), (16, 16, 63), (17, 16, 66), (16, 13, 64), (16, 7, 1)):
+        a = random.integers(-4, 5, (n, k)).astype(dtype)
+        b = random.integers(-4, 5, (k, m)).astype(dtype)
+        np.testing.assert_array_equal(compiled.main(a, b), a @ b)
+
+
+def test_stores_of_aligned_tiles_are_vectors() -> None:
+    kernels = program("f32").kernels
+    text = "".join(kernels[name] for name in kernels if name.endswith("groups"))
+    assert "*(__global float4 *)" in text and "#ifdef UNROLL" in text
