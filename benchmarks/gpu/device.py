@@ -96,7 +96,8 @@ def products(device: Device, size: int) -> Iterator[str]:
             error = np.abs(found[rows] - wanted).max() / wanted.max()
             right = "right" if error < TOLERANCE else f"WRONG by {error:.1e}"
             rate = 2 * size**3 / seconds / 1e9
-            yield f"product {type_} {size} tiles {name:<4} {rate:10.1f} GFLOP/s  {right}"
+            what = f"product {type_} {size} tiles {name:<4}"
+            yield f"{what} {rate:10.1f} GFLOP/s  {right}"
 
 
 def best_time(program: Any, a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:

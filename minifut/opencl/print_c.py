@@ -59,13 +59,13 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"{left} = {self.exp(init)};")
             case kc.Assign(target, exp):
                 self.line(f"{self.primary(target)} = {self.exp(exp)};")
-            case kc.Store(memory, index, exp, around, aligned) if around or aligned:
+            case kc.Store(memory, index, exp, streams, aligned) if streams or aligned:
                 type_ = f"__global {self.element(memory)}{exp.type.lanes} *"
                 place = (
                     f"({type_})({self.names.text(memory.name)} + {self.primary(index)})"
                 )
                 value = self.exp(exp)
-                text = f"STREAM({value}, {place})" if around else f"*{place} = {value}"
+                text = f"STREAM({value}, {place})" if streams else f"*{place} = {value}"
                 self.line(f"{text};")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
@@ -75,8 +75,8 @@ class KernelPrinter(ExpressionPrinter):
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)
-                aligned = " __attribute__((aligned(16)))" if space else ""
-                self.line(f"{space}{self.element(memory)} {name}[{number}]{aligned};")
+                vectors = " __attribute__((aligned(16)))" if space else ""
+                self.line(f"{space}{self.element(memory)} {name}[{number}]{vectors};")
             case kc.DeclarePointer(part, whole, start):
                 place = f"{self.names.text(whole.name)} + {self.primary(start)}"
                 name = self.names.text(part.name)
@@ -124,12 +124,7 @@ class KernelPrinter(ExpressionPrinter):
                 self.line("{")
                 self.block(statement)
             case kc.For(full=full) if full is not None:
-                self.line("#ifdef UNROLL")
-                self.line(f"if ({self.exp(statement.bound.equals(full))}) {{ UNROLL")
-                self.control(replace(statement, bound=full, full=None))
-                self.line("} else")
-                self.line("#endif")
-                self.control(replace(statement, full=None))
+                self.unrolled(statement, full)
                 return
             case kc.For():
                 if statement.parallel:
@@ -152,6 +147,16 @@ class KernelPrinter(ExpressionPrinter):
                 self.when_built(statement)
                 return
         self.line("}")
+
+    def unrolled(self, loop: kc.For, full: kc.Expression) -> None:
+        """A loop that is unrolled where it has all of its rounds, by compilers of
+        devices that gain by it."""
+        self.line("#ifdef UNROLL")
+        self.line(f"if ({self.exp(loop.bound.equals(full))}) {{ UNROLL")
+        self.control(replace(loop, bound=full, full=None))
+        self.line("} else")
+        self.line("#endif")
+        self.control(replace(loop, full=None))
 
     def when_built(self, statement: kc.Unrolled | kc.StaticIf) -> None:
         match statement:

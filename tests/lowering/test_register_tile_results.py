@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut.opencl.c_macros import PRELUDE
 
 PRODUCT = "main.map_map_redomap"
 
 
-def program(type_: str) -> Any:
+def program(type_: str, comment: str = "") -> Any:
     compiled = minifut.compile(
-        f"entry main [n][m][k] (a: [n][k]{type_}) (b: [k][m]{type_}): [n][m]{type_} ="
+        f"-- {comment}\nentry main [n][m][k] (a: [n][k]{type_}) (b: [k][m]{type_}): [n][m]{type_} ="
         "  map (\\row -> map (\\column -> reduce (+) 0 (map2 (*) row column))"
         " (transpose b)) a",
         schedule="gpu",
@@ -39,6 +40,19 @@ def test_full_and_partial_tiles_agree_with_numpy(type_: str, columns: int) -> No
     for n, k, m in ((16, 16, 64), (16, 16, 63), (17, 16, 66), (16, 13, 64), (16, 7, 1)):
         a = random.integers(-4, 5, (n, k)).astype(dtype)
         b = random.integers(-4, 5, (k, m)).astype(dtype)
+        np.testing.assert_array_equal(compiled.main(a, b), a @ b)
+
+
+@pytest.mark.device
+def test_unrolled_steps_agree_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are for compilers of NVIDIA, on any device."""
+    text = f"{PRELUDE}#define UNROLL\n"
+    monkeypatch.setattr("minifut.opencl.module.PRELUDE", text)
+    compiled = program("f32", "unrolled")
+    random = np.random.default_rng(1)
+    for k in (1, 7, 8, 24, 29):
+        a = random.integers(-4, 5, (16, k)).astype(np.float32)
+        b = random.integers(-4, 5, (k, 64)).astype(np.float32)
         np.testing.assert_array_equal(compiled.main(a, b), a @ b)
 
 
