@@ -137,7 +137,9 @@ def command(
     show_timings(options)
     if options.trace is not None:
         show_derivation(options.trace, schedule)
-        show_on_host(program.on_host if is_kernel_code(program) else ())
+        if is_kernel_code(program):
+            show_section("point by point on the host", program.on_host)
+            show_section("in one work-item of the device", program.one_thread)
     elif module:
         text = clock.measure(
             "code generation",
@@ -301,10 +303,10 @@ def show_derivation(trace: Trace, schedule: str) -> None:
     click.echo(explain(trace, schedule))
 
 
-def show_on_host(lines: Sequence[str]) -> None:
-    """What no kernel can do."""
+def show_section(title: str, lines: Sequence[str]) -> None:
+    """Lines under a title, if there are any."""
     if lines:
-        click.echo("point by point on the host")
+        click.echo(title)
         for line in lines:
             click.echo(f"  {line}")
 

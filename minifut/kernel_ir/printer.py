@@ -96,6 +96,7 @@ class KernelPrinter(printer.Printer):
         parts += [self.node(failure) for failure in program.failures]
         parts += [f"place {printer.quoted(place)}" for place in program.places]
         parts += [f"on_host {printer.quoted(line)}" for line in program.on_host]
+        parts += [f"one_thread {printer.quoted(line)}" for line in program.one_thread]
         parts += [self.node(each) for each in program.device_functions]
         parts += [self.node(kernel) for kernel in program.kernels]
         parts += [self.node(function) for function in program.functions]

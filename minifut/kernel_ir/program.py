@@ -28,7 +28,7 @@ class KernelProgram:
     """A program under one schedule. `constants` is a host function whose results are
     the values that functions see under the names `constant_names`; `places` are the
     calls that backtraces name, and `on_host` says what runs point by point on the host:
-    where, what and why."""
+    where, what and why. `one_thread` says what one work-item of a GPU does alone."""
 
     schedule: str
     kernels: tuple[kc.Kernel, ...]
@@ -40,6 +40,7 @@ class KernelProgram:
     constant_names: tuple[Name, ...] = ()
     places: tuple[str, ...] = ()
     on_host: tuple[str, ...] = ()
+    one_thread: tuple[str, ...] = ()
 
     @property
     def device_functions(self) -> tuple[kc.DeviceFunction, ...]:

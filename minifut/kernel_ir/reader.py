@@ -88,7 +88,7 @@ class Reader(ExpressionReader):
             elif word == "entry":
                 entry, head = self.node(Entry), self.node(core.Function)
                 parts.setdefault(word, []).append(EntryCode(entry, head))
-            elif word in ("place", "on_host"):
+            elif word in ("place", "on_host", "one_thread"):
                 self.advance()
                 parts.setdefault(word, []).append(self.string())
             elif word == "parameter":
@@ -102,7 +102,10 @@ class Reader(ExpressionReader):
             else:
                 hint = kc.Kernel | kc.DeviceFunction | kc.HostFunction | kc.Failure
                 parts.setdefault(word, []).append(self.definition(hint))
-        words = ("kernel", "host", "entry", "failure", "parameter", "place", "on_host")
+        words = (
+            *("kernel", "host", "entry", "failure", "parameter"),
+            *("place", "on_host", "one_thread"),
+        )
         found: dict[str, tuple[Any, ...]] = {w: tuple(parts.get(w, ())) for w in words}
         return KernelProgram(
             schedule,
@@ -115,6 +118,7 @@ class Reader(ExpressionReader):
             names,
             found["place"],
             found["on_host"],
+            found["one_thread"],
         )
 
     def definition(self, hint: Any) -> Any:

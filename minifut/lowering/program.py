@@ -68,6 +68,7 @@ class ProgramBuilder:
         self._failures: dict[kc.Failure, int] = {}
         self._places: dict[str, int] = {}
         self.on_host: list[str] = []
+        self.one_thread: list[str] = []
         self.device_functions: dict[object, LoweredFunction | None] = {}
         self._kernel_names: dict[str, int] = {}
 
@@ -135,6 +136,7 @@ def lower_program(
         constant_names,
         build.places,
         tuple(build.on_host),
+        tuple(dict.fromkeys(build.one_thread)),
     )
 
 

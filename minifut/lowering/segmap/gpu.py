@@ -40,6 +40,8 @@ def launch_nest(
     total = product(shape)
     if total.as_constant == 0:
         return
+    if total.as_constant == 1:
+        note_one_thread(host, base)
     total = host.let_size(total, "points")
     group = host.parameter(GROUP_SIZE)
     most = host.cores() * host.parameter(GROUPS_PER_CORE)
@@ -53,3 +55,14 @@ def launch_nest(
     with k.loop("at", limit, thread, step) as at:
         visit(k, unravel(k, at, shape))
     host.launch(k, threads, group, fresh=fresh)
+
+
+def note_one_thread(host: HostBuilder, what: str) -> None:
+    """Note that one work-item does what is being lowered, if the work depends on sizes:
+    a loop, or an operation that no kernel of the schedule does in parallel."""
+    work = host.work
+    if work is not None and work.as_constant is not None:
+        return
+    count = "an unknown number of" if work is None else str(work)
+    where = host.location or "-"
+    host.program.one_thread.append(f"{where}  {what}: {count} scalar operations")
