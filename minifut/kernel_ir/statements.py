@@ -131,7 +131,7 @@ class For:
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}< unrolled {full}> {body}"
+        "{parallel?}{points?}{expensive?}<? unrolled {full}> {body}"
     )
 
     variable: Variable
