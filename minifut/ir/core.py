@@ -89,8 +89,15 @@ class Stm:
     location: Location | None = field(default=None)
 
 
+class WithNamesBelow:
+    """A place for the names that occur and are bound in a body, which `ir.traverse`
+    fills in at the first question. It is no field: a copy with changes has none."""
+
+    __slots__ = ("names_below",)
+
+
 @node
-class Body:
+class Body(WithNamesBelow):
     """Statements in order, then the atoms that are the result."""
 
     binds: ClassVar = {"statements": ("statements", "result")}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, DimSlice, Lambda, Stm
+from minifut.ir.core import Atom, DimSlice, Lambda, Stm, WithNamesBelow
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type
@@ -113,7 +113,7 @@ KernelResult: TypeAlias = Returns | WriteReturns | TileReturns | RegTileReturns
 
 
 @node
-class KernelBody:
+class KernelBody(WithNamesBelow):
     """Statements, then one result per pattern element."""
 
     binds: ClassVar = {"statements": ("statements", "result")}

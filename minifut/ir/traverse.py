@@ -28,6 +28,7 @@ from minifut.names import Name, NameSource
 
 T = TypeVar("T")
 NO_NAMES: frozenset[Name] = frozenset()
+BODIES = frozenset((Body, KernelBody))
 
 
 # --- nodes -----------------------------------------------------------------------
@@ -172,8 +173,7 @@ def bound_names(node: object) -> list[Name]:
 def used_names(node: object) -> set[Name]:
     """The names that occur inside other than where they are bound."""
     found: set[Name] = set()
-    for current in walk(node):
-        own_names(current, found)
+    _collect([node], found, set())
     return found
 
 
@@ -184,12 +184,36 @@ def free_names(node: object) -> set[Name]:
         return {node}
     found: set[Name] = set()
     bound: set[Name] = set()
-    for current in walk(node):
-        own_names(current, found)
+    _collect([node], found, bound)
+    return found - bound
+
+
+def _collect(waiting: list[Any], used: set[Name], bound: set[Name]) -> None:
+    """Add the names that occur in and below these nodes, and those bound there.
+
+    What is below a body is kept with it, since passes ask for the names of the same
+    nested statements again and again, and for each body around them.
+    """
+    while waiting:
+        current = waiting.pop()
+        if type(current) in BODIES:
+            below = getattr(current, "names_below", None)
+            if below is None:
+                inner: tuple[set[Name], set[Name]] = set(), set()
+                own_names(current, inner[0])
+                _collect(children(current), *inner)
+                below = frozenset(inner[0]), frozenset(inner[1])
+                object.__setattr__(current, "names_below", below)
+            used |= below[0]
+            bound |= below[1]
+            continue
+        own_names(current, used)
         for name in getattr(current, "introduces", ()):
             held = getattr(current, name)
             bound.update(held if isinstance(held, tuple) else (held,))
-    return found - bound
+        children_of = _children_of(type(current))
+        if children_of is not None:
+            waiting += children_of(current)
 
 
 @fields.per_class

@@ -7,6 +7,7 @@ import pytest
 from minifut.ir import core, fields, kernels, soacs
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.builder import i64
+from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse, parse_program
 from minifut.ir.printer import show
 from minifut.ir.sizes import Size
@@ -14,6 +15,7 @@ from minifut.ir.traverse import (
     bound_names,
     free_names,
     map_children,
+    own_names,
     rename,
     substitute,
     substitute_sizes,
@@ -141,3 +143,24 @@ def test_every_class_says_what_it_holds() -> None:
                 assert named <= held
                 for source, targets in getattr(cls, "binds", {}).items():
                     assert {source, *targets} <= held
+
+
+@pytest.mark.parametrize("text", [SOACS_TEXT, KERNELS_TEXT])
+def test_names_kept_with_bodies_are_those_found_by_walking(text: str) -> None:
+    """Asked twice, from the outside in and from the inside out."""
+    whole = list(walk(parse_program(text)))
+    for node in (*whole, *reversed(whole)):
+        found: set[Name] = set()
+        for inner in walk(node):
+            own_names(inner, found)
+        assert used_names(node) == found
+        assert free_names(node) == found - set(bound_names(node))
+
+
+def test_names_kept_with_a_body_stay_with_it() -> None:
+    whole = parse(BODY, "body")
+    before = free_names(whole)
+    changed = replace(whole, result=whole.result[:1])
+    assert free_names(changed) == before - names("free")
+    used_names(whole).clear()
+    assert free_names(whole) == before
