@@ -125,6 +125,47 @@ def waves_loops(steps: int, before: Any, now: Any) -> Any:
     return now
 
 
+def heat(steps: int, u: Any) -> Any:
+    u, inside = u.copy(), slice(1, -1)
+    for _ in range(steps):
+        around = u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1] + u[1:-1, :-2, 1:-1]
+        around += u[1:-1, 2:, 1:-1] + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:]
+        u[inside, inside, inside] += 0.1 * (around - 6 * u[1:-1, 1:-1, 1:-1])
+    return u
+
+
+def heat_loops(steps: int, u: Any) -> Any:
+    now, after, n = u.copy(), u.copy(), len(u)
+    for _ in range(steps):
+        for i in prange(1, n - 1):
+            for j in range(1, n - 1):
+                for k in range(1, n - 1):
+                    s = now[i - 1, j, k] + now[i + 1, j, k] + now[i, j - 1, k]
+                    s += now[i, j + 1, k] + now[i, j, k - 1] + now[i, j, k + 1]
+                    after[i, j, k] = now[i, j, k] + 0.1 * (s - 6 * now[i, j, k])
+        now, after = after, now
+    return now
+
+
+def medians(xs: Any) -> Any:
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(xs, 2, "edge"), 5)
+    return np.median(windows, axis=1)
+
+
+def medians_loops(xs: Any) -> Any:
+    out, last = np.empty_like(xs), len(xs) - 1
+    for i in prange(len(xs)):
+        a = np.empty(5, np.float32)
+        for k in range(5):
+            a[k] = xs[min(last, max(0, i + k - 2))]
+        for first in range(4):
+            for j in range(4 - first):
+                if a[j] > a[j + 1]:
+                    a[j], a[j + 1] = a[j + 1], a[j]
+        out[i] = a[2]
+    return out
+
+
 def matches(text: Any, pattern: Any) -> Any:
     places = len(text) - len(pattern) + 1
     count = np.zeros(places, np.int32)
@@ -258,6 +299,8 @@ WORKS: dict[str, Work] = {
         waves,
         waves_loops,
     ),
+    "heat": Work(lambda r, s: (20, r.random((int(128 * s),) * 3)), heat, heat_loops),
+    "medians": Work(lambda r, s: (_floats(r, int(2e6 * s)),), medians, medians_loops),
     "matches": Work(
         lambda r, s: (_bytes(r, 4, int(1e6 * s)), _bytes(r, 4, 24)),
         matches,
