@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.random_sources.maker import I64, Maker, Scope
+from tests.random_sources.maker import I64, Maker, Scope, factor
 
 
 def branch(make: Maker, scope: Scope) -> None:
@@ -55,3 +55,23 @@ def while_loop(make: Maker, scope: Scope) -> None:
         f"let w = ({body}) in (w, {count} - 1)"
     )
     make.bind_all(scope, [carried, I64], text)
+
+
+def row_or_map(make: Maker, scope: Scope) -> None:
+    """A row at a computed index on one side, a map on the other one."""
+    found = [
+        (name, type_)
+        for name, type_ in scope.values
+        if len(type_.dims) >= 2 and set(type_.row.dims) <= set(scope.sizes)
+    ]
+    if not found or make.depth_left(scope) < 1:
+        return
+    name, type_ = make.random.choice(found[-6:])
+    row = type_.row
+    size, condition = factor(type_.dims[0]), make.operation(scope, "bool")
+    function = make.function(scope, [row.row], [row.row], 1)
+    parallel = f"map {function} {make.value(scope, row)}"
+    sides = [f"{name}[{make.index(scope, size)}]", parallel]
+    make.bind(
+        scope, row, f"if ({condition}) && {size} > 0 then {sides[0]} else {sides[1]}"
+    )

@@ -34,7 +34,7 @@ STATEMENTS: tuple[Statement, ...] = (
     folds.reduce, folds.reduce, folds.reduce, folds.scan, folds.scan, folds.pairs,
     folds.rows, folds.product,
     control.branch, control.branch, control.for_loop, control.filling_loop,
-    control.while_loop,
+    control.while_loop, control.row_or_map, control.row_or_map,
     writes.update, writes.histogram, writes.scatter,
     slices.sliced, slices.column, slices.windows, slices.updates, slices.for_in,
     composites.record, composites.map_of_records, composites.fold_of_records,
@@ -79,7 +79,7 @@ def random_program(seed: int, small: bool = False) -> RandomProgram:
         ("yss", Type(make.one_of(one, "i32"), ("m", "n"))),
         ("k", I64),
     ]
-    if make.chance(0.2):
+    if make.chance(0.5):
         given.append(("xsss", Type(other, ("n", "m", "3"))))
     make.random.shuffle(given)
     scope = Scope([("n", I64), ("m", I64), *given], ("n", "m", "3"))
