@@ -28,6 +28,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Body, Function, Stm
 from minifut.ir.scope import Scope
 from minifut.ir.traverse import host_bodies
+from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.layout.choices import (
     BranchChoice,
@@ -231,8 +232,12 @@ class _Planner:
     def results(
         self, facts: KernelFacts, offer: Offer, array: Name
     ) -> Iterator[tuple[float, Name, int | None]]:
-        for dimension in reversed(range(self.known.rank(array))):
-            yield facts.cost(array, offer.fastest, dimension), array, dimension
+        shape = shape_of(self.known.scope[array])
+        last = len(shape) - 1
+        for dimension, size in reversed(list(enumerate(shape))):
+            # one of a single element is as near in any order
+            if dimension == last or size.as_constant != 1:
+                yield facts.cost(array, offer.fastest, dimension), array, dimension
 
     def chosen(
         self,
