@@ -52,7 +52,7 @@ def test_a_kernel_reads_like_written_by_hand() -> None:
     assert "lanes[l] = y;" in text
     vector = "*(__private const loose_float16 *)(lanes + 0L)"
     assert f"STREAM(({vector}), (__global float16 *)(r + block));" in text
-    assert "r[i_1] = y_1;" in text
+    assert "r[i] = y;" in text
     assert "float x = xs[i];" in text
     assert "__global const float *restrict xs" in text
     assert "__global float *restrict r" in text
