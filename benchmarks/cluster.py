@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -26,20 +27,8 @@ import minifut
 from minifut.dask import distribute
 
 ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
-SOURCE = """
-entry kmeans [n][d][k] (points: [n][d]f32) (centres: [k][d]f32) (rounds: i32) =
-  let distance x c = f32.sum (map2 (\\a b -> (a - b) ** 2) x c)
-  let closer (i, a) (j, b) = if b < a || (a == b && j < i) then (j, b) else (i, a)
-  in loop cs = centres for _i < rounds do
-    let nearest =
-      map (\\x -> (reduce closer (k, f32.inf) (zip (iota k) (map (distance x) cs))).0)
-          points
-    let counts = hist (+) 0 k nearest (replicate n 1)
-    let zeros = replicate k (replicate d 0)
-    let sums = reduce_by_index zeros (map2 (+)) (replicate d 0) nearest points
-    in map2 (\\s c -> map (/ f32.i64 (i64.max c 1)) s) sums counts
-entry total [n] (xs: [n]f32): f32 = f32.sum xs
-"""
+EXAMPLE = Path(__file__).parent.parent / "examples" / "clusters.fut"
+TOTAL = "entry total [n] (xs: [n]f32): f32 = f32.sum xs"
 CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 8, 1 << 17, 8, 48, 3
 TINY, TURNS = 256, 3
 
@@ -78,9 +67,8 @@ def seconds(function: Any, *arguments: Any) -> float:
 
 def main() -> None:
     os.environ.update(ONE_THREAD)
-    program = minifut.compile(SOURCE)
-    kmeans = distribute(program.kmeans, over="n")
-    total = distribute(program.total, over="n")
+    kmeans = distribute(minifut.compile(EXAMPLE).kmeans, over="n")
+    total = distribute(minifut.compile(TOTAL).total, over="n")
     centres = np.random.default_rng(2).random((CENTRES, DIMENSIONS), np.float32)
     taken = {}
     for workers in (1, 2):

@@ -42,9 +42,16 @@ LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
-Kind: TypeAlias = tuple[bool, bool, Size | None]
-"""whether points are parallel; whether they are expensive; and all of them, where
-results may be too large for the caches"""
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Whether the points of a loop are parallel, whether they are expensive, and how
+    many there are in all where results may be too large for the caches."""
+
+    parallel: bool
+    expensive: bool
+    total: Size | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,10 @@ def launch_nest(
         total_points = total_size if streams else None
         index = k.variable("i", kc.LONG)
         at = (index,)
-        kind = (parallel, expensive, total_points)
+        kind = Points(parallel, expensive, total_points)
         points(k, index, start, stop, at, visit, kind, phases)
     else:
-        kind = (parallel, expensive, None)
+        kind = Points(parallel, expensive)
         rows(k, shape, start, stop, visit, kind, phases)
     host.launch(k, threads, 1, fresh=fresh)
 
@@ -122,7 +129,7 @@ def rows(
     at: kc.Variable,
     stop: kc.Variable,
     visit: Visit,
-    kind: Kind,
+    kind: Points,
     phases: Phases | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
@@ -150,17 +157,16 @@ def points(
     stop: kc.Expression,
     at: Indices,
     visit: Visit,
-    kind: Kind,
+    kind: Points,
     phases: Phases | None = None,
 ) -> None:
     """The points of a chunk: the interior of a stencil apart from its border, if none
     of its points can fail; else in phases, if their checks can be tested first."""
-    parallel, expensive, _ = kind
     with k.nested() as body:
         visit(k, at)
     block = kc.Block(tuple(body))
     one = kc.Literal(1, kc.LONG)
-    loop = kc.For(index, start, stop, one, block, parallel, True, expensive)
+    loop = kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
     pieces = split_loop(loop, CodeContext(k))
     if phases is None or isinstance(pieces, tuple):
         for statement in pieces if isinstance(pieces, tuple) else (loop,):
@@ -174,14 +180,14 @@ def points(
     again = k.variable(index.name.base, kc.LONG)
     with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
         there = (*at[:-1], again)
-        points(k, again, start, stop, there, phases.work, (True, expensive, None))
+        points(k, again, start, stop, there, phases.work, Points(True, kind.expensive))
     with k.otherwise():
         k.emit(loop)
 
 
-def streamed(k: KernelBuilder, statement: kc.Statement, kind: Kind) -> kc.Statement:
+def streamed(k: KernelBuilder, statement: kc.Statement, kind: Points) -> kc.Statement:
     """The statement, or what is left to do after blocks with non-temporal stores."""
-    total = kind[2]
+    total = kind.total
     if total is None or not isinstance(statement, kc.For) or not statement.points:
         return statement
     return stream_blocks(k, total, statement) if statement.parallel else statement

@@ -223,13 +223,8 @@ class _Distribution:
             for p in stored
         )
         arrays = (*exp.arrays, *[p.name for p in pattern])
-        update = Screma(
-            exp.width,
-            arrays,
-            (),
-            (),
-            Lambda((*function.parameters, *stored), body, function.results),
-        )
+        both = Lambda((*function.parameters, *stored), body, function.results)
+        update = map_(exp.width, arrays, both)
         computed = Stm(pattern, compute, (), statement.location)
         return [computed], replace(statement, exp=update)
 

@@ -101,19 +101,20 @@ def _indexed_by(
 ) -> list[Name]:
     """The arrays from outside, as long as the SOAC is wide, whose every use is an
     element at the position, or of one that depends on what the SOAC computes."""
-    inside = set(bound_names(function))
-    found: dict[Name, None] = {}
-    columns: set[Name] = set()
-    for node in walk(function.body):
-        if isinstance(node, Index) and node.slice[0] in positions:
-            rest = node.slice[1:]
-            found[node.array] = None
-            if rest and inside.isdisjoint(
-                used_names(node) - {node.array, node.slice[0]}
-            ):
-                columns.add(node.array)
-    if not found:
+    uses = [
+        node
+        for node in walk(function.body)
+        if isinstance(node, Index) and node.slice[0] in positions
+    ]
+    if not uses:
         return []
+    found = dict.fromkeys(use.array for use in uses)
+    inside = set(bound_names(function))
+    columns = {
+        use.array
+        for use in uses
+        if use.slice[1:] and inside.isdisjoint(used_names(use) - {use.slice[0]})
+    }
     elements = dict.fromkeys(found, next(iter(positions)))
     others = used_names(_with_elements(function.body, positions, elements))
     free = free_names(function.body)
