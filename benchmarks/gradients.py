@@ -7,8 +7,10 @@ Each row alternates runs of the function and of its gradient (which gives the va
 well) on the same arguments, already on the device, until `--seconds` have passed, and
 prints the medians and the median of the ratios. JAX and PyTorch, if they are installed,
 take turns with them in the rows that they have a counterpart for, on the same numbers
-at the same precision; values and gradients are compared first. The programs are
-in `benchmarks/gradients/`.
+at the same precision; values and gradients are compared first. Each library has a
+process of its own, that waits while another one runs: their idle threads spin for work
+some milliseconds after each call, which would take the cores from whoever is next. The
+programs are in `benchmarks/gradients/`.
 
 Predictions of the ratios before the first measurement: gmm 3, lstm 3, ba 4, kmeans 2.5,
 mlp 3, sum 2 (sines once more, one array more to write), minimum 2 (a comparison with
@@ -24,17 +26,20 @@ import json
 import statistics
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gradients_peers import PEERS, Peer
+from gradients_peers import PEERS, alternate, peer_processes
 
 import minifut
 
 PROGRAMS = Path(__file__).parent / "gradients"
+TURN = 0.25
+"""seconds that a library runs before the next has its turn"""
 
 
 @dataclass(frozen=True)
@@ -142,12 +147,9 @@ def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
         "gradient": derivative.prepare((*arguments, 1.0)),
     }
     positions = [[p.name for p in entry.parameters].index(w) for w in row.wrt]
-    for library, make in PEERS.items():
-        peer: Peer | None = make(name, arguments, positions)
-        if peer is not None:
-            compare(library, name, [value, *gradients], peer.gradient())
-            runs[f"{library} function"] = peer.function
-            runs[f"{library} gradient"] = peer.gradient
+    peers = peer_processes(name, arguments, positions)
+    for library, peer in peers.items():
+        compare(library, name, [value, *gradients], peer.result())
     if row.sequential:
         other = minifut.compile(PROGRAMS / f"{row.program}.fut", backend="sequential")
         alone = other.entry(name).derivative("vjp", row.wrt)
@@ -158,16 +160,16 @@ def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
             [*alone(*arguments, 1.0)],
         )
         runs["sequential"] = lambda: alone(*arguments, 1.0)
-    times: dict[str, list[float]] = {what: [] for what in runs}
-    for run in runs.values():
-        run()
+    times: dict[str, list[float]] = defaultdict(list)
     started = time.perf_counter()
     while time.perf_counter() - started < seconds or len(times["gradient"]) < 3:
-        for what, run in runs.items():
-            before = time.perf_counter()
-            own = run()
-            spent = time.perf_counter() - before
-            times[what].append(own if isinstance(own, float) else spent)
+        for what, each in alternate(runs, TURN).items():
+            times[what] += each
+        for library, peer in peers.items():
+            for what, each in peer.times(TURN).items():
+                times[f"{library} {what}"] += each
+    for peer in peers.values():
+        peer.end()
     found = {what: statistics.median(each) for what, each in times.items()}
     pairs = zip(times["gradient"], times["function"], strict=True)
     return {**found, "ratio": statistics.median(g / f for g, f in pairs)}

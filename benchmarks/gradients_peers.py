@@ -1,14 +1,21 @@
 """The rows of benchmarks/gradients.py in JAX and PyTorch, each as its users write it.
 
-JAX functions are compiled by `jit`; of PyTorch both run on all cores as they come.
+JAX functions are compiled by `jit`; of PyTorch both run on all cores as they come. Each
+library runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
+
+import numpy as np
 
 ROWS = ("gmm", "lstm", "kmeans", "mlp")
 
@@ -21,9 +28,7 @@ class Peer:
     gradient: Callable[[], list[Any]]
 
 
-def jax_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer | None:
-    if name not in ROWS or importlib.util.find_spec("jax") is None:
-        return None
+def jax_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer:
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import logsumexp
@@ -69,9 +74,7 @@ def jax_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer | 
     return Peer(lambda: jax.block_until_ready(function(*given)), gradient)
 
 
-def torch_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer | None:
-    if name not in ROWS or importlib.util.find_spec("torch") is None:
-        return None
+def torch_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer:
     import torch
 
     def gmm(alphas: Any, means: Any, logs: Any, lower: Any, xs: Any) -> Any:
@@ -114,3 +117,83 @@ def torch_peer(name: str, arguments: Sequence[Any], wrt: Sequence[int]) -> Peer 
 
 
 PEERS = {"JAX": jax_peer, "PyTorch": torch_peer}
+MODULES = {"JAX": "jax", "PyTorch": "torch"}
+
+
+@dataclass(frozen=True)
+class PeerProcess:
+    """A peer in a process of its own, of which one request is answered at a time."""
+
+    process: BaseProcess
+    connection: Connection
+
+    def result(self) -> list[Any]:
+        """The value and the gradients."""
+        return self._ask(None)
+
+    def times(self, seconds: float) -> dict[str, list[float]]:
+        """Seconds of runs of the function and of the gradient, in turns."""
+        return self._ask(seconds)
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.join()
+
+    def _ask(self, seconds: float | None) -> Any:
+        self.connection.send(seconds)
+        return self.connection.recv()
+
+
+def peer_processes(
+    name: str, arguments: Sequence[Any], wrt: Sequence[int]
+) -> dict[str, PeerProcess]:
+    """A process for each library that is installed and has a counterpart of the row."""
+    context = multiprocessing.get_context("spawn")
+    found = {}
+    for library in PEERS:
+        if name in ROWS and importlib.util.find_spec(MODULES[library]) is not None:
+            ours, theirs = context.Pipe()
+            job = (theirs, library, name, arguments, wrt)
+            process = context.Process(target=_serve, args=job, daemon=True)
+            process.start()
+            theirs.close()
+            found[library] = PeerProcess(process, ours)
+    return found
+
+
+def _serve(
+    connection: Connection,
+    library: str,
+    name: str,
+    arguments: Sequence[Any],
+    wrt: Sequence[int],
+) -> None:
+    peer = PEERS[library](name, arguments, wrt)
+    runs = {"function": peer.function, "gradient": peer.gradient}
+    while True:
+        try:
+            seconds = connection.recv()
+        except EOFError:
+            return
+        if seconds is None:
+            connection.send([np.asarray(each) for each in peer.gradient()])
+        else:
+            connection.send(alternate(runs, seconds))
+
+
+def alternate(
+    runs: dict[str, Callable[[], Any]], seconds: float
+) -> dict[str, list[float]]:
+    """Run in turns for some seconds, after one run of each that does not count. A run
+    that measures itself gives its seconds."""
+    times: dict[str, list[float]] = {what: [] for what in runs}
+    for run in runs.values():
+        run()
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds or not times["gradient"]:
+        for what, run in runs.items():
+            before = time.perf_counter()
+            own = run()
+            spent = time.perf_counter() - before
+            times[what].append(own if isinstance(own, float) else spent)
+    return times
