@@ -8,8 +8,20 @@
         ..
 
 The rule must fire on `before` and make `after`; under `declines:` it must decline with a
-reason that contains the given text. Several examples may follow each other. What the
-texts are, and what else must hold, depends on the language that the rule is for:
+reason that contains the given text. Several examples may follow each other. A text that
+is another one but for some edits states those only:
+
+    declines: the widths are not known to be equal
+        like before, with
+        n: i64 => n: i64, m: i64
+        let ys: [n]i32 = map(n, (xs), f)
+        => let ys: [m]i32 = map(m, (xs), f)
+
+`like before` and `like after` are the nearest ones above, `like before of RULE` is the
+first one of another rule. An edit replaces whole words, wherever they occur, and takes
+all white space for the same; each has to occur.
+
+What the texts are, and what else must hold, depends on the language that the rule is for:
 
     core_examples       printed IR; both sides compute the same in the interpreter
     kernel_examples     kernel code for four lanes, as it is printed
@@ -18,10 +30,13 @@ texts are, and what else must hold, depends on the language that the rule is for
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 
-from minifut.rewrite.rule import Declined, Rule
+from minifut.rewrite.rule import REGISTRY, Declined, Rule
+
+_REFERENCE = re.compile(r"like (before|after)(?: of (\w+))?(?:, with)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +95,47 @@ def blocks_of(documentation: str) -> list[tuple[str, str]]:
             inside = False
         elif inside:
             blocks[-1][1].append(line)
-    return [(head, "\n".join(lines)) for head, lines in blocks]
+    found: list[tuple[str, str]] = []
+    for head, lines in blocks:
+        found.append((head, _expanded("\n".join(lines), found)))
+    return found
+
+
+def _expanded(text: str, above: list[tuple[str, str]]) -> str:
+    """A text as it is, or the one that it refers to with its edits."""
+    first, _, rest = text.partition("\n")
+    reference = _REFERENCE.fullmatch(first.strip())
+    if reference is None:
+        return text
+    side, rule = reference.groups()
+    blocks = above[::-1] if rule is None else blocks_of(REGISTRY[rule].documentation)
+    meant = next((text for head, text in blocks if head == f"{side}:"), None)
+    if meant is None:
+        raise ValueError(f"there is no text for {first.strip()!r}")
+    for old, new in edits_of(rest):
+        meant, count = re.subn(_pattern(old), lambda _, new=new: new, meant)
+        if not count:
+            raise ValueError(f"{old!r} does not occur in what is edited")
+    return meant
+
+
+def edits_of(text: str) -> list[tuple[str, str]]:
+    """`OLD => NEW`, where OLD has lines of its own or NEW is continued by `=> NEW`."""
+    edits: list[tuple[list[str], list[str]]] = []
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        old, arrow, new = f" {line} ".partition(" => ")
+        if old.strip() and (not edits or edits[-1][1]):
+            edits.append(([], []))
+        edits[-1][0].extend(filter(None, [old.strip()]))
+        edits[-1][1].extend([new.strip()] if arrow else [])
+    return [("\n".join(old), "\n".join(new)) for old, new in edits]
+
+
+def _pattern(old: str) -> str:
+    """Matches the words of a text, but no part of a longer name."""
+    words = r"\s+".join(map(re.escape, old.split()))
+    before, after = (r"\b" if re.match(r"\w", c) else "" for c in (old[0], old[-1]))
+    return before + words + after
 
 
 def complaint(rule: Rule, example: Example) -> str | None:

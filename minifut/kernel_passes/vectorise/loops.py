@@ -211,12 +211,9 @@ def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> Outcome:
         total = right.s3;
         start = part * 4L;
     declines: points can be distributed cyclically
-        given (const int *xs, long n)
-        commuting fold (int total = 0)
-        for (long i = 0; i < n; i++) {
-            right = xs[i];
-            right = left + right;
-        }
+        like before, with
+        fold => commuting fold
+        right == 0 ? left : => left +
     """
     if fold.commutes:
         return Declined(COMMUTES)
@@ -297,12 +294,9 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
         }
         start = whole;
     declines: only the last result is needed
-        given (const int *xs, long n)
-        fold (int total = 0)
-        for (long i = 0; i < n; i++) {
-            right = xs[i];
-            right = left + right;
-        }
+        like before, with
+        int *ys, long => long
+        ys[i] = right; =>
     """
     if not fold.code().saved:
         return Declined("only the last result is needed")

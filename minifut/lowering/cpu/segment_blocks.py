@@ -82,25 +82,13 @@ def vectorise_across_segments(
             }
         }
     declines: elements of a segment are contiguous
-        given (n: i64, m: i64, xs: [n][m]i32)
-        let s: [n]i32 = segred grid (i < n, j < m)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
-          let x: i32 = xs[i, j]
-          return returns x
-        }
+        like before, with
+        [m]i32 = segred grid (j < m, i < n) => [n]i32 = segred grid (i < n, j < m)
     declines: there is one segment
-        given (n: i64, xs: [n]i32)
-        let (s: i32) = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          return returns x
-        }
+        like before, with
+        m: i64, xs: [n][m]i32 => xs: [n]i32
+        s: [m]i32 = segred grid (j < m, i => (s: i32) = segred grid (i
+        xs[i, j] => xs[i]
     """
     if len(reduction.operation.space.indices) < 2:
         return Declined("there is one segment")

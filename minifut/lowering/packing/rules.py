@@ -51,28 +51,13 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
     before the steps, if these are certainly in bounds.
 
     before:
-        given (n: i64, m: i64, a: [n][m]f32)
-        let c: [n][16]f32 = segmap group (g < ceil_div(n, 8), h < 1) -> (f32) {
-          let row: i64 = size(g * 8)
-          let as: [8][m]f32 = collective_copy a[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
-          let acc: [4][1][2][16]f32 = segmap thread (y < 4, x < 1) -> ([2][16]f32) {
-            let zeros: [2][16]f32 = segmap register (i < 2, j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [2][16]f32 = loop (sums_1: [2][16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [2][16]f32 = segmap register (i_1 < 2, j_1 < 16) -> (f32) {
-                let at: i64 = size(y * 2 + i_1)
-                let u: f32 = as[at, k]
-                let s: f32 = sums_1[i_1, j_1]
-                let t: f32 = add_f32(s, u)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (n by 4 by 2, 16 by 1 by 16)
-        }
+        like before of pad_rows, with
+        given (n: i64, m: i64, a: [m][n]f32)
+        let transposed: [n][m]f32 = rearrange((1, 0), a)
+        => given (n: i64, m: i64, a: [n][m]f32)
+        let as: [8][m]f32 =
+        collective_copy transposed[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
+        => let as: [8][m]f32 = collective_copy a[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
     after:
         float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_12} + row),
         (long)(n - 1)))) + k];
@@ -100,29 +85,7 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
     after:
         float v = xs[k];
     declines: register nests read the copy of b in vectors
-        given (m: i64, p: i64, b: [m][p]f32)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
-          let column: i64 = size(g * 64)
-          let bs: [m][64]f32 =
-            collective_copy b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let at: i64 = size(x * 16 + j_1)
-                let v: f32 = bs[k, at]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of pack_into_panels
     """
     layout = facts.layout(region)
     name = region.source_name
@@ -188,30 +151,12 @@ def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
     registers.
 
     before:
-        given (m: i64, p: i64, b: [p][m]f32)
-        let transposed: [m][p]f32 = rearrange((1, 0), b)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
-          let column: i64 = size(g * 64)
-          let bs: [m][64]f32 =
-            collective_copy transposed[0i64 :+ m by 1i64, column :+ 64 by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let at: i64 = size(x * 16 + j_1)
-                let v: f32 = bs[k, at]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of pack_into_panels, with
+        given (m: i64, p: i64, b: [m][p]f32)
+        => given (m: i64, p: i64, b: [p][m]f32)
+        => let transposed: [m][p]f32 = rearrange((1, 0), b)
+        b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
+        => transposed[0i64 :+ m by 1i64, column :+ 64 by 1i64]
     after:
         float16 row_r${r} = (*(__global const loose_float16 *)(b + (column * m + j * m +
         16 * m * panel + m * ${r} + i_1)));
@@ -225,29 +170,7 @@ def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
         float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_12}) +
         (16 * i_7 * m + 16 * k))));
     declines: the elements of a panel are contiguous in b
-        given (m: i64, p: i64, b: [m][p]f32)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
-          let column: i64 = size(g * 64)
-          let bs: [m][64]f32 =
-            collective_copy b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let at: i64 = size(x * 16 + j_1)
-                let v: f32 = bs[k, at]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of pack_into_panels
     """
     dimension, width = panels_of(region, facts)
     name, element = region.source_name, region.source.memory.element

@@ -97,15 +97,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     afterwards, where the host finds elements enough.
 
     before:
-        given (n: i64, to: [5]i32, is: [n]i64)
-        let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          return returns at, returns 1i32
-        }
+        like before of replicate_subhistograms
     after:
         for (long i = 0L; i < 5L; i++) {
             to[5 * copy_1 + i] = 0;
@@ -163,15 +155,7 @@ def partition_bins_into_passes(
     fits the caches.
 
     before:
-        given (n: i64, k: i64, to: [k]i32, is: [n]i64)
-        let h: [k]i32 = seghist grid (i < n)
-            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          return returns at, returns 1i32
-        }
+        like before of privatise_in_local_memory
     after:
         for (long pass = 0L; pass < num_passes; pass++) {
             long width = (k + (num_passes - 1L)) / num_passes;
@@ -180,15 +164,7 @@ def partition_bins_into_passes(
         ..
         if (((ulong)(bin_12 - low)) < ((ulong)(high - low))) {
     declines: all of the 20 bytes of bins fit the first-level cache
-        given (n: i64, to: [5]i32, is: [n]i64)
-        let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          return returns at, returns 1i32
-        }
+        like before of replicate_subhistograms
     """
     needed = sum_of(each.bytes for each in bins).as_constant
     if needed is not None and needed <= FIRST_LEVEL_CACHE:

@@ -138,16 +138,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
         ..
         acc = lane[0L];
     declines: the operator does not commute
-        given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let none: bool = eq_i32(b, 0i32)
-              let c: i32 = if none then {a} else {b}
-              return c
-            }, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          return returns x
-        }
+        like before of split_into_parts
     """
     reduction, accumulators = chunk.reduction, chunk.accumulators
     if not reduction.commutes:

@@ -83,26 +83,8 @@ def clamp_tile_sizes(
         ..
         long threads = min((long)(b), (long)(ceil_div_size(remaining, REGISTER)));
     declines: no size of a block is a parameter of its own
-        given (m: i64, xs: [m]f32, p: i64)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 4 * 16)) -> (f32) {
-          let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let v: f32 = own[k]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of keep_tiles_in_registers, with
+        64 => 4 * 16
     """
     if not any(isinstance(r, kernels.RegTileReturns) for r in operation.body.result):
         return None

@@ -57,18 +57,12 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
           return d
         })
     declines: no branch is an update, or none, of one accumulator
-        given (n: i64, c: bool, hs: [n]i32)
-        let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
-          let s: i32 = add_i32(p, q)
-          return s
-        })), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let d: acc a [n] (i32) = if c then {a} else {
-            let b: acc a [n] (i32) = update_acc(a, (3i64), (1i32))
-            let e: acc a [n] (i32) = update_acc(b, (4i64), (1i32))
-            return e
-          }
-          return d
-        })
+        like before, with
+        [n]i32, x: i32 => [n]i32
+        y: i32 = mul_i32(x, x) => b: acc a [n] (i32) = update_acc(a, (3i64), (1i32))
+        b: acc a [n] (i32) = update_acc(a, (3i64), (y))
+        => e: acc a [n] (i32) = update_acc(b, (4i64), (1i32))
+        return b => return e
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)

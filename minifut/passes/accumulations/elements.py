@@ -40,19 +40,10 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
     r"""Combine every element with its value in a map.
 
     before:
-        given (n: i64, xs: [n]i32, ys: [n]i32)
-        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let zs: [n]i32 = with_acc((acc([n], (ys), (0i32), \(p: i32, q: i32) -> (i32) {
-          let s: i32 = add_i32(p, q)
-          return s
-        })), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let d: acc a [n] (i32) = map(n, (a, is, xs),
-            \(b: acc a [n] (i32), i: i64, x: i32) -> (acc a [n] (i32)) {
-              let c: acc a [n] (i32) = update_acc(b, (i), (x))
-              return c
-            })
-          return d
-        })
+        like before of gather_shifted_updates, with
+        let j: i64 = add_i64(i, 2i64)
+        let c: acc a [n] (i32) = update_acc(b, (j), (x))
+        => let c: acc a [n] (i32) = update_acc(b, (i), (x))
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let zs: [n]i32 = map(n, (ys, is, xs), \(old: i32, i: i64, x: i32) -> (i32) {

@@ -37,19 +37,7 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
     r"""Make versions of a fold: with a sequential function, or of values mapped before.
 
     before:
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let most: i32 = redomap(n, (xss),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = max_i32(a, b)
-            return c
-          }, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
-            let sum: i32 = redomap(m, (xs),
-              reduce(\(d: i32, e: i32) -> (i32) {
-                let f: i32 = add_i32(d, e)
-                return f
-              }, (0i32)), \(x: i32) -> (i32) {x})
-            return sum
-          })
+        like before of split_fold_from_map
     after:
         let outer: bool = at_least(n, "main.reduce_reduce.outer" "threshold"
           ("cpu" = 4611686018427387904, "gpu" = 32768) bounds 0 4611686018427387904

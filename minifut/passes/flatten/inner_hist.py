@@ -62,18 +62,10 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
           return returns bin, returns 1i32
         }
     declines: computed at each point
-        given (n: i64, m: i64, k: i64, dss: [n][k]i32, bss: [n][m]i64)
-        let hs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
-          let row: [k]i32 = dss[i]
-          let ds: [k]i32 = row with [0i64] = 1i32
-          let bs: [m]i64 = bss[i]
-          let h: [k]i32 = hist(m, (bs),
-            bins([k], (ds), (0i32), \(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }), \(bin: i64) -> (i64, i32) {bin, 1i32})
-          return returns h
-        }
+        like before, with
+        let ds: [k]i32 = dss[i]
+        => let row: [k]i32 = dss[i]
+        => let ds: [k]i32 = row with [0i64] = 1i32
     """
     nest, statement, pattern = judgement
     exp = statement.exp

@@ -50,16 +50,7 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
           return returns x
         }
     declines: works on arrays
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let ne: [m]i32 = replicate([m], 0i32)
-        let sums: [n][m]i32 = scanomap(n, (xss),
-          scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
-            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
-              let z: i32 = add_i32(x, y)
-              return z
-            })
-            return c
-          }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
+        like before of interchange_scan_with_map
     """
     nest, statement, pattern = judgement
     exp = statement.exp

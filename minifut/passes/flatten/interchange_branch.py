@@ -56,19 +56,11 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
           return zss
         }
     declines: differs between points
-        given (n: i64, m: i64, cs: [n]bool, xss: [n][m]i32)
-        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let xs: [m]i32 = xss[i]
-          let c: bool = cs[i]
-          let r: [m]i32 = if c then {
-            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-              let y: i32 = mul_i32(x, x)
-              return y
-            })
-            return ys
-          } else {xs}
-          return returns r
-        }
+        like before, with
+        c: bool => cs: [n]bool
+        let r: [m]i32 = if c then {
+        => let c: bool = cs[i]
+        => let r: [m]i32 = if c then {
     """
     nest, statement, pattern = judgement
     exp = statement.exp

@@ -59,19 +59,11 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
           return bss
         }
     declines: differs between points
-        given (n: i64, m: i64, qs: [n]i64, xss: [n][m]i64)
-        let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
-          let xs: [m]i64 = xss[i]
-          let q: i64 = qs[i]
-          let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
-            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
-              let b: i64 = add_i64(a, k)
-              return b
-            })
-            return bs
-          }
-          return returns r
-        }
+        like before, with
+        q: i64 => qs: [n]i64
+        let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
+        => let q: i64 = qs[i]
+        => let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
     """
     nest, statement, pattern = judgement
     exp = statement.exp

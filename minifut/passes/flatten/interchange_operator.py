@@ -39,16 +39,9 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
     r"""Make a reduction of arrays elementwise a nest around one of scalars.
 
     before:
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let ne: [m]i32 = replicate([m], 0i32)
-        let sums: [m]i32 = redomap(n, (xss),
-          reduce(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
-            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
-              let z: i32 = add_i32(x, y)
-              return z
-            })
-            return c
-          }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
+        like before of interchange_scan_with_map, with
+        [n][m]i32 = scanomap(n => [m]i32 = redomap(n
+        scan(\(a: => reduce(\(a:
     after:
         let ne: [m]i32 = replicate([m], 0i32)
         let sums: [m]i32 = segmap grid (k < m) -> (i32) {

@@ -82,14 +82,8 @@ def run_in_one_thread(judgement: Judgement, context: NestContext) -> Answer:
           return returns y
         }
     after:
-        let ys: [n]i32 = segmap grid (i < n) -> (i32) {
-          let x: i32 = xs[i]
-          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {
-            let b: i32 = mul_i32(a, a)
-            return b
-          }
-          return returns y
-        }
+        like before, with
+        given (n: i64, xs: [n]i32) =>
     declines: needs no thread
         given (n: i64)
         let k: i64 = add_i64(n, 1i64)

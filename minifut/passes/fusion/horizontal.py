@@ -50,18 +50,8 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
             return e, y
           })
     declines: needs a result of the first
-        given (n: i64, xs: [n]i32)
-        let s: i32 = redomap(n, (xs),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
-          \(e: i32) -> (i32) {e})
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = sub_i32(x, s)
-          return y
-        })
-        return s, ys
+        like before, with
+        mul_i32(x, x) => sub_i32(x, s)
     """
     if not isinstance(statement.exp, Screma):
         return None

@@ -48,16 +48,8 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
     What is needed elsewhere is mapped as well.
 
     before:
-        given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
-        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
-          let z: i32 = mul_i32(y_1, y_1)
-          return z
-        })
-        return zs, ys
+        like before, with
+        return zs => return zs, ys
     after:
         let (ys: [n]i32, zs: [n]i32) = map(n, (xs), \(x: i32) -> (i32, i32) {
           let y: i32 = add_i32(x, 1i32)
@@ -85,18 +77,9 @@ def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""A reduction of a map needs no array between them.
 
     before:
-        given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
-        let s: i32 = redomap(n, (ys),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
-          \(e: i32) -> (i32) {e})
-        return s
+        like before of fuse_map_into_scanomap, with
+        [n]i32 = scanomap(n => i32 = redomap(n
+        scan(\(a: => reduce(\(a:
     after:
         let s: i32 = redomap(n, (xs),
           reduce(\(a: i32, b: i32) -> (i32) {
@@ -108,18 +91,10 @@ def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
             return y
           })
     declines: the widths are not known to be equal
-        given (n: i64, m: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
-        let s: i32 = redomap(m, (ys),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
-          \(e: i32) -> (i32) {e})
-        return s
+        like before of fuse_map_into_scanomap, with
+        xs: => m: i64, xs:
+        [n]i32 = scanomap(n => i32 = redomap(m
+        scan(\(a: => reduce(\(a:
     """
     return _fuse(statement, context) if _kind(statement.exp) == "redomap" else None
 
@@ -193,14 +168,8 @@ def fuse_map_into_scatter(statement: Stm, context: StatementContext) -> Outcome:
             return i, 1i32
           })
     declines: is needed elsewhere
-        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
-        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
-          let i: i64 = convert_i32_i64(x)
-          return i
-        })
-        let r: [m]i32 = scatter(n, (is), (out rank 1 count 1),
-          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
-        return r, is
+        like before, with
+        return r => return r, is
     """
     return _fuse(statement, context) if isinstance(statement.exp, Scatter) else None
 

@@ -32,16 +32,9 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
     r"""A nest of maps in another order, over inputs with their dimensions rearranged.
 
     before:
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = add_i32(x, 1i32)
-            return y
-          })
-          return ys
-        })
-        let zss: [m][n]i32 = rearrange((1, 0), yss)
-        return zss
+        like before of pull_reshape_above_map, with
+        zs: [n * m]i32 = reshape([n * m] => zss: [m][n]i32 = rearrange((1, 0)
+        return zs => return zss
     after:
         let turned: [m][n]i32 = rearrange((1, 0), xss)
         let zss: [m][n]i32 = map(m, (turned), \(column: [n]i32) -> ([n]i32) {
@@ -189,13 +182,8 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
           return y
         })
     declines: the array is needed elsewhere as it is
-        given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
-        let zs: [n - 1]i32 = ys[1i64 :+ n - 1 by 1i64]
-        return zs, ys
+        like before, with
+        return zs => return zs, ys
     """
     exp = statement.exp
     if not isinstance(exp, Index) or not isinstance(exp.slice[0], DimSlice):

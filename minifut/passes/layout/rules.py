@@ -59,15 +59,9 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
           return returns s
         }
     after:
-        let b: [n][m]f32 = manifest((1, 0), a)
-        let y: [n]f32 = segmap grid (i < n) -> (f32) {
-          let s: f32 = loop (t: f32 = 0f32) for j: i64 < m do {
-            let x: f32 = b[i, j]
-            let u: f32 = add_f32(t, x)
-            return u
-          }
-          return returns s
-        }
+        like before, with
+        given (n: i64, m: i64, a: [n][m]f32) => let b: [n][m]f32 = manifest((1, 0), a)
+        a[i, j] => b[i, j]
     declines: does not save as many bytes as it costs
         given (n: i64, m: i64, a: [n][m]f32)
         let y: [m]f32 = segmap grid (i < m) -> (f32) {

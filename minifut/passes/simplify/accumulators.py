@@ -157,12 +157,9 @@ def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
             return b
           })
     declines: what comes first needs an accumulator
-        given (n: i64, xs: [n]i32)
-        let as: [n]i32 = with_acc((acc([n], (xs))),
-          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            let b: acc a [n] (i32) = update_acc(a, (0i64), (1i32))
-            return b
-          })
+        like after, with
+        let y: i32 = add_i32(x, 1i32) => given (n: i64, xs: [n]i32)
+        (y) => (1i32)
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)

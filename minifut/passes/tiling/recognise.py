@@ -53,21 +53,10 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
             return returns s
           }
     after:
-        #[tile(main.map_map_redomap, 0, 1)] let c: [n][p]f32 =
-          segmap grid (i < n, j < p) -> (f32) {
-            let row: [m]f32 = a[i]
-            let column: [m]f32 = b[0i64 :+ m by 1i64, j]
-            let s: f32 = redomap(m, (row, column),
-              reduce(\\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
-              \\(x: f32, y: f32) -> (f32) {
-                let z: f32 = mul_f32(x, y)
-                return z
-              })
-            return returns s
-          }
+        like before, with
+        given (n: i64, m: i64, p: i64, a: [n][m]f32, b: [m][p]f32)
+        #[nest(main.map_map_redomap)] let c: [n][p]f32 =
+        => #[tile(main.map_map_redomap, 0, 1)] let c: [n][p]f32 =
     declines: every operand varies with every dimension
         given (n: i64, m: i64, a: [n][m]f32)
         #[nest(main.map_redomap)] let c: [n]f32 = segmap grid (i < n) -> (f32) {

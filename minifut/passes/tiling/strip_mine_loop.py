@@ -103,15 +103,11 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
           return v
         }
     declines: its steps are those of a block
-        given (m: i64, b: i64, xs: [m]f32)
-        let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
-          ("cpu" = 256, "gpu" = 16) bounds 1 4096)
-        let deep: i64 = size(min(t, m - b * t))
-        #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < deep do {
-          let x: f32 = xs[k]
-          let v: f32 = add_f32(u, x)
-          return v
-        }
+        like before, with
+        xs: => b: i64, xs:
+        #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
+        => let deep: i64 = size(min(t, m - b * t))
+        => #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < deep do {
     """
     exp = statement.exp
     if not isinstance(exp, Loop) or REDUCTION not in statement.attributes:
