@@ -1,9 +1,9 @@
 """Does every version of every program agree with an independent run?
 
-    python benchmarks/agreement.py FOLDER --results FILE [--list FILE] [--match REGEX]
+    python -m benchmarks.agreement FOLDER --results FILE [--list FILE] [--match REGEX]
         [--limit N] [--seconds S] [--until S] [--schedule cpu|gpu] [--most N]
         [--again VERDICT,...] [--invent]
-    python benchmarks/agreement.py --results FILE --summary
+    python -m benchmarks.agreement --results FILE --summary
 
 Every .fut file below FOLDER that has test cases (for example Futhark's tests or
 futhark-benchmarks, from a checkout beside this one), or those that --list names, a path
@@ -28,13 +28,10 @@ were looked at agree or have no data, 1 if not, 2 if there was no time for all.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import re
-import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -42,12 +39,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.worker import Ended, Worker, serve
+
 AGREES, DISAGREES, CRASHED, HUNG, PARTLY, REFUSED, NO_DATA = (
     "agrees", "DISAGREES", "CRASHED", "hung", "partly", "refused", "no data",
 )  # fmt: skip
-ROOT = Path(__file__).parent.parent
 GRACE = 20
-"""seconds beyond its limit after which a program is stopped"""
+"""seconds, on all cores, beyond its limit after which a program is stopped"""
 PROGRAMS = 40
 """that one worker is given, since device compilers do not return all memory"""
 MOST_COMPLAINTS = 4
@@ -59,7 +57,8 @@ def main() -> int:
     """Run all programs, a line for each, and a summary."""
     options = arguments()
     if options.worker:
-        return work(options)
+        serve(lambda job: events(Path(job["path"]), options))
+        return 0
     known = read_results(options.results)
     if options.summary:
         print(summary(list(known.values())))
@@ -71,12 +70,12 @@ def main() -> int:
         if name not in known or known[name]["verdict"] in again
     ]
     started, done = time.monotonic(), 0
-    worker = Worker(options)
+    worker = worker_of(options)
     with options.results.open("a") as results:
         for name, path in todo:
             if time.monotonic() - started > options.until:
                 break
-            record = {"program": name, **worker.verdict_of(path)}
+            record = {"program": name, **verdict_of(path, worker)}
             known[name] = record
             results.write(json.dumps(record) + "\n")
             results.flush()
@@ -125,25 +124,15 @@ def programs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
 # --- the worker -----------------------------------------------------------------------
 
 
-def work(options: argparse.Namespace) -> int:
-    """Read paths, tell what happens to each program: an event in a line of JSON."""
-    out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what device compilers say must not come between
-
-    def tell(kind: str, **event: Any) -> None:
-        out.write(json.dumps({"kind": kind, **event}) + "\n")
-
-    for given in sys.stdin:
-        try:
-            _work_on(Path(given.rstrip("\n")), options, tell)
-        except Exception as error:
-            tell("error", type=type(error).__name__, text=str(error)[:2000])
-        tell("end")
-    return 0
+def events(path: Path, options: argparse.Namespace) -> Iterator[Record]:
+    """What happens to a program: an event for each run, then facts or an error."""
+    try:
+        yield from _runs(path, options)
+    except Exception as error:
+        yield {"kind": "error", "type": type(error).__name__, "text": str(error)[:2000]}
 
 
-def _work_on(path: Path, options: argparse.Namespace, tell: Any) -> None:
-    sys.path.insert(0, str(ROOT))
+def _runs(path: Path, options: argparse.Namespace) -> Iterator[Record]:
     from tests.benchmarking.agreement import SCHEDULES, Agreement
 
     agreement = Agreement(
@@ -151,14 +140,19 @@ def _work_on(path: Path, options: argparse.Namespace, tell: Any) -> None:
     )
     deadline = time.monotonic() + options.seconds
     for run in agreement.runs(deadline):
-        tell("run", name=str(run), complaint=run.complaint, settled=run.settled)
-    tell(
-        "facts",
-        versions=agreement.versions,
-        cases=len(agreement.cases),
-        left_out=agreement.left_out,
-        made_smaller=agreement.made_smaller,
-    )
+        yield {
+            "kind": "run",
+            "name": str(run),
+            "complaint": run.complaint,
+            "settled": run.settled,
+        }
+    yield {
+        "kind": "facts",
+        "versions": agreement.versions,
+        "cases": len(agreement.cases),
+        "left_out": agreement.left_out,
+        "made_smaller": agreement.made_smaller,
+    }
 
 
 # --- its supervisor -------------------------------------------------------------------
@@ -174,7 +168,7 @@ class Seen:
     disagreeing: int = 0
     error: Record | None = None
     facts: Record = field(default_factory=dict)
-    ended: bool = False
+    ended: Ended | None = None
     latest: str = ""
 
     def take(self, event: Record) -> None:
@@ -185,8 +179,6 @@ class Seen:
                 self.facts = event
             case "error":
                 self.error = event
-            case "end":
-                self.ended = True
 
     def take_run(self, event: Record) -> None:
         self.latest = event["name"]
@@ -200,11 +192,11 @@ class Seen:
                 text = event["complaint"][:1000]
                 self.complaints.append(f"{event['name']}: {text}")
 
-    def verdict(self, stopped: bool) -> str:
+    def verdict(self) -> str:
         if self.complaints:
             return DISAGREES
-        if not self.ended:
-            return HUNG if stopped else CRASHED
+        if self.ended is not None:
+            return HUNG if self.ended.slow else CRASHED
         if self.error is not None:
             known = ("CompileError", "UsageError", "MemoryError")
             return REFUSED if self.error["type"] in known else DISAGREES
@@ -213,71 +205,39 @@ class Seen:
         return AGREES if self.runs else NO_DATA
 
 
-class Worker:
-    """Runs programs in a process of its own, a new one when needed."""
+def worker_of(options: argparse.Namespace) -> Worker:
+    """The process that does what the options say."""
+    arguments = ["-m", "benchmarks.agreement", "--worker", "--results", os.devnull]
+    arguments += ["--most", str(options.most), "--seconds", str(options.seconds)]
+    arguments += ["--invent"] * options.invent
+    for schedule in options.schedule or ():
+        arguments += ["--schedule", schedule]
+    cores = os.cpu_count() or 1
+    return Worker(arguments, cores * (options.seconds + GRACE), PROGRAMS)
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
-        self.process: subprocess.Popen[str] | None = None
-        self.given = 0
 
-    def start(self) -> subprocess.Popen[str]:
-        if self.process is not None and self.given < PROGRAMS:
-            return self.process
-        self.stop()
-        self.given = 0
-        command = [sys.executable, __file__, "--worker", "--results", os.devnull]
-        command += ["--most", str(self.options.most)]
-        command += ["--seconds", str(self.options.seconds)]
-        command += ["--invent"] * self.options.invent
-        for schedule in self.options.schedule or ():
-            command += ["--schedule", schedule]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        return self.process
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
-            self.process = None
-
-    def verdict_of(self, path: Path) -> Record:
-        """Let the worker do a program."""
-        process = self.start()
-        self.given += 1
-        started, seen = time.monotonic(), Seen()
-        stopper = threading.Timer(self.options.seconds + GRACE, process.kill)
-        stopper.start()
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(f"{path}\n")
-            process.stdin.flush()
-        while not seen.ended and (text := process.stdout.readline()):
-            seen.take(json.loads(text))
-        stopper.cancel()
-        took = time.monotonic() - started
-        if not seen.ended:
-            self.stop()
-        complaints = list(seen.complaints)
-        if seen.error is not None:
-            complaints.append(f"{seen.error['type']}: {seen.error['text']}")
-        if not seen.ended:
-            complaints.append(f"ended after {seen.latest or 'nothing'}")
-        return {
-            "verdict": seen.verdict(stopped=took > self.options.seconds + GRACE - 1),
-            "runs": seen.runs,
-            "disagreeing": seen.disagreeing,
-            "unsettled": dict(seen.unsettled),
-            "complaints": complaints,
-            "seconds": round(took, 1),
-            **seen.facts,
-        }
+def verdict_of(path: Path, worker: Worker) -> Record:
+    """Let the worker do a program."""
+    started, seen = time.monotonic(), Seen()
+    try:
+        for event in worker.events({"path": str(path.resolve())}):
+            seen.take(event)
+    except Ended as ended:
+        seen.ended = ended
+    complaints = list(seen.complaints)
+    if seen.error is not None:
+        complaints.append(f"{seen.error['type']}: {seen.error['text']}")
+    if seen.ended is not None:
+        complaints.append(f"{seen.ended}, after {seen.latest or 'nothing'}")
+    return {
+        "verdict": seen.verdict(),
+        "runs": seen.runs,
+        "disagreeing": seen.disagreeing,
+        "unsettled": dict(seen.unsettled),
+        "complaints": complaints,
+        "seconds": round(time.monotonic() - started, 1),
+        **seen.facts,
+    }
 
 
 # --- what was found -------------------------------------------------------------------

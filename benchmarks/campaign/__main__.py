@@ -10,10 +10,11 @@ from pathlib import Path
 from benchmarks.campaign.reduction import keep_reduced
 from benchmarks.campaign.simulated import check_simulated
 from benchmarks.campaign.state import BAD, Record, State
-from benchmarks.campaign.worker import Worker
+from benchmarks.campaign.worker import check, checker
+from benchmarks.worker import Worker
 
-LIMITS = {"passes": 60.0, "device": 240.0, "oclgrind": 240.0}
-"""seconds that a seed may take"""
+LIMITS = {"passes": 60, "device": 240, "oclgrind": 240}
+"""seconds of CPU time that a seed may take"""
 
 
 def main() -> int:
@@ -37,12 +38,12 @@ def run_stage(
     """Check the seeds of a stage; how many are left when time is up."""
     count = getattr(options, stage)
     seeds = list(state.left(stage, options.first, count, options.again))
-    worker = Worker(LIMITS[stage])
+    worker = checker(LIMITS[stage])
     for number, seed in enumerate(seeds):
         if time.monotonic() > until:
             worker.stop()
             return len(seeds) - number
-        record = check(stage, seed, worker, options.folder)
+        record = check_seed(stage, seed, worker, options.folder)
         state.add(record)
         if record.verdict in BAD or not options.quiet:
             print(record, flush=True)
@@ -53,11 +54,11 @@ def run_stage(
     return 0
 
 
-def check(stage: str, seed: int, worker: Worker, folder: Path) -> Record:
+def check_seed(stage: str, seed: int, worker: Worker, folder: Path) -> Record:
     """One seed of a stage."""
     if stage == "oclgrind":
         return check_simulated(seed, folder / "simulated", LIMITS[stage])
-    return worker.check(stage, seed)
+    return check(worker, stage, seed)
 
 
 def arguments() -> argparse.Namespace:

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from benchmarks.campaign.state import BAD, Record
-from benchmarks.campaign.worker import Worker
+from benchmarks.campaign.worker import check
+from benchmarks.worker import Worker
 from minifut.errors import CompileError
 from minifut.testing.reducer import reduce_text
 from tests.random_sources.program import random_program
@@ -17,14 +18,14 @@ def keep_reduced(folder: Path, record: Record, worker: Worker, seconds: float) -
     """Write the program of a record, reduced for so long, to the folder."""
     text = str(random_program(record.seed, small=record.stage == "device"))
     until = time.monotonic() + seconds
-    first = worker.check(record.stage, record.seed, text)
+    first = check(worker, record.stage, record.seed, text)
     if first.verdict in BAD:  # and not the related program
         wanted = kind(first)
 
         def holds(candidate: str) -> bool:
             if time.monotonic() > until:
                 return False
-            return kind(worker.check(record.stage, record.seed, candidate)) == wanted
+            return kind(check(worker, record.stage, record.seed, candidate)) == wanted
 
         with contextlib.suppress(CompileError):  # refused, wrongly so
             text = reduce_text(text, holds)

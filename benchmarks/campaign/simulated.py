@@ -11,6 +11,8 @@ of all work-groups but the first, with it of a number in all lanes of a vector.
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +22,7 @@ from benchmarks.campaign.comparison import Disagreement
 from benchmarks.campaign.state import AGREES, DISAGREES, PARTLY, Record
 from benchmarks.campaign.subject import Subject
 from benchmarks.oclgrind import ENVIRONMENT, GAVE_UP, findings_in, without_findings
+from benchmarks.worker import WAITING
 from minifut.values.text import format_value
 from tests.random_sources.program import random_program
 
@@ -28,7 +31,7 @@ OPTIONS = {"OCLGRIND_BUILD_OPTIONS": "-O0"}
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def check_simulated(seed: int, folder: Path, limit: float) -> Record:
+def check_simulated(seed: int, folder: Path, limit: int) -> Record:
     """One seed, under both schedules."""
     start = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +61,7 @@ def test_block(subject: Subject) -> str:
     return "\n".join(lines)
 
 
-def simulate(path: Path, schedule: str, limit: float) -> tuple[list[str], list[str]]:
+def simulate(path: Path, schedule: str, limit: int) -> tuple[list[str], list[str]]:
     """What the simulator finds, and why it could not look at all."""
     command = [sys.executable, "-m", "minifut", "test", str(path.resolve())]
     command += ["--device", "Oclgrind", "--schedule", schedule]
@@ -71,9 +74,12 @@ def simulate(path: Path, schedule: str, limit: float) -> tuple[list[str], list[s
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=limit,
+            timeout=WAITING * limit,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
         )
     except subprocess.TimeoutExpired:
+        return [], [f"{schedule}: slow"]
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return [], [f"{schedule}: slow"]
     output = done.stdout + done.stderr
     gave_up = GAVE_UP.search(output)

@@ -1,93 +1,36 @@
-"""A process that checks seeds, and is started again when one brings it down.
-
-The parent writes a line of JSON for each check, `{"stage": .., "seed": ..}`, with
-`"text": ..` if that stands for the seed's program, and reads a record back. A driver
-that crashes or does not return ends the worker, never the campaign.
-"""
+"""The process that checks seeds, and what is known of a seed when it ended."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import threading
 import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, HUNG, PARTLY, Record
+from benchmarks.worker import Ended, Json, Worker, serve
 
-ROOT = Path(__file__).resolve().parents[2]
 MOST_CHECKS = 300
-"""of one process, since device compilers do not return all memory"""
+"""of one process"""
 LONGEST = 4000
 """characters kept of what is wrong"""
 
 
-@dataclass(slots=True)
-class Worker:
-    """Runs checks in another process, each for at most `seconds`."""
-
-    seconds: float
-    process: subprocess.Popen[str] | None = None
-    checks: int = 0
-
-    def check(self, stage: str, seed: int, text: str | None = None) -> Record:
-        """The record of a seed, or of a text in the place of its program."""
-        process = self._started()
-        self.checks += 1
-        start = time.monotonic()
-        stopper = threading.Timer(self.seconds, process.kill)
-        stopper.start()
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            job = {"stage": stage, "seed": seed, "text": text}
-            process.stdin.write(json.dumps(job) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        stopper.cancel()
-        took = round(time.monotonic() - start, 2)
-        if answer:
-            return Record(**{**json.loads(answer), "seconds": took})
-        code = process.wait()
-        self.stop()
-        if took >= self.seconds:
-            return Record(stage, seed, HUNG, seconds=took, why="no answer in time")
-        return Record(stage, seed, CRASHED, seconds=took, why=f"exit code {code}")
-
-    def _started(self) -> subprocess.Popen[str]:
-        if self.process is not None and self.checks < MOST_CHECKS:
-            return self.process
-        self.stop()
-        self.checks = 0
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.campaign.worker"],
-            cwd=ROOT,
-            env={**os.environ, "MINIFUT_DEBUG": "verify"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        return self.process
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
-            self.process = None
+def checker(seconds: float) -> Worker:
+    """A worker whose checks take at most so many seconds of CPU time each."""
+    arguments = ("-m", "benchmarks.campaign.worker")
+    return Worker(arguments, seconds, MOST_CHECKS, {"MINIFUT_DEBUG": "verify"})
 
 
-def work() -> None:
-    """Answer checks until there are no more."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what device compilers write must not come between
-    for line in sys.stdin:
-        answers.write(json.dumps(asdict(record_of(**json.loads(line)))) + "\n")
+def check(worker: Worker, stage: str, seed: int, text: str | None = None) -> Record:
+    """The record of a seed, or of a text in the place of its program."""
+    start = time.monotonic()
+    try:
+        (found,) = worker.events({"stage": stage, "seed": seed, "text": text})
+        record = Record(**found)
+    except Ended as ended:
+        record = Record(stage, seed, HUNG if ended.slow else CRASHED, why=str(ended))
+    return replace(record, seconds=round(time.monotonic() - start, 2))
 
 
 def record_of(stage: str, seed: int, text: str | None) -> Record:
@@ -115,5 +58,9 @@ def record_of(stage: str, seed: int, text: str | None) -> Record:
     )
 
 
+def answer(job: Json) -> Iterator[Json]:
+    yield asdict(record_of(**job))
+
+
 if __name__ == "__main__":
-    work()
+    serve(answer)

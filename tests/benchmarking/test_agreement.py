@@ -100,9 +100,9 @@ def test_the_harness_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     results = tmp_path / "results"
 
     def harness(*options: str) -> subprocess.CompletedProcess[str]:
-        script = str(ROOT / "benchmarks" / "agreement.py")
-        command = [sys.executable, script, str(tmp_path), "--results", str(results)]
-        return subprocess.run([*command, *options], capture_output=True, text=True)
+        command = [sys.executable, "-m", "benchmarks.agreement", str(tmp_path)]
+        command += ["--results", str(results), *options]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
     assert harness("--limit", "1").returncode == 0
     done = harness()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.campaign import endurance, faults
-from benchmarks.campaign import worker as workers
 from benchmarks.campaign.comparison import Disagreement, compare
 from benchmarks.campaign.passes import check_passes
 from benchmarks.campaign.reduction import kind
-from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, Record, State
+from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, HUNG, Record, State
 from benchmarks.campaign.subject import Subject
+from benchmarks.campaign.worker import check, checker
 from minifut.errors import InternalError
 from minifut.ir.core import Program
 
@@ -42,14 +42,16 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 
 
 def test_a_worker_survives_checks_that_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = workers.Worker(60)
-    assert worker.check("passes", 1).verdict == AGREES
+    worker = checker(60)
+    assert check(worker, "passes", 1).verdict == AGREES
     assert worker.process is not None
     worker.process.kill()
-    assert worker.check("passes", 1).verdict == CRASHED
-    assert worker.check("passes", 1).verdict == AGREES
-    wrong = worker.check("passes", 1, "def main (x: i32) = x + true")
+    assert check(worker, "passes", 1).verdict == CRASHED
+    assert check(worker, "passes", 1).verdict == AGREES
+    wrong = check(worker, "passes", 1, "def main (x: i32) = x + true")
     assert wrong.verdict == DISAGREES and "CompileError" in wrong.why
+    worker.seconds = 0.02
+    assert check(worker, "passes", 1).verdict == HUNG
     worker.stop()
 
 
