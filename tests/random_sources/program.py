@@ -34,7 +34,8 @@ STATEMENTS: tuple[Statement, ...] = (
     folds.reduce, folds.reduce, folds.reduce, folds.scan, folds.scan, folds.pairs,
     folds.rows, folds.product,
     control.branch, control.branch, control.for_loop, control.filling_loop,
-    control.while_loop, control.row_or_map, control.row_or_map,
+    control.while_loop, control.branch_of_rows, control.map_of_branches,
+    control.map_of_branches, control.map_of_branches,
     writes.update, writes.histogram, writes.scatter,
     slices.sliced, slices.column, slices.windows, slices.updates, slices.for_in,
     composites.record, composites.map_of_records, composites.fold_of_records,
@@ -78,9 +79,11 @@ def random_program(seed: int, small: bool = False) -> RandomProgram:
         ("xss", Type(one, ("n", "m"))),
         ("yss", Type(make.one_of(one, "i32"), ("m", "n"))),
         ("k", I64),
+        ("flag", Type("bool")),
     ]
     if make.chance(0.5):
-        given.append(("xsss", Type(other, ("n", "m", "3"))))
+        dims = make.random.choice((("n", "m", "3"), ("n", "3", "m"), ("n", "m", "m")))
+        given.append(("xsss", Type(other, dims)))
     make.random.shuffle(given)
     scope = Scope([("n", I64), ("m", I64), *given], ("n", "m", "3"))
     before, statements = len(scope.values), make.random.randint(2, 3 if small else 6)
