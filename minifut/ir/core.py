@@ -107,7 +107,8 @@ class Body(WithNamesBelow):
 
 @node
 class Lambda:
-    """A function without a name; `results` are the types of its results."""
+    """A function without a name; `results` are the types of its results. That which
+    applies an operator to two scalars may be written as `add_i32`."""
 
     printed = "\\{parameters} -> {results} {body}"
     binds: ClassVar = {"parameters": ("results", "body")}

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from types import NoneType
 from typing import Any, ClassVar, get_args
 
@@ -30,7 +30,7 @@ from minifut.ir.types import (
     Type,
     array_of,
 )
-from minifut.names import Name
+from minifut.names import Name, NameSource
 
 _TAGGED = re.compile(r"(.+)_([1-9][0-9]*)")
 _NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
@@ -213,6 +213,27 @@ class Reader(Tokens):
         self.advance()
         return operator
 
+    def function(self) -> core.Lambda:
+        """`\\(a: i32, b: i32) -> (i32) {..}`, or `add_i32` for the function that applies
+        this operator of two equal types."""
+        if self.token.startswith("\\"):
+            made: core.Lambda = self.node(core.Lambda)
+            return made
+        operator = self.operator()
+        left, right, result = map(self.names.fresh, "abc")
+        parameters = tuple(map(Param, (left, right), operator.operands))
+        applied = core.ScalarOp(operator, (left, right))
+        returned = Param(result, operator.result)
+        body = core.Body((Stm((returned,), applied),), (result,))
+        return core.Lambda(parameters, body, (operator.result,))
+
+    @cached_property
+    def names(self) -> NameSource:
+        """Names that do not occur in the text."""
+        return NameSource(
+            1 + max(map(int, re.findall(r"_(\d+)", self.text)), default=0)
+        )
+
     def level(self) -> kernels.Level:
         if self.token not in LEVELS:
             raise self.fault(" or ".join(LEVELS))
@@ -329,6 +350,7 @@ Reader.fields = {
     Atom: Reader.atom,
     Constant: Reader.constant,
     Operator: Reader.operator,
+    core.Lambda: Reader.function,
     kernels.Level: Reader.level,
     Size: Reader.size,
     tuple[Size, ...]: Reader.shape,

@@ -34,43 +34,25 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
         let xs: [3][2]i32 = xss[1i64 :+ 3 by 1i64, 0i64 :+ 2 by 1i64]
         let flat: [6]i32 = reshape([6], xs)
         let s: i32 = redomap(6, (flat, ks),
-          reduce commutative(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
-          \(x: i32, k: i32) -> (i32) {
-            let y: i32 = mul_i32(x, k)
-            return y
-          })
+          reduce commutative(add_i32, (0i32)),
+          mul_i32)
     after:
         let xs: [3][2]i32 = xss[1i64 :+ 3 by 1i64, 0i64 :+ 2 by 1i64]
         let flat: [6]i32 = reshape([6], xs)
         let kss: [3][2]i32 = reshape([3][2], ks)
         let s: i32 = redomap(3, (xs, kss),
-          reduce commutative(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+          reduce commutative(add_i32, (0i32)),
           \(row: [2]i32, k_row: [2]i32) -> (i32) {
             let t: i32 = redomap(2, (row, k_row),
-              reduce commutative(\(d: i32, e: i32) -> (i32) {
-                let f: i32 = add_i32(d, e)
-                return f
-              }, (0i32)),
-              \(x: i32, k: i32) -> (i32) {
-                let y: i32 = mul_i32(x, k)
-                return y
-              })
+              reduce commutative(add_i32, (0i32)),
+              mul_i32)
             return t
           })
     declines: no input is a flattened view with gaps
         given (n: i64, xss: [5][2]i32)
         let flat: [10]i32 = reshape([10], xss)
         let s: i32 = redomap(10, (flat),
-          reduce commutative(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+          reduce commutative(add_i32, (0i32)),
           \(x: i32) -> (i32) {
             return x
           })

@@ -64,10 +64,7 @@ def vectorise_across_segments(
     before:
         given (n: i64, m: i64, xs: [n][m]i32)
         let s: [m]i32 = segred grid (j < m, i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
+            operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i, j]
           return returns x
         }

@@ -114,10 +114,7 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
     declines: 100 elements do not amortise private copies
         given (to: [5]i32, is: [100]i64)
         let h: [5]i32 = seghist grid (i < 100)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
           return returns at, returns 1i32
         }

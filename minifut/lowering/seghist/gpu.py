@@ -94,10 +94,7 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
     before:
         given (n: i64, k: i64, to: [k]i32, is: [n]i64)
         let h: [k]i32 = seghist grid (i < n)
-            bins([k], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([k], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
           return returns at, returns 1i32
         }

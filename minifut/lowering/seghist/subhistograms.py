@@ -65,10 +65,7 @@ def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | D
     before:
         given (n: i64, to: [5]i32, is: [n]i64)
         let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
           return returns at, returns 1i32
         }
@@ -81,10 +78,7 @@ def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | D
     declines: the body has loops, checks or arrays
         given (n: i64, to: [5]i32, is: [n]i64)
         let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
           let x: i32 = loop (x_1: i32 = 1i32) for j: i64 < at do {
             let y: i32 = add_i32(x_1, x_1)
@@ -145,10 +139,7 @@ def check_bounds_in_strips(
     before:
         given (n: i64, to: [5]i32, is: [n]i64)
         let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
           return returns at, returns 1i32
         }
@@ -165,10 +156,7 @@ def check_bounds_in_strips(
     declines: the body calls functions, which would be called twice
         given (n: i64, to: [5]i32, xs: [n]f64)
         let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), \\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, []) -> (i64, i32) {
+            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let x: f64 = xs[i]
           let y: f64 = exp_f64(x)
           let at: i64 = convert_f64_i64(y)

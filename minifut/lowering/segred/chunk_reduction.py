@@ -108,11 +108,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
+        let s: i32 = segred grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
           let y: i32 = mul_i32(x, x)
           return returns y

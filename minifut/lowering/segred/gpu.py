@@ -126,11 +126,7 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
 
     before:
         given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
+        let s: i32 = segred grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
           return returns x
         }
@@ -149,10 +145,7 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
             if ((lane & ((offset * 2L) - 1L)) == 0L) {
                 int shared = lanes[local_1 + offset];
     declines: the operator does not commute
-        like before, with
-        let c: i32 = add_i32(a, b)
-        => let none: bool = eq_i32(b, 0i32)
-        => let c: i32 = if none then {a} else {b}
+        like before of distribute_in_blocks
     """
     if not all(map(works_on_scalars, operation.operators)):
         return Declined(OF_ARRAYS)

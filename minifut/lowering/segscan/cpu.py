@@ -96,11 +96,7 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
 
     before:
         given (n: i64, xs: [n]i32)
-        let s: [n]i32 = segscan grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
+        let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
           return returns x
         }
@@ -117,11 +113,7 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
         *(__global loose_int16 *)(s + at_3) = right_6;
     declines: has loops, checks or arrays
         given (n: i64, xs: [n]i32)
-        let s: [n]i32 = segscan grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32), []) -> (i32) {
+        let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
           let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {
             let z: i32 = add_i32(y_1, y_1)

@@ -34,10 +34,7 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, k: i64, hs: [k]i32, xs: [n]i32)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
-          let s: i32 = add_i32(p, q)
-          return s
-        })), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = map(n, (a, xs),
             \(b: acc a [k] (i32), x: i32) -> (acc a [k] (i32)) {
               let i: i64 = convert_i32_i64(x)
@@ -48,10 +45,7 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
         })
     after:
         let ys: [k]i32 = hist(n, (xs),
-          bins([k], (hs), (0i32), \(p: i32, q: i32) -> (i32) {
-            let s: i32 = add_i32(p, q)
-            return s
-          }), \(x: i32) -> (i64, i32) {
+          bins([k], (hs), (0i32), add_i32), \(x: i32) -> (i64, i32) {
             let i: i64 = convert_i32_i64(x)
             return i, x
           })

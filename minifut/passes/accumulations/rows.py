@@ -36,10 +36,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
         let zeros: [m]i32 = replicate([m], 0i32)
         let ys: [k][m]i32 = with_acc((acc([k], (hss), (zeros),
           \(p: [m]i32, q: [m]i32) -> ([m]i32) {
-            let s: [m]i32 = map(m, (p, q), \(p_1: i32, q_1: i32) -> (i32) {
-              let s_1: i32 = add_i32(p_1, q_1)
-              return s_1
-            })
+            let s: [m]i32 = map(m, (p, q), add_i32)
             return s
           })), \(a: acc a [k] ([m]i32)) -> (acc a [k] ([m]i32)) {
             let d: acc a [k] ([m]i32) = map(n, (a, is, xss),
@@ -53,10 +50,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
         let zeros: [m]i32 = replicate([m], 0i32)
         let js: [m]i64 = iota i64 (m, 0i64, 1i64)
         let ys: [k][m]i32 = with_acc((acc([k][m], (hss), (0i32),
-          \(p_1: i32, q_1: i32) -> (i32) {
-            let s_1: i32 = add_i32(p_1, q_1)
-            return s_1
-          })), \(a: acc a [k][m] (i32)) -> (acc a [k][m] (i32)) {
+          add_i32)), \(a: acc a [k][m] (i32)) -> (acc a [k][m] (i32)) {
             let d: acc a [k][m] (i32) = map(n, (a, is, xss),
               \(b: acc a [k][m] (i32), i: i64, xs: [m]i32) -> (acc a [k][m] (i32)) {
                 let c: acc a [k][m] (i32) = map(m, (b, js, xs),

@@ -50,10 +50,7 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           return returns sum
         }
         let yss: [n][m]i32 = segmap grid (j < n) -> ([m]i32) {

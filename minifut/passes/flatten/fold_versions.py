@@ -44,34 +44,22 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
           guards "one thread for each point of the outer maps, their bodies sequential")
         let most: i32 = if outer then {
           let left: i32 = segred grid (i < n)
-            operator(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = max_i32(a, b)
-              return c
-            }, (-2147483648i32), []) -> (i32) {
+            operator(max_i32, (-2147483648i32), []) -> (i32) {
             let xs: [m]i32 = xss[i]
             let sum: i32 = redomap(m, (xs),
-              reduce(\(d: i32, e: i32) -> (i32) {
-                let f: i32 = add_i32(d, e)
-                return f
-              }, (0i32)), \(x: i32) -> (i32) {x})
+              reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
             return returns sum
           }
           return left
         } else {
           let sums: [n]i32 = segred grid (j < n, k < m)
-            operator(\(g: i32, h: i32) -> (i32) {
-              let o: i32 = add_i32(g, h)
-              return o
-            }, (0i32), []) -> (i32) {
+            operator(add_i32, (0i32), []) -> (i32) {
             let row: [m]i32 = xss[j]
             let y: i32 = row[k]
             return returns y
           }
           let right: i32 = segred grid (l < n)
-            operator(\(p: i32, q: i32) -> (i32) {
-              let r: i32 = max_i32(p, q)
-              return r
-            }, (-2147483648i32), []) -> (i32) {
+            operator(max_i32, (-2147483648i32), []) -> (i32) {
             let z: i32 = sums[l]
             return returns z
           }
@@ -79,11 +67,7 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
-        let sum: i32 = redomap(n, (xs),
-          reduce(\(d: i32, e: i32) -> (i32) {
-            let f: i32 = add_i32(d, e)
-            return f
-          }, (0i32)), \(x: i32) -> (i32) {x})
+        let sum: i32 = redomap(n, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
     """
     nest, statement, _ = judgement
     exp = statement.exp

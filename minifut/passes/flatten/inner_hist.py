@@ -44,18 +44,12 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
           let ds: [k]i32 = dss[i]
           let bs: [m]i64 = bss[i]
           let h: [k]i32 = hist(m, (bs),
-            bins([k], (ds), (0i32), \(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }), \(bin: i64) -> (i64, i32) {bin, 1i32})
+            bins([k], (ds), (0i32), add_i32), \(bin: i64) -> (i64, i32) {bin, 1i32})
           return returns h
         }
     after:
         let hs: [n][k]i32 = seghist grid (i < n, j < m)
-          bins([k], (dss), (0i32), \(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, []) -> (i64, i32) {
+          bins([k], (dss), (0i32), add_i32, []) -> (i64, i32) {
           let ds: [k]i32 = dss[i]
           let bs: [m]i64 = bss[i]
           let bin: i64 = bs[j]

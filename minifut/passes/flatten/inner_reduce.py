@@ -47,11 +47,7 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
-          let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {
+          let sum: i32 = redomap(m, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {
               let y: i32 = mul_i32(x, x)
               return y
             })
@@ -59,10 +55,7 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
         }
     after:
         let sums: [n]i32 = segred grid (i < n, j < m)
-          operator(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32), []) -> (i32) {
+          operator(add_i32, (0i32), []) -> (i32) {
           let xs: [m]i32 = xss[i]
           let x: i32 = xs[j]
           let y: i32 = mul_i32(x, x)
@@ -73,11 +66,7 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
           let k: i32 = ks[i]
-          let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = max_i32(a, b)
-              return c
-            }, (k)), \(x: i32) -> (i32) {x})
+          let sum: i32 = redomap(m, (xs), reduce(max_i32, (k)), \(x: i32) -> (i32) {x})
           return returns sum
         }
     """

@@ -33,18 +33,12 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
         let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let ys: [m]i32 = scanomap(m, (xs),
-            scan(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            scan(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           return returns ys
         }
     after:
         let sums: [n][m]i32 = segscan grid (i < n, j < m)
-          operator(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32), []) -> (i32) {
+          operator(add_i32, (0i32), []) -> (i32) {
           let xs: [m]i32 = xss[i]
           let x: i32 = xs[j]
           return returns x

@@ -46,10 +46,7 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
         let ne: [m]i32 = replicate([m], 0i32)
         let sums: [m]i32 = segmap grid (k < m) -> (i32) {
           let sum: i32 = redomap(n, (xss),
-            reduce(\(x: i32, y: i32) -> (i32) {
-              let z: i32 = add_i32(x, y)
-              return z
-            }, (0i32)), \(xs: [m]i32) -> (i32) {
+            reduce(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {
               let x1: i32 = xs[k]
               return x1
             })
@@ -95,20 +92,14 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
         let ne: [m]i32 = replicate([m], 0i32)
         let sums: [n][m]i32 = scanomap(n, (xss),
           scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {
-            let c: [m]i32 = map(m, (a, b), \(x: i32, y: i32) -> (i32) {
-              let z: i32 = add_i32(x, y)
-              return z
-            })
+            let c: [m]i32 = map(m, (a, b), add_i32)
             return c
           }, (ne)), \(xs: [m]i32) -> ([m]i32) {xs})
     after:
         let ne: [m]i32 = replicate([m], 0i32)
         let columns: [m][n]i32 = segmap grid (k < m) -> ([n]i32) {
           let sum: [n]i32 = scanomap(n, (xss),
-            scan(\(x: i32, y: i32) -> (i32) {
-              let z: i32 = add_i32(x, y)
-              return z
-            }, (0i32)), \(xs: [m]i32) -> (i32) {
+            scan(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {
               let x1: i32 = xs[k]
               return x1
             })

@@ -84,10 +84,7 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
             let y: i32 = mul_i32(z, sum)
             return y
@@ -98,10 +95,7 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let yss: [n][m]i32 = segmap group (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
             let y: i32 = mul_i32(z, sum)
             return y

@@ -65,10 +65,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
         let sums: [n]i64 = map(n, (ks), \(k: i64) -> (i64) {
           let is: [k]i64 = iota i64 (k, 0i64, 1i64)
           let sum: i64 = redomap(k, (is),
-            reduce(\(a: i64, b: i64) -> (i64) {
-              let c: i64 = add_i64(a, b)
-              return c
-            }, (0i64)), \(x: i64) -> (i64) {x})
+            reduce(add_i64, (0i64)), \(x: i64) -> (i64) {x})
           return sum
         })
     declines: more than cheap statements

@@ -53,10 +53,7 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         #[sequential_outer] let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           return sum
         })
     after:
@@ -64,10 +61,7 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
         #[map] let sums: [n]i32 = loop (done: [n]i32 = start) for i: i64 < n do {
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           let more: [n]i32 = done with [i] = sum
           return more
         }

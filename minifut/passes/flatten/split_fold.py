@@ -40,39 +40,23 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     before:
         given (n: i64, m: i64, xss: [n][m]i32)
         let most: i32 = redomap(n, (xss),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = max_i32(a, b)
-            return c
-          }, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
+          reduce(max_i32, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
             let sum: i32 = redomap(m, (xs),
-              reduce(\(d: i32, e: i32) -> (i32) {
-                let f: i32 = add_i32(d, e)
-                return f
-              }, (0i32)), \(x: i32) -> (i32) {x})
+              reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
             return sum
           })
     after:
         #[flattening(only_inner)]
         let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
           let sum: i32 = redomap(m, (xs),
-            reduce(\(d: i32, e: i32) -> (i32) {
-              let f: i32 = add_i32(d, e)
-              return f
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           return sum
         })
         let most: i32 = redomap(n, (sums),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = max_i32(a, b)
-            return c
-          }, (-2147483648i32)), \(y: i32) -> (i32) {y})
+          reduce(max_i32, (-2147483648i32)), \(y: i32) -> (i32) {y})
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
-        let sum: i32 = redomap(n, (xs),
-          reduce(\(d: i32, e: i32) -> (i32) {
-            let f: i32 = add_i32(d, e)
-            return f
-          }, (0i32)), \(x: i32) -> (i32) {x})
+        let sum: i32 = redomap(n, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
     """
     nest, statement, pattern = judgement
     exp = statement.exp

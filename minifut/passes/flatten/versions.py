@@ -82,10 +82,7 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
           let sum: i32 = redomap(m, (xs),
-            reduce(\(a: i32, b: i32) -> (i32) {
-              let c: i32 = add_i32(a, b)
-              return c
-            }, (0i32)), \(x: i32) -> (i32) {x})
+            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           return sum
         })
     after:
@@ -96,19 +93,13 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
           let left: [n]i32 = segmap grid (i < n) -> (i32) {
             let xs: [m]i32 = xss[i]
             let sum: i32 = redomap(m, (xs),
-              reduce(\(a: i32, b: i32) -> (i32) {
-                let c: i32 = add_i32(a, b)
-                return c
-              }, (0i32)), \(x: i32) -> (i32) {x})
+              reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
             return returns sum
           }
           return left
         } else {
           let right: [n]i32 = segred grid (k < n, l < m)
-            operator(\(d: i32, e: i32) -> (i32) {
-              let f: i32 = add_i32(d, e)
-              return f
-            }, (0i32), []) -> (i32) {
+            operator(add_i32, (0i32), []) -> (i32) {
             let row: [m]i32 = xss[k]
             let z: i32 = row[l]
             return returns z

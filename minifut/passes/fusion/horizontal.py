@@ -28,11 +28,7 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32)
-        let s: i32 = redomap(n, (xs),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let s: i32 = redomap(n, (xs), reduce(add_i32, (0i32)),
           \(e: i32) -> (i32) {e})
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
           let y: i32 = mul_i32(x, x)
@@ -40,11 +36,7 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
         })
         return s, ys
     after:
-        let (s: i32, ys: [n]i32) = redomap(n, (xs, xs),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let (s: i32, ys: [n]i32) = redomap(n, (xs, xs), reduce(add_i32, (0i32)),
           \(e: i32, x: i32) -> (i32, i32) {
             let y: i32 = mul_i32(x, x)
             return e, y

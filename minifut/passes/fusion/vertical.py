@@ -79,13 +79,9 @@ def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
     before:
         like before of fuse_map_into_scanomap, with
         [n]i32 = scanomap(n => i32 = redomap(n
-        scan(\(a: => reduce(\(a:
+        scan(add_i32, => reduce(add_i32,
     after:
-        let s: i32 = redomap(n, (xs),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let s: i32 = redomap(n, (xs), reduce(add_i32, (0i32)),
           \(x: i32) -> (i32) {
             let y: i32 = mul_i32(x, x)
             return y
@@ -94,7 +90,7 @@ def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
         like before of fuse_map_into_scanomap, with
         xs: => m: i64, xs:
         [n]i32 = scanomap(n => i32 = redomap(m
-        scan(\(a: => reduce(\(a:
+        scan(add_i32, => reduce(add_i32,
     """
     return _fuse(statement, context) if _kind(statement.exp) == "redomap" else None
 
@@ -109,39 +105,23 @@ def fuse_map_into_scanomap(statement: Stm, context: StatementContext) -> Outcome
           let y: i32 = mul_i32(x, x)
           return y
         })
-        let s: [n]i32 = scanomap(n, (ys),
-          scan(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let s: [n]i32 = scanomap(n, (ys), scan(add_i32, (0i32)),
           \(e: i32) -> (i32) {e})
         return s
     after:
-        let s: [n]i32 = scanomap(n, (xs),
-          scan(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let s: [n]i32 = scanomap(n, (xs), scan(add_i32, (0i32)),
           \(x: i32) -> (i32) {
             let y: i32 = mul_i32(x, x)
             return y
           })
     declines: a scan joins only with maps
         given (n: i64, xs: [n]i32)
-        let (t: i32, ys: [n]i32) = redomap(n, (xs),
-          reduce(\(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }, (0i32)),
+        let (t: i32, ys: [n]i32) = redomap(n, (xs), reduce(add_i32, (0i32)),
           \(x: i32) -> (i32, i32) {
             let y: i32 = mul_i32(x, x)
             return x, y
           })
-        let s: [n]i32 = scanomap(n, (ys),
-          scan(\(a_1: i32, b_1: i32) -> (i32) {
-            let c_1: i32 = add_i32(a_1, b_1)
-            return c_1
-          }, (0i32)),
+        let s: [n]i32 = scanomap(n, (ys), scan(add_i32, (0i32)),
           \(e: i32) -> (i32) {e})
         return s, t
     """
@@ -184,39 +164,23 @@ def fuse_map_into_hist(statement: Stm, context: StatementContext) -> Outcome:
           let i: i64 = convert_i32_i64(x)
           return i
         })
-        let r: [m]i32 = hist(n, (is),
-          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }),
+        let r: [m]i32 = hist(n, (is), bins([m], (out), (0i32), add_i32),
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r
     after:
-        let r: [m]i32 = hist(n, (xs),
-          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }),
+        let r: [m]i32 = hist(n, (xs), bins([m], (out), (0i32), add_i32),
           \(x: i32) -> (i64, i32) {
             let i: i64 = convert_i32_i64(x)
             return i, 1i32
           })
     declines: the producer folds too
         given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
-        let (s: i32, is: [n]i64) = redomap(n, (xs),
-          reduce(\(a_1: i32, b_1: i32) -> (i32) {
-            let c_1: i32 = add_i32(a_1, b_1)
-            return c_1
-          }, (0i32)),
+        let (s: i32, is: [n]i64) = redomap(n, (xs), reduce(add_i32, (0i32)),
           \(x: i32) -> (i32, i64) {
             let i: i64 = convert_i32_i64(x)
             return x, i
           })
-        let r: [m]i32 = hist(n, (is),
-          bins([m], (out), (0i32), \(a: i32, b: i32) -> (i32) {
-            let c: i32 = add_i32(a, b)
-            return c
-          }),
+        let r: [m]i32 = hist(n, (is), bins([m], (out), (0i32), add_i32),
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r, s
     """

@@ -36,11 +36,7 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
             let xs: [q]f32 = x[i]
             let as: [q]f32 = a[j]
             let bs: [q]f32 = b[k]
-            let s: f32 = redomap(q, (as, bs, xs),
-              reduce(\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
+            let s: f32 = redomap(q, (as, bs, xs), reduce(add_f32, (0f32)),
               \(e: f32, f: f32, g: f32) -> (f32) {
                 let h: f32 = mul_f32(e, f)
                 let l: f32 = mul_f32(g, h)
@@ -54,11 +50,7 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
             let xs: [q]f32 = x[i]
             let as: [q]f32 = a[j]
             let bs: [q]f32 = b[k]
-            let s: f32 = redomap(q, (as, bs, xs),
-              reduce(\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
+            let s: f32 = redomap(q, (as, bs, xs), reduce(add_f32, (0f32)),
               \(e: f32, f: f32, g: f32) -> (f32) {
                 let h: f32 = mul_f32(e, f)
                 let l: f32 = mul_f32(g, h)
@@ -73,15 +65,8 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
           segmap grid (i < n, j < m, k < m) -> (f32) {
             let as: [q]f32 = a[i, j]
             let bs: [q]f32 = b[k]
-            let s: f32 = redomap(q, (as, bs),
-              reduce(\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
-              \(e: f32, f: f32) -> (f32) {
-                let h: f32 = mul_f32(e, f)
-                return h
-              })
+            let s: f32 = redomap(q, (as, bs), reduce(add_f32, (0f32)),
+              mul_f32)
             return returns s
           }
     """

@@ -41,15 +41,8 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
           segmap grid (i < n, j < p) -> (f32) {
             let row: [m]f32 = a[i]
             let column: [m]f32 = b[0i64 :+ m by 1i64, j]
-            let s: f32 = redomap(m, (row, column),
-              reduce(\\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
-              \\(x: f32, y: f32) -> (f32) {
-                let z: f32 = mul_f32(x, y)
-                return z
-              })
+            let s: f32 = redomap(m, (row, column), reduce(add_f32, (0f32)),
+              mul_f32)
             return returns s
           }
     after:
@@ -61,11 +54,7 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, m: i64, a: [n][m]f32)
         #[nest(main.map_redomap)] let c: [n]f32 = segmap grid (i < n) -> (f32) {
           let row: [m]f32 = a[i]
-          let s: f32 = redomap(m, (row),
-            reduce(\\(u: f32, v: f32) -> (f32) {
-              let w: f32 = add_f32(u, v)
-              return w
-            }, (0f32)),
+          let s: f32 = redomap(m, (row), reduce(add_f32, (0f32)),
             \\(x: f32) -> (f32) {
               return x
             })

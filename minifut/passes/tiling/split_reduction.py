@@ -52,15 +52,8 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, m: i64, a: [n][m]f32, x: [m]f32)
         #[tile(main.map_redomap, 0)] let c: [n]f32 = segmap grid (i < n) -> (f32) {
           let row: [m]f32 = a[i]
-          let s: f32 = redomap(m, (row, x),
-            reduce(\(u: f32, v: f32) -> (f32) {
-              let w: f32 = add_f32(u, v)
-              return w
-            }, (0f32)),
-            \(e: f32, f: f32) -> (f32) {
-              let h: f32 = mul_f32(e, f)
-              return h
-            })
+          let s: f32 = redomap(m, (row, x), reduce(add_f32, (0f32)),
+            mul_f32)
           let r: f32 = sqrt_f32(s)
           return returns r
         }
@@ -74,22 +67,12 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
             let row: [m]f32 = a[i]
             let row_1: [length]f32 = row[first :+ length by 1i64]
             let x_1: [length]f32 = x[first :+ length by 1i64]
-            let s: f32 = redomap(length, (row_1, x_1),
-              reduce(\(u: f32, v: f32) -> (f32) {
-                let w: f32 = add_f32(u, v)
-                return w
-              }, (0f32)),
-              \(e: f32, f: f32) -> (f32) {
-                let h: f32 = mul_f32(e, f)
-                return h
-              })
+            let s: f32 = redomap(length, (row_1, x_1), reduce(add_f32, (0f32)),
+              mul_f32)
             return returns s
           }
         let ss: [n]f32 = segred grid (i_1 < n, h_2 < ceil_div(m, t))
-          operator(\(u_1: f32, v_1: f32) -> (f32) {
-            let w_1: f32 = add_f32(u_1, v_1)
-            return w_1
-          }, (0f32), []) -> (f32) {
+          operator(add_f32, (0f32), []) -> (f32) {
             let part: f32 = parts[h_2, i_1]
             return returns part
           }

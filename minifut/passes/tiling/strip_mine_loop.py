@@ -33,11 +33,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (m: i64, xs: [m]f32)
-        let s: f32 = redomap(m, (xs),
-          reduce(\(u: f32, v: f32) -> (f32) {
-            let w: f32 = add_f32(u, v)
-            return w
-          }, (0f32)),
+        let s: f32 = redomap(m, (xs), reduce(add_f32, (0f32)),
           \(x: f32) -> (f32) {
             let y: f32 = mul_f32(x, x)
             return y

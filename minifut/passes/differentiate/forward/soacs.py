@@ -69,10 +69,7 @@ def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
         given (n: i64, xs: [n]f64, dx: [n]f64)
         let (result_2: f64, derivative: f64) = jvp(\(xs_1: [n]f64) -> (f64) {
           let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }, (1.0f64)),
+            reduce commutative(mul_f64, (1.0f64)),
             \(x: f64) -> (f64) {x})
           return reduced
         }, (xs), (dx), [])
@@ -234,10 +231,7 @@ def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
         let (result_2: [4]f64, derivative: [4]f64) = jvp(\(xs_1: [n]f64) -> ([4]f64) {
           let replicated: [4]f64 = replicate([4], 1.0f64)
           let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }),
+            bins([4], (replicated), (1.0f64), mul_f64),
             \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
           return histogram
         }, (xs), (dx), [])

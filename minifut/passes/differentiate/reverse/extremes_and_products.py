@@ -57,11 +57,7 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     before:
         given (n: i64, xs: [n]f64, w: f64)
         let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1),
-            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let max_1: f64 = max_f64(xs_2, xs_3)
-              return max_1
-            }, (-f64.inf)),
+          let reduced: f64 = redomap(n, (xs_1), reduce(max_f64, (-f64.inf)),
             \(x: f64) -> (f64) {x})
           return reduced
         }, (xs), (w), [])
@@ -171,10 +167,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         given (n: i64, xs: [n]f64, w: f64)
         let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
           let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }, (1.0f64)),
+            reduce commutative(mul_f64, (1.0f64)),
             \(x: f64) -> (f64) {x})
           return reduced
         }, (xs), (w), [])

@@ -83,11 +83,7 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         }, (xs, ys), (w, u), [])
         return result_4, result_5, derivative, derivative_1
     after:
-        let reduced: f64 = redomap(n, (xs),
-          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }, (0.0f64)),
+        let reduced: f64 = redomap(n, (xs), reduce(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
         let (reduced_1: f64, place: i64) = redomap(n, (ys, iota_1),
@@ -170,11 +166,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     after:
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
         let x: [m]f64 = map(m, (xs_1), \(x_1: [n]f64) -> (f64) {
-          let x_2: f64 = redomap(n, (x_1),
-            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let max_1: f64 = max_f64(xs_2, xs_3)
-              return max_1
-            }, (-f64.inf)),
+          let x_2: f64 = redomap(n, (x_1), reduce(max_f64, (-f64.inf)),
             \(x_3: f64) -> (f64) {x_3})
           return x_2
         })

@@ -68,16 +68,10 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let replicated_1: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }),
+          bins([4], (replicated), (0.0f64), add_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
         let histogram_1: [4]f64 = hist(n, (is, ys),
-          bins([4], (replicated_1), (0.0f64), \(ys_1: f64, ys_2: f64) -> (f64) {
-            let add_1: f64 = add_f64(ys_1, ys_2)
-            return add_1
-          }),
+          bins([4], (replicated_1), (0.0f64), add_f64),
           \(x_2: i64, x_3: f64) -> (i64, f64) {x_2, x_3})
         let gathered: [n]f64 = map(n, (is), \(x_4: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_4)
@@ -160,10 +154,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
         let x: [m][4]f64 = map(m, (replicated_2, xs_1), \(x_1: [4]f64,
             x_2: [n]f64) -> ([4]f64) {
           let x_3: [4]f64 = hist(n, (is, x_2),
-            bins([4], (x_1), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }),
+            bins([4], (x_1), (1.0f64), mul_f64),
             \(x_4: i64, x_5: f64) -> (i64, f64) {x_4, x_5})
           return x_3
         })

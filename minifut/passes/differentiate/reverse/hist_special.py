@@ -47,10 +47,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
           let replicated: [4]f64 = replicate([4], 0.0f64)
           let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              return add
-            }),
+            bins([4], (replicated), (0.0f64), add_f64),
             \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
           return histogram
         }, (xs), (w), [])
@@ -58,10 +55,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }),
+          bins([4], (replicated), (0.0f64), add_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_2)
@@ -103,10 +97,7 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
           let replicated: [4]f64 = replicate([4], -9.0f64)
           let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (-9.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let max_1: f64 = max_f64(xs_2, xs_3)
-              return max_1
-            }),
+            bins([4], (replicated), (-9.0f64), max_f64),
             \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
           return histogram
         }, (xs), (w), [])
@@ -229,10 +220,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
           let replicated: [4]f64 = replicate([4], 1.0f64)
           let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (1.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }),
+            bins([4], (replicated), (1.0f64), mul_f64),
             \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
           return histogram
         }, (xs), (w), [])

@@ -37,10 +37,7 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let zeros: [n]f64 = replicate([n], 0.0f64)
         let total: [n]f64 = redomap(2, (w),
           reduce commutative(\(x: [n]f64, x_1: [n]f64) -> ([n]f64) {
-            let sum: [n]f64 = map(n, (x, x_1), \(x_2: f64, x_3: f64) -> (f64) {
-              let add: f64 = add_f64(x_2, x_3)
-              return add
-            })
+            let sum: [n]f64 = map(n, (x, x_1), add_f64)
             return sum
           }, (zeros)),
           \(x_4: [n]f64) -> ([n]f64) {x_4})
@@ -72,10 +69,7 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
     after:
         let b: [3]i64 = iota i64 (3, x, 1i64)
         let total: i64 = redomap(3, (dy),
-          reduce commutative(\(x_1: i64, x_2: i64) -> (i64) {
-            let add: i64 = add_i64(x_1, x_2)
-            return add
-          }, (0i64)),
+          reduce commutative(add_i64, (0i64)),
           \(x_3: i64) -> (i64) {x_3})
         return b, total
     """

@@ -99,11 +99,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
             let d: [q]f64 = reshape([q], c)
             return q, d
           }
-          let s: f64 = redomap(m, (r),
-            reduce(\(e: f64, g: f64) -> (f64) {
-              let h: f64 = add_f64(e, g)
-              return h
-            }, (0.0f64)),
+          let s: f64 = redomap(m, (r), reduce(add_f64, (0.0f64)),
             \(o: f64) -> (f64) {o})
           return s
         }, (xs), (dy), [])
@@ -137,11 +133,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let d: [q_1]f64 = reshape([q_1], c)
           return q_1, d, tape_4, tape_5, starts_2, add_1
         }
-        let s: f64 = redomap(m, (r),
-          reduce(\(e: f64, g: f64) -> (f64) {
-            let h: f64 = add_f64(e, g)
-            return h
-          }, (0.0f64)),
+        let s: f64 = redomap(m, (r), reduce(add_f64, (0.0f64)),
           \(o: f64) -> (f64) {o})
         let r_adj: [m]f64 = replicate([m], dy)
         let zeros: [k]f64 = replicate([k], 0.0f64)
@@ -155,10 +147,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let adj_4: [k + p_3]f64 = reshape([k + p_3], adj_2)
           let adj_5: [p_3]f64 = adj_4[0i64 :+ p_3 by 1i64]
           let adj_6: [k]f64 = adj_4[p_3 :+ k by 1i64]
-          let sum: [k]f64 = map(k, (adj_3, adj_6), \(x: f64, x_1: f64) -> (f64) {
-            let add_2: f64 = add_f64(x, x_1)
-            return add_2
-          })
+          let sum: [k]f64 = map(k, (adj_3, adj_6), add_f64)
           let x_2: [p_3]f64 = map(p_3, (b_1, adj_5), \(u_1: f64, adj_7: f64) -> (f64) {
             let mul: f64 = mul_f64(u_1, adj_7)
             let add_3: f64 = add_f64(mul, mul)
@@ -167,10 +156,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           return p_3, x_2, sum
         }
         let adj_8: [k]f64 = reshape([k], adj)
-        let sum_1: [k]f64 = map(k, (adj_1, adj_8), \(x_3: f64, x_4: f64) -> (f64) {
-          let add_4: f64 = add_f64(x_3, x_4)
-          return add_4
-        })
+        let sum_1: [k]f64 = map(k, (adj_1, adj_8), add_f64)
         return s, sum_1
     """
     exp = statement.exp

@@ -53,10 +53,7 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           return mul
         })
         let (x: f64, x_1: [n]f64) = redomap(n, (xs, w),
-          reduce commutative(\(x_2: f64, x_3: f64) -> (f64) {
-            let add: f64 = add_f64(x_2, x_3)
-            return add
-          }, (0.0f64)),
+          reduce commutative(add_f64, (0.0f64)),
           \(xs_2: f64, adj: f64) -> (f64, f64) {
             let mul_1: f64 = mul_f64(a, adj)
             let mul_2: f64 = mul_f64(xs_2, adj)

@@ -46,20 +46,14 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         given (n: i64, xs: [n]f64, w: f64)
         let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
           let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              return add
-            }, (0.0f64)),
+            reduce commutative(add_f64, (0.0f64)),
             \(x: f64) -> (f64) {x})
           return reduced
         }, (xs), (w), [])
         return result_2, derivative
     after:
         let reduced: f64 = redomap(n, (xs),
-          reduce commutative(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }, (0.0f64)),
+          reduce commutative(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let xs_adj: [n]f64 = replicate([n], w)
         return reduced, xs_adj

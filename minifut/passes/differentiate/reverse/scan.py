@@ -41,29 +41,17 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     before:
         given (n: i64, xs: [n]f64, w: [n]f64)
         let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
-          let scanned: [n]f64 = scanomap(n, (xs_1),
-            scan(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              return add
-            }, (0.0f64)),
+          let scanned: [n]f64 = scanomap(n, (xs_1), scan(add_f64, (0.0f64)),
             \(x: f64) -> (f64) {x})
           return scanned
         }, (xs), (w), [])
         return result_2, derivative
     after:
-        let scanned: [n]f64 = scanomap(n, (xs),
-          scan(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }, (0.0f64)),
+        let scanned: [n]f64 = scanomap(n, (xs), scan(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let extent: i64 = size(n - 1)
         let w_1: [n]f64 = w[extent :+ n by -1i64]
-        let sums: [n]f64 = scanomap(n, (w_1),
-          scan(\(x_1: f64, x_2: f64) -> (f64) {
-            let add_1: f64 = add_f64(x_1, x_2)
-            return add_1
-          }, (0.0f64)),
+        let sums: [n]f64 = scanomap(n, (w_1), scan(add_f64, (0.0f64)),
           \(x_3: f64) -> (f64) {x_3})
         let sums_1: [n]f64 = sums[extent :+ n by -1i64]
         return scanned, sums_1
@@ -95,21 +83,13 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     before:
         given (n: i64, xs: [n]f64, w: [n]f64)
         let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
-          let scanned: [n]f64 = scanomap(n, (xs_1),
-            scan(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return mul
-            }, (1.0f64)),
+          let scanned: [n]f64 = scanomap(n, (xs_1), scan(mul_f64, (1.0f64)),
             \(x: f64) -> (f64) {x})
           return scanned
         }, (xs), (w), [])
         return result_2, derivative
     after:
-        let scanned: [n]f64 = scanomap(n, (xs),
-          scan(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let mul: f64 = mul_f64(xs_1, xs_2)
-            return mul
-          }, (1.0f64)),
+        let scanned: [n]f64 = scanomap(n, (xs), scan(mul_f64, (1.0f64)),
           \(x: f64) -> (f64) {x})
         let extent: i64 = size(n - 1)
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
