@@ -17,12 +17,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from minifut.distributed.arguments import (
-    CHUNK_BYTES,
-    Arguments,
-    arguments_of,
-    as_numpy,
-)
+from minifut.distributed.arguments import CHUNK_BYTES, Arguments, arguments_of, as_numpy
 from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of

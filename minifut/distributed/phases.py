@@ -25,17 +25,7 @@ from minifut.distributed.folds import Combination, Fold, as_fold, lifted, split_
 from minifut.distributed.locality import check_elementwise, check_local, is_local
 from minifut.distributed.spread import Spread, Undistributable, located
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Copy,
-    If,
-    Lambda,
-    Loop,
-    Param,
-    Stm,
-)
+from minifut.ir.core import Assert, Atom, Body, Copy, If, Lambda, Loop, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.soacs import Screma

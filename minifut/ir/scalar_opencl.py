@@ -23,12 +23,7 @@ from functools import cache
 from minifut.ir.core import Constant
 from minifut.ir.node import value
 from minifut.ir.rounding import digits
-from minifut.ir.scalar_helpers import (
-    CIRCULAR,
-    QUARTERED,
-    VECTOR_HELPERS,
-    helper_source,
-)
+from minifut.ir.scalar_helpers import CIRCULAR, QUARTERED, VECTOR_HELPERS, helper_source
 from minifut.ir.scalars import COMPARISONS, INFIX, Operator, OperatorCost, operator_cost
 from minifut.ir.types import ScalarType
 

@@ -27,15 +27,7 @@ from enum import Enum
 from functools import cache
 
 from minifut.ir.node import value
-from minifut.ir.types import (
-    BOOL,
-    I32,
-    SCALARS,
-    U16,
-    U32,
-    U64,
-    ScalarType,
-)
+from minifut.ir.types import BOOL, I32, SCALARS, U16, U32, U64, ScalarType
 
 
 @value

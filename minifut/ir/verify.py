@@ -23,13 +23,7 @@ from minifut.ir.entries import Entry
 from minifut.ir.printer import Printer
 from minifut.ir.scope import Scope, type_of_atom
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import (
-    atom_size,
-    children,
-    own_names,
-    size_names,
-    substitute,
-)
+from minifut.ir.traverse import atom_size, children, own_names, size_names, substitute
 from minifut.ir.types import I64, AccType, ArrayType, Type, array_of, shape_of
 from minifut.ir.verify_accumulators import check_linear
 from minifut.names import Name

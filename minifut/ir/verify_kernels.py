@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.ir import kernels
 from minifut.ir.sizes import ONE
-from minifut.ir.types import (
-    I64,
-    Type,
-    array_of,
-    element_of,
-)
+from minifut.ir.types import I64, Type, array_of, element_of
 from minifut.ir.verify import require
 
 if TYPE_CHECKING:

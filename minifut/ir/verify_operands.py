@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.ir.core import Atom, DimSlice
 from minifut.ir.sizes import Size
-from minifut.ir.types import (
-    I64,
-    AccType,
-    Type,
-    array_of,
-    row_type,
-)
+from minifut.ir.types import I64, AccType, Type, array_of, row_type
 from minifut.ir.typing import sliced_shape
 from minifut.ir.verify import require
 from minifut.names import Name

@@ -14,15 +14,7 @@ from minifut.ir import core, derivatives, kernels, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Param, Stm
 from minifut.ir.sizes import Size
-from minifut.ir.types import (
-    BOOL,
-    I64,
-    AccType,
-    DataType,
-    Type,
-    array_of,
-    row_type,
-)
+from minifut.ir.types import BOOL, I64, AccType, DataType, Type, array_of, row_type
 from minifut.ir.typing import type_of
 from minifut.ir.verify import instantiate, require
 from minifut.ir.verify_kernels import at_least, collective_copy, segmented

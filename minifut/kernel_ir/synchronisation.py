@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from minifut.ir.node import node
-from minifut.kernel_ir.expressions import (
-    Expression,
-    Memory,
-    Variable,
-)
+from minifut.kernel_ir.expressions import Expression, Memory, Variable
 
 
 @node

@@ -15,12 +15,7 @@ from functools import cache
 from minifut.ir.core import Constant
 from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.scalar_helpers import HALF
-from minifut.ir.scalar_opencl import (
-    constant_text,
-    memory_type,
-    register_type,
-    spelling,
-)
+from minifut.ir.scalar_opencl import constant_text, memory_type, register_type, spelling
 from minifut.ir.scalars import all_operators
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size

@@ -14,11 +14,7 @@ from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
 from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.differentiate.driver import differentiate
-from minifut.passes.flatten.driver import (
-    flatten,
-    flatten_fully,
-    flatten_moderately,
-)
+from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu

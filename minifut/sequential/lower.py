@@ -25,9 +25,7 @@ from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.code import receive, transfer, value_of
 from minifut.lowering.host.free_memory import free_memory
 from minifut.lowering.index_functions import Array
-from minifut.lowering.program import (
-    ProgramBuilder,
-)
+from minifut.lowering.program import ProgramBuilder
 from minifut.lowering.threads.arena import Arena, arena_of
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.names import Name

@@ -16,12 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minifut import compiler, loaded_module, stages
-from minifut.errors import (
-    CompileError,
-    InternalError,
-    MinifutError,
-    UsageError,
-)
+from minifut.errors import CompileError, InternalError, MinifutError, UsageError
 from minifut.testing.blocks import (
     Block,
     Case,

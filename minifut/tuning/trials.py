@@ -19,12 +19,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from minifut.benchmarking.measure import (
-    WARM_UP,
-    Candidate,
-    Plan,
-    measure_together,
-)
+from minifut.benchmarking.measure import WARM_UP, Candidate, Plan, measure_together
 from minifut.benchmarking.ratios import Ratio, comparable_seconds
 from minifut.parameters.decisions import Settings
 from minifut.parameters.execution_paths import ExecutionPath, execution_path

@@ -17,12 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from minifut.analysis.residency.uses import (
-    Uses,
-    find_tiles,
-    handed_over,
-    uses_of,
-)
+from minifut.analysis.residency.uses import Uses, find_tiles, handed_over, uses_of
 from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.kernels import THREAD, KernelBody, Returns, SegMap

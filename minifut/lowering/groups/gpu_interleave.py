@@ -20,13 +20,7 @@ from typing import Any
 
 from minifut.analysis.residency.distributed import RegisterArrays
 from minifut.ir.core import Index, SizeExp
-from minifut.ir.kernels import (
-    REGISTER,
-    THREAD,
-    CollectiveCopy,
-    RegTileReturns,
-    SegMap,
-)
+from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, RegTileReturns, SegMap
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.traverse import (

@@ -12,12 +12,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
-from minifut.lowering.packing.copy_loops import (
-    copy_panels,
-    copy_rows,
-    nonempty,
-    zero,
-)
+from minifut.lowering.packing.copy_loops import copy_panels, copy_rows, nonempty, zero
 from minifut.lowering.packing.facts import InPlace, Panels, Rows
 from minifut.lowering.packing.pack_transposed import copy_panels_transposed
 from minifut.lowering.packing.packed_arrays import InPlaceArray, PanelArray

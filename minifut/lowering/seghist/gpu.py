@@ -35,11 +35,7 @@ from minifut.lowering.seghist.gpu_targets import (
     each_cell,
     target_of,
 )
-from minifut.lowering.seghist.histograms import (
-    all_bins,
-    bin_updates,
-    bind_all,
-)
+from minifut.lowering.seghist.histograms import all_bins, bin_updates, bind_all
 from minifut.lowering.segmap.gpu import launch_nest
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.decision import decision

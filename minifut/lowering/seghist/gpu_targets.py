@@ -11,10 +11,7 @@ from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import Cells, Place, cells_of
 from minifut.lowering.index_functions import Array
-from minifut.lowering.seghist.histograms import (
-    Bins,
-    BinUpdate,
-)
+from minifut.lowering.seghist.histograms import Bins, BinUpdate
 from minifut.lowering.threads.builder import KernelBuilder
 
 if TYPE_CHECKING:

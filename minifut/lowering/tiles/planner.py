@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from minifut.analysis.residency.accumulators import (
-    AccumulatorChain,
-    accumulator_chains,
-)
+from minifut.analysis.residency.accumulators import AccumulatorChain, accumulator_chains
 from minifut.analysis.residency.uses import find_tiles
 from minifut.ir import core, kernels
 from minifut.ir.core import Constant, Stm

@@ -25,11 +25,7 @@ from minifut.lowering.threads import control
 from minifut.lowering.threads.builder import NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile
 from minifut.lowering.tiles.plan import ThreadPlan
-from minifut.lowering.tiles.register_nests import (
-    declare_tile,
-    tile_for,
-    vector_counts,
-)
+from minifut.lowering.tiles.register_nests import declare_tile, tile_for, vector_counts
 from minifut.lowering.tiles.transfers import (
     AccumulatorTile,
     load_accumulator,

@@ -14,17 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
-from minifut.ir.core import (
-    Apply,
-    Assert,
-    Atom,
-    Body,
-    Copy,
-    Lambda,
-    Loop,
-    Stm,
-    Trace,
-)
+from minifut.ir.core import Apply, Assert, Atom, Body, Copy, Lambda, Loop, Stm, Trace
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import map_children, rename, walk

@@ -14,11 +14,7 @@ from minifut.passes.differentiate.forward.call import jvp_call, jvp_custom
 from minifut.passes.differentiate.forward.control import jvp_branch, jvp_loop
 from minifut.passes.differentiate.forward.linear import jvp_iota, jvp_linear
 from minifut.passes.differentiate.forward.scalars import jvp_scalar
-from minifut.passes.differentiate.forward.soacs import (
-    jvp_hist,
-    jvp_scatter,
-    jvp_screma,
-)
+from minifut.passes.differentiate.forward.soacs import jvp_hist, jvp_scatter, jvp_screma
 from minifut.passes.differentiate.reverse.accumulators import vjp_with_acc
 from minifut.passes.differentiate.reverse.branch import vjp_branch
 from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
@@ -48,10 +44,7 @@ from minifut.passes.differentiate.reverse.loop_forms import (
     vjp_while,
 )
 from minifut.passes.differentiate.reverse.map import vjp_map
-from minifut.passes.differentiate.reverse.reduce import (
-    vjp_reduce,
-    vjp_reduce_add,
-)
+from minifut.passes.differentiate.reverse.reduce import vjp_reduce, vjp_reduce_add
 from minifut.passes.differentiate.reverse.scalars import vjp_scalar
 from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add
 from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_scatter

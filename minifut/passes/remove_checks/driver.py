@@ -31,11 +31,7 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
-from minifut.passes.remove_checks.rules import (
-    ASKED,
-    RULES,
-    FactContext,
-)
+from minifut.passes.remove_checks.rules import ASKED, RULES, FactContext
 from minifut.rewrite.trace import Derivation, Trace
 
 

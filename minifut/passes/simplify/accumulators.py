@@ -88,13 +88,15 @@ def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32)
-        let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+        let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let b: acc a [n] (i32) = update_acc(a, (0i64), (0i32))
           let c: acc a [n] (i32) = update_acc(b, (1i64), (2i32))
           return c
         })
     after:
-        let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+        let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let b: acc a [n] (i32) = a
           let c: acc a [n] (i32) = update_acc(b, (1i64), (2i32))
           return c

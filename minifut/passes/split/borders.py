@@ -18,13 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from minifut.analysis.facts import Facts
-from minifut.analysis.facts.forms import (
-    Form,
-    combine,
-    constant_of,
-    difference,
-    number,
-)
+from minifut.analysis.facts.forms import Form, combine, constant_of, difference, number
 from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.soacs import Hist, Scatter, Screma

@@ -22,9 +22,7 @@ from minifut.passes.simplify.driver import simplify_body
 from minifut.passes.tiling.copy_tile import copy_tile
 from minifut.passes.tiling.distribute_nest import distribute_nest, hoist_from_nest
 from minifut.passes.tiling.interchange_dimensions import interchange_dimensions
-from minifut.passes.tiling.interchange_nest_with_loop import (
-    interchange_nest_with_loop,
-)
+from minifut.passes.tiling.interchange_nest_with_loop import interchange_nest_with_loop
 from minifut.passes.tiling.load_registers import load_registers
 from minifut.passes.tiling.recognise import recognise_tiling
 from minifut.passes.tiling.split_reduction import split_reduction

@@ -29,12 +29,7 @@ from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import bound_names, map_children, walk
 from minifut.names import Name
 from minifut.passes.tiling.marks import LECTURE, REDUCTION
-from minifut.passes.tiling.positions import (
-    IndexRange,
-    Places,
-    is_tile_size,
-    places_in,
-)
+from minifut.passes.tiling.positions import IndexRange, Places, is_tile_size, places_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 

@@ -12,14 +12,7 @@ from __future__ import annotations
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Loop, ScalarOp, SizeExp, Stm
-from minifut.ir.kernels import (
-    REGISTER,
-    THREAD,
-    KernelBody,
-    Level,
-    Returns,
-    SegMap,
-)
+from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Level, Returns, SegMap
 from minifut.ir.node import replace
 from minifut.ir.traverse import free_names
 from minifut.names import Name

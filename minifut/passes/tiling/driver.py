@@ -26,18 +26,9 @@ from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_bodies, map_children, rename, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
-from minifut.passes.tiling.composition import (
-    BLOCK_AND_REGISTER,
-    RECOGNISE,
-    SPLIT,
-)
+from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPLIT
 from minifut.passes.tiling.marks import TILE, Mark, mark_of, marked
-from minifut.passes.tiling.nest import (
-    Variance,
-    iotas_of,
-    operands_of,
-    redomaps_of,
-)
+from minifut.passes.tiling.nest import Variance, iotas_of, operands_of, redomaps_of
 from minifut.passes.tiling.versions import (
     FEWEST,
     STRETCH,

@@ -16,11 +16,7 @@ from minifut.ir.node import replace
 from minifut.ir.types import array_of
 from minifut.passes.tiling.marks import LECTURE, NEST, mark_of
 from minifut.passes.tiling.nest import Variance, iotas_of, operands_of
-from minifut.passes.tiling.recognise import (
-    chosen_dimensions,
-    unfit_body,
-    unfit_results,
-)
+from minifut.passes.tiling.recognise import chosen_dimensions, unfit_body, unfit_results
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 

@@ -32,12 +32,7 @@ from minifut.ir.types import I64, array_of
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.marks import PAPER, TILE, Mark, mark_of, marked
-from minifut.passes.tiling.nest import (
-    Variance,
-    footprint_of,
-    operands_of,
-    redomaps_of,
-)
+from minifut.passes.tiling.nest import Variance, footprint_of, operands_of, redomaps_of
 from minifut.passes.tiling.parameters import parameter
 from minifut.passes.tiling.recompute import dependences_of
 from minifut.rewrite.context import StatementContext

@@ -25,10 +25,7 @@ from minifut.passes.differentiate.reverse.operators import (
     is_identity,
     row_operator,
 )
-from minifut.passes.differentiate.reverse.scatter import (
-    before_lambda,
-    in_bounds,
-)
+from minifut.passes.differentiate.reverse.scatter import before_lambda, in_bounds
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule

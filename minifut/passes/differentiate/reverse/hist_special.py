@@ -25,13 +25,8 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
     product_operator,
 )
 from minifut.passes.differentiate.reverse.hist import hist_of
-from minifut.passes.differentiate.reverse.operators import (
-    all_scalar,
-    scalar_operator,
-)
-from minifut.passes.differentiate.reverse.scatter import (
-    gather,
-)
+from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
+from minifut.passes.differentiate.reverse.scatter import gather
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule

@@ -22,14 +22,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import atom_size, rename, size_names, substitute
-from minifut.ir.types import (
-    I64,
-    ArrayType,
-    Type,
-    array_of,
-    element_of,
-    shape_of,
-)
+from minifut.ir.types import I64, ArrayType, Type, array_of, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
