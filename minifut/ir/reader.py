@@ -214,8 +214,7 @@ class Reader(Tokens):
         return operator
 
     def function(self) -> core.Lambda:
-        """`\\(a: i32, b: i32) -> (i32) {..}`, or `add_i32` for the function that applies
-        this operator of two equal types."""
+        """`\\(a: i32, b: i32) -> (i32) {..}`, or the operator that it applies."""
         if self.token.startswith("\\"):
             made: core.Lambda = self.node(core.Lambda)
             return made

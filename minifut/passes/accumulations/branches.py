@@ -33,7 +33,8 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, c: bool, hs: [n]i32, x: i32)
-        let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+        let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let d: acc a [n] (i32) = if c then {a} else {
             let y: i32 = mul_i32(x, x)
             let b: acc a [n] (i32) = update_acc(a, (3i64), (y))
@@ -42,7 +43,8 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
           return d
         })
     after:
-        let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+        let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let (index: i64, value: i32) = if c then {-1i64, 0i32} else {
             let y: i32 = mul_i32(x, x)
             return 3i64, y

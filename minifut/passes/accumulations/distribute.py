@@ -45,7 +45,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, m: i64, k: i64, xss: [n][k]i32, ys: [m]i32, zs: [m]i32)
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let f: acc a [m] (i32) = map(n, (a, xss),
             \(b: acc a [m] (i32), xs: [k]i32) -> (acc a [m] (i32)) {
               let x: i32 = redomap(k, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
@@ -73,7 +74,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
             }, (0i32)), \(z: i32) -> (i32) {z})
           return x
         })
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let f: acc a [m] (i32) = map(n, (a, xss, xs_1),
             \(b: acc a [m] (i32), xs_2: [k]i32, x_1: i32) -> (acc a [m] (i32)) {
               let e: acc a [m] (i32) = map(m, (b, is, ys),
@@ -88,7 +90,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
     declines: every update differs with all levels around it
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))

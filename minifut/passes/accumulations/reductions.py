@@ -39,7 +39,8 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, m: i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let f: acc a [m] (i32) = map(n, (a, xs),
             \(b: acc a [m] (i32), x: i32) -> (acc a [m] (i32)) {
               let e: acc a [m] (i32) = map(m, (b, is, ys),
@@ -67,7 +68,8 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
             })
           return sum
         })
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)), \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let js_1: [m]i64 = iota i64 (m, 0i64, 1i64)
           let e: acc a [m] (i32) = map(m, (a, js_1, sums),
             \(c: acc a [m] (i32), j_1: i64, sum_1: i32) -> (acc a [m] (i32)) {
@@ -79,7 +81,8 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
     declines: the indices differ with every level
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))

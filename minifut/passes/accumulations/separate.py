@@ -38,7 +38,8 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let e: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
@@ -48,7 +49,8 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
           return e
         })
     after:
-        let xs: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let xs: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let e: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))

@@ -51,7 +51,8 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
     before:
         given (n: i64, xs: [n]i32, ys: [n]i32)
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let zs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)), \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+        let zs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let d: acc a [n] (i32) = map(n, (a, is, xs),
             \(b: acc a [n] (i32), i: i64, x: i32) -> (acc a [n] (i32)) {
               let j: i64 = add_i64(i, 2i64)
@@ -81,7 +82,8 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
         })
     declines: its indices are not those of its levels, shifted
         given (n: i64, k: i64, is: [n]i64, ys: [k]i32)
-        let zs: [k]i32 = with_acc((acc([k], (ys), (0i32), add_i32)), \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+        let zs: [k]i32 = with_acc((acc([k], (ys), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))

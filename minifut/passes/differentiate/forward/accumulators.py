@@ -50,7 +50,8 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
             q: f64) -> (f64) {
           let s: f64 = add_f64(p, q)
           return s
-        }), acc([4], (zeros), (0.0f64), add_f64)), \(c: acc c [4] (f64), acc: acc acc [4] (f64)) -> (acc c [4] (f64),
+        }), acc([4], (zeros), (0.0f64), add_f64)),
+          \(c: acc c [4] (f64), acc: acc acc [4] (f64)) -> (acc c [4] (f64),
             acc acc [4] (f64)) {
           let (m: acc c [4] (f64), m_tan: acc acc [4] (f64)) = map(n, (c, is, xs,
               acc, dx), \(e: acc c [4] (f64), i: i64, x: f64,
