@@ -213,7 +213,7 @@ class Reader(Tokens):
         self.advance()
         return operator
 
-    def function(self) -> core.Lambda:
+    def function_value(self) -> core.Lambda:
         """`\\(a: i32, b: i32) -> (i32) {..}`, or the operator that it applies."""
         if self.token.startswith("\\"):
             made: core.Lambda = self.node(core.Lambda)
@@ -349,7 +349,7 @@ Reader.fields = {
     Atom: Reader.atom,
     Constant: Reader.constant,
     Operator: Reader.operator,
-    core.Lambda: Reader.function,
+    core.Lambda: Reader.function_value,
     kernels.Level: Reader.level,
     Size: Reader.size,
     tuple[Size, ...]: Reader.shape,
