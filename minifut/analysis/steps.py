@@ -1,13 +1,17 @@
 """What an iteration of a loop of the host costs: its work and its commands.
 
     loop for k < n do              work       n * (n - k) on average over k: n * n / 2
-      map over n - k, of 2 * n     commands   2, the kernel and the element read back
-      read one element
+      map over n - k, of 2 * n     commands   1 for the kernel
+      read one element                        + WAIT for the element read back
 
-A command is what the host has the device do: a kernel, or the transfer of an element.
-The work counts what runs in vectors as one for each operation and element, and all
-else, such as branches, checks, scans and functions of the library, as `SCALAR_COST`
-times as much.
+A command is what the host has the device do: a kernel, or the write of an element. They
+are enqueued without waiting, until the host needs a scalar that they compute: it waits
+for all of them, and the cores fall idle until the next ones are enqueued. Reads of
+what no command since the last wait may have written cost nothing.
+
+The work counts what runs in vectors as one for each operation and element of up to
+32 bits, and all else, such as branches, checks, scans and functions of the library, as
+`SCALAR_COST` times as much.
 """
 
 from __future__ import annotations
@@ -34,11 +38,16 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import atom_size
-from minifut.ir.types import shape_of
+from minifut.ir.types import ScalarType, shape_of
 from minifut.names import Name
 
-SCALAR_COST = 8
-"""of an operation on scalars, in elements of a vector operation"""
+SCALAR_COST = 4
+"""of an operation on scalars, in elements of a vector operation: bodies with branches
+take 1.6 to 10 times as long as plain ones, of which the driver vectorises some"""
+WAIT = 5
+"""for a value that the host reads, in commands"""
+VECTOR_BYTES = 4
+"""of the elements that a vector operation of cost 1 has"""
 
 MAKES_ARRAY = (core.Replicate, core.Iota, core.Concat, core.Manifest, core.Copy)
 IN_VECTORS = (core.SizeExp, core.Index, core.Copy)
@@ -48,7 +57,8 @@ DIVISIONS = {"div", "sqrt"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The mean over the iterations of a loop, in names that are bound outside of it."""
+    """The mean over the iterations of a loop, in names that are bound outside of it;
+    `commands` with what the host waits for them."""
 
     work: Size
     commands: Size
@@ -61,7 +71,7 @@ def step_of(loop: Loop) -> Step | None:
     statements = loop.body.statements
     try:
         work = work_of_statements(statements, bounds, _work)
-        commands = work_of_statements(statements, bounds, _commands)
+        commands = work_of_statements(statements, bounds, _Commands())
         match loop.form:
             case core.ForLoop(index, bound, _):
                 count = atom_size(bound)
@@ -77,15 +87,26 @@ def step_of(loop: Loop) -> Step | None:
 def _work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
     """The work of a statement of the host."""
     match exp:
-        case Screma(width, _, _, _, function) if not _in_vectors(exp):
+        case Screma(width, _, _, _, function):
             inner = hidden(function.parameters, bounds)
-            each = work_of_statements(function.body.statements, inner, _scalar_work)
-            own = replace(exp, function=replace(function, body=Body((), ())))
+            if _in_vectors(exp):
+                cost, kept, scale = _vector_work, function.body.result, 1
+            else:
+                cost, kept, scale = _scalar_work, (), SCALAR_COST
+            each = work_of_statements(function.body.statements, inner, cost)
+            own = replace(exp, function=replace(function, body=Body((), kept)))
             folds = work_of_expression(own, pattern, bounds)
-            return upper_bound(width, bounds) * each + folds * SCALAR_COST
+            return upper_bound(width, bounds) * each + folds * scale
         case Scatter() | Hist():
             return work_of_expression(exp, pattern, bounds) * SCALAR_COST
     return _of_bodies(exp, bounds, _work) or work_of_expression(exp, pattern, bounds)
+
+
+def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+    """The same of an operation on vectors: elements of 64 bits take two for one."""
+    widths = [p.type.bytes for p in pattern if isinstance(p.type, ScalarType)]
+    registers = max(1, max(widths, default=1) // VECTOR_BYTES)
+    return work_of_expression(exp, pattern, bounds) * registers
 
 
 def _scalar_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
@@ -95,19 +116,38 @@ def _scalar_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> S
     return work_of_expression(exp, pattern, bounds) * SCALAR_COST
 
 
-def _commands(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
-    """How many commands a statement of the host is."""
-    match exp:
-        case WithAcc() | core.Update():
-            return ONE
-        case core.Index():
-            return ZERO if shape_of(pattern[0].type) else ONE
-    inside = _of_bodies(exp, bounds, _commands)
-    if inside is not None:
-        return inside
-    arrays = any(shape_of(bound.type) for bound in pattern)
-    made = isinstance(exp, MAKES_ARRAY) and arrays
-    return ONE if made or isinstance(exp, SOAC_EXPRESSIONS) else ZERO
+class _Commands:
+    """How many commands statements of the host are, in the order in which they run."""
+
+    def __init__(self) -> None:
+        self.pending = True
+        """whether a command may not have ended: one of the iteration before"""
+
+    def __call__(
+        self, exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+    ) -> Size:
+        """The cost of one statement."""
+        match exp:
+            case WithAcc() | core.Update():
+                return self._command(reads=False)
+            case core.Index():
+                return ZERO if shape_of(pattern[0].type) else self._read()
+        inside = _of_bodies(exp, bounds, self)
+        if inside is not None:
+            return inside
+        arrays = any(shape_of(bound.type) for bound in pattern)
+        if isinstance(exp, SOAC_EXPRESSIONS):
+            return self._command(not all(shape_of(bound.type) for bound in pattern))
+        made = isinstance(exp, MAKES_ARRAY) and arrays
+        return self._command(reads=False) if made else ZERO
+
+    def _command(self, reads: bool) -> Size:
+        self.pending = True
+        return ONE + self._read() if reads else ONE
+
+    def _read(self) -> Size:
+        waits, self.pending = self.pending, False
+        return Size.constant(WAIT if waits else 0)
 
 
 def _of_bodies(exp: Any, bounds: Bounds, cost: Cost) -> Size | None:
@@ -151,7 +191,8 @@ def _in_vectors(soac: Any) -> bool:
     plain operators."""
     if not isinstance(soac, Screma) or soac.scans:
         return False
-    return all(map(_is_plain, soac.function.body.statements))
+    functions = (soac.function, *(fold.operator for fold in soac.folds))
+    return all(_is_plain(s) for each in functions for s in each.body.statements)
 
 
 def _is_plain(statement: core.Stm) -> bool:

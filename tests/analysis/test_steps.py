@@ -24,11 +24,11 @@ BRANCH = (
 )
 
 CASES = {
-    # an operator and its result, in vectors
-    f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {SQUARE})": ("3 * n", "1"),
+    # an operator on 64 bits and its result, in vectors
+    f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {SQUARE})": ("4 * n", "1"),
     # a comparison and a branch, one element after the other
     f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {BRANCH})": (
-        "24 * n",
+        "12 * n",
         "1",
     ),
     # n - k on average, and the one element that is read and written
@@ -36,12 +36,21 @@ CASES = {
     let part: [d]i64 = a[0i64 :+ d by 1i64]
     let ys: [d]i64 = map(d, (part), \\\\(x: i64) -> (i64) {SQUARE})
     let y: i64 = ys[0i64]
-    let b: [n]i64 = a with [k] = y""": ("floor_div(3 * n + 8, 2)", "3"),
+    let b: [n]i64 = a with [k] = y""": ("2 * n + 4", "7"),
     # the commands of a loop inside count as often as it goes round
     f"""let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < k do {{
       let e: [n]i64 = map(n, (c), \\\\(x: i64) -> (i64) {SQUARE})
       return e
-    }}""": ("floor_div(3 * n * n, 2)", "floor_div(n, 2)"),
+    }}""": ("2 * n * n", "floor_div(n, 2)"),
+    # two elements that one wait is for
+    """let y: i64 = a[0i64]
+    let z: i64 = a[1i64]
+    let b: [n]i64 = replicate([n], y)""": ("n + 2", "6"),
+    # the sum is waited for, and read with it what was there before
+    """let s: i64 = redomap(n, (a), reduce(\\\\(x: i64, y: i64) -> (i64) {
+      let z: i64 = add_i64(x, y) return z }, (0i64)), \\\\(x: i64) -> (i64) {x})
+    let t: i64 = a[0i64]
+    let b: [n]i64 = replicate([n], s)""": ("5 * n + 1", "7"),
 }
 
 
