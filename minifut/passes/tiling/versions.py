@@ -4,7 +4,7 @@
     split  = at_least(m / <groups>, main.map_map_redomap.split)
     narrow = at_least((n - 1) * (p - 1) * m, main.map_map_redomap.narrow)
     fits   = <bytes of all tiles> <= device.local_memory
-    c = if (tiled || narrow && split) && fits
+    c = if (tiled || narrow && (split || 8 <= <groups>)) && fits
         then if split then <split> else <tiled> else <untiled>
 
 `tiled` compares the steps that share a tile, those of one block of the common
@@ -14,8 +14,9 @@ many steps there are for each group that would be busy. At most two tiled versio
 beside a kernel.
 
 Results with few points gain from tiles as well if the common dimension is long enough
-to be split: then each element that is read is used for all of a row or column, where
-other versions read it again for each point. `narrow` compares the steps that gain from
+to be split, or if there are several such results: then each element that is read is
+used for all of a row or column, where other versions read it again for each point.
+`narrow` compares the steps that gain from
 that, nought for rows and columns alone and for results that are not narrow.
 
 Measured with matrix products on PoCL, two cores: of 2^20 and 2^25 steps from 32 x 32
@@ -31,8 +32,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minifut.analysis.residency.accumulators import accumulator_chains
-from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, ScalarOp, SizeExp, Stm
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, Body, SizeExp, Stm
 from minifut.ir.kernels import (
     LOCAL_MEMORY,
     NEVER,
@@ -44,11 +45,10 @@ from minifut.ir.kernels import (
     SegMap,
     TileReturns,
 )
-from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
 from minifut.ir.traverse import substitute, walk
-from minifut.ir.types import BOOL, I64, ArrayType
+from minifut.ir.types import ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.parameters import PAD
 
@@ -63,6 +63,8 @@ GPU_SPLIT = 1 << 7
 CPU_NARROW = 1 << 17
 NARROW = CPU_WORK // STRETCH
 """points from which on a result is not narrow"""
+MANY = 8
+"""groups that keep a CPU busy without a split"""
 GUARDS = "tiles of the operands in local memory, of the results in registers"
 SPLIT_GUARDS = "the common dimension split into parts that are reduced in parallel"
 NARROW_GUARDS = "the same for results of few elements"
@@ -123,16 +125,19 @@ def guards_of(
     long: Atom | None = None
     if split is not None:
         threshold = _threshold(f"{nest}.split", (CPU_SPLIT, GPU_SPLIT), SPLIT_GUARDS)
-        each = split.common // maximum(ONE, _groups(tiled))
+        groups = _groups(tiled)
+        each = split.common // maximum(ONE, groups)
         long = build.let(AtLeast(each, threshold), "split")
         threshold = _threshold(f"{nest}.narrow", (CPU_NARROW, NEVER), NARROW_GUARDS)
         gains = build.let(AtLeast(_gaining(split), threshold), "narrow")
-        narrow = build.let(ScalarOp(operator("and", BOOL), (gains, long)), "narrow")
-        enough = build.let(ScalarOp(operator("or", BOOL), (enough, narrow)), "enough")
+        many = build.op("le", i64(MANY), build.size_atom(groups), base="many")
+        busy = build.op("or", long, many, base="busy")
+        narrow = build.op("and", gains, busy, base="narrow")
+        enough = build.op("or", enough, narrow, base="enough")
     limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
     needs = build.let(SizeExp(local_bytes(tiled.body)), "bytes")
-    fits = build.let(ScalarOp(operator("le", I64), (needs, limit)), "fits")
-    both = build.let(ScalarOp(operator("and", BOOL), (enough, fits)), "both")
+    fits = build.op("le", needs, limit, base="fits")
+    both = build.op("and", enough, fits, base="both")
     return Guards(tuple(build.statements), both, long)
 
 

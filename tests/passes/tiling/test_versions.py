@@ -60,7 +60,8 @@ def test_every_version_agrees(name: str) -> None:
     for sizes, shape in zip(SMALL, ((5, 6, 4), (3, 9, 2), (7, 2, 5)), strict=True):
         given = program.arguments(random, *shape)
         wanted = outcome(to_core(program.text), given)
-        for chosen in ((0, HUGE, HUGE), (0, 0, HUGE), (HUGE, 0, 0)):
+        choices = (0, HUGE, HUGE), (0, 0, HUGE), (HUGE, 0, 0), (HUGE, HUGE, 0)
+        for chosen in choices:
             values = parameters(program.nest, sizes, split_depth=4)
             values |= dict(zip(own, chosen, strict=False))
             assert_same(wanted, run_with(finished, given, values), str(values))
