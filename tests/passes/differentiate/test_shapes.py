@@ -11,7 +11,7 @@ from minifut import stages
 from minifut.errors import Source
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape
-from minifut.ir.soacs import SOAC_EXPRESSIONS
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType
 from minifut.passes.pipeline import PipelineOptions
@@ -83,7 +83,7 @@ GRADIENTS = {
         "[n][d] (w: [d]f64) (xs: [n][d]f64) (ys: [n]f64)"
         " = vjp (\\w -> f64.sum (map2 (\\x y ->"
         " (f64.sum (map2 (*) w x) - y) ** 2) xs ys)) w 1",
-        (1, 2),
+        (2, 3),
     ),
     "stencil": (
         "[n] (xs: [n]f64) (w: [n]f64)"
@@ -95,7 +95,7 @@ GRADIENTS = {
         "[n][k][d] (cs: [k][d]f64) (ps: [n][d]f64)"
         " = vjp (\\cs -> f64.sum (map (\\p -> f64.minimum (map (\\c ->"
         " f64.sum (map2 (\\x y -> (x - y) ** 2) c p)) cs)) ps)) cs 1",
-        (1, 2),
+        (2, 3),
     ),
     "dead": (
         "[n] (xs: [n]f64) (ys: [n]f64) (w: [n]f64)"
@@ -124,3 +124,20 @@ def test_a_loop_over_arrays_that_grow_has_no_loop_inside() -> None:
     assert loops
     for loop in loops:
         assert not any(isinstance(node, Loop) for node in walk(loop.body))
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_a_reduction_in_maps_is_computed_once(levels: int) -> None:
+    """Not once more for each map around it: the forward sweep keeps its results."""
+    sizes = "".join(f"[n{level}]" for level in range(levels))
+    body = "f64.tanh (f64.sum (map2 (\\w x -> f64.exp (w * x)) w x))"
+    for _ in range(levels):
+        body = f"map (\\x -> {body}) x"
+    text = (
+        f"entry main {sizes}[d] (w: [d]f64) (x: {sizes}[d]f64) (y: {sizes}f64) ="
+        f" vjp2 (\\x -> {body}) x y"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(core)
+    sums = [n for n in walk(program) if isinstance(n, Screma) and n.is_redomap]
+    assert len(sums) == 1

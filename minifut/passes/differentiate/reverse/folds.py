@@ -165,37 +165,34 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return result_2, derivative
     after:
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
-        let x: [m]f64 = map(m, (xs_1), \(x_1: [n]f64) -> (f64) {
-          let x_2: f64 = redomap(n, (x_1), reduce(max_f64, (-f64.inf)),
-            \(x_3: f64) -> (f64) {x_3})
-          return x_2
-        })
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let x_4: [m][n]f64 = map(m, (xs_1, w), \(x_5: [n]f64, adj: f64) -> ([n]f64) {
-          let (x_6: f64, place: i64) = redomap(n, (x_5, iota_1),
-            reduce commutative(\(x_7: f64, x_8: i64, x_9: f64, x_10: i64) -> (f64,
-                i64) {
-              let gt: bool = gt_f64(x_7, x_9)
-              let eq: bool = eq_f64(x_7, x_9)
-              let le: bool = le_i64(x_8, x_10)
+        let (x: [m]f64, tape: [m]i64) = map(m, (xs_1), \(x_1: [n]f64) -> (f64, i64) {
+          let (x_2: f64, place: i64) = redomap(n, (x_1, iota_1),
+            reduce commutative(\(x_3: f64, x_4: i64, x_5: f64, x_6: i64) -> (f64, i64) {
+              let gt: bool = gt_f64(x_3, x_5)
+              let eq: bool = eq_f64(x_3, x_5)
+              let le: bool = le_i64(x_4, x_6)
               let and: bool = and_bool(eq, le)
               let or: bool = or_bool(gt, and)
-              let ne: bool = ne_f64(x_9, x_9)
+              let ne: bool = ne_f64(x_5, x_5)
               let or_1: bool = or_bool(or, ne)
-              let (x_11: f64, x_12: i64) = if or_1 then {x_7, x_8} else {x_9, x_10}
-              return x_11, x_12
+              let (x_7: f64, x_8: i64) = if or_1 then {x_3, x_4} else {x_5, x_6}
+              return x_7, x_8
             }, (-f64.inf, 9223372036854775807i64)),
-            \(x_13: f64, x_14: i64) -> (f64, i64) {x_13, x_14})
-          let x_15: [n]f64 = map(n, (iota_2), \(x_16: i64) -> (f64) {
-            let eq_1: bool = eq_i64(x_16, place)
+            \(x_9: f64, x_10: i64) -> (f64, i64) {x_9, x_10})
+          return x_2, place
+        })
+        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let x_11: [m][n]f64 = map(m, (w, tape), \(adj: f64, place_1: i64) -> ([n]f64) {
+          let x_12: [n]f64 = map(n, (iota_2), \(x_13: i64) -> (f64) {
+            let eq_1: bool = eq_i64(x_13, place_1)
             let chosen: f64 = if eq_1 then {adj} else {0.0f64}
             return chosen
           })
-          return x_15
+          return x_12
         })
-        let x_17: [n][m]f64 = rearrange((1, 0), x_4)
-        return x, x_17
+        let x_14: [n][m]f64 = rearrange((1, 0), x_11)
+        return x, x_14
     """
     exp = statement.exp
     assert isinstance(exp, Screma)

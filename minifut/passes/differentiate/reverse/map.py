@@ -5,6 +5,15 @@ r"""Adjoints of maps: a map that runs the lambda again and goes back through it.
     (bs', as', xs') = map (\x, y', acc -> the sweeps of f) xs ys' (with bs' as acc)
     a' = sum as'
 
+Scalar code is run again rather than read from memory. A reduction inside is not: the
+forward sweep keeps its results, so that a nest of maps around one computes it once, and
+not once more for each level.
+
+    ys = map (\xs -> (sum xs) ** 2) xss
+  →
+    (ys, tape) = map (\xs -> let s = sum xs in (s ** 2, s)) xss
+    xss' = map (\y', s -> replicate n (2 * s * y')) ys' tape
+
 What the lambda mentions of the outside gets contributions from every element: those of
 a scalar are summed, those of an array go to an accumulator. An array of the map whose
 adjoint is an accumulator already is updated in place, row by row.
@@ -12,29 +21,44 @@ adjoint is an accumulator already is updated in place, row by row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Lambda, Param, Stm
-from minifut.ir.soacs import Reduce, Screma
-from minifut.ir.types import I64, ArrayType, element_of, row_type, shape_of
+from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.node import replace
+from minifut.ir.soacs import Reduce, Screma, map_
+from minifut.ir.traverse import free_names, walk
+from minifut.ir.types import (
+    I64,
+    AccType,
+    ArrayType,
+    array_of,
+    element_of,
+    row_type,
+    shape_of,
+)
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
+from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import (
     Adjoints,
     accumulate,
     is_accumulator,
 )
-from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep, return_sweep
+from minifut.passes.differentiate.rules import ReturnSweep, Reversed
 from minifut.rewrite.rule import rule
+
+FEW = 8
+"""elements that are rather reduced again than read"""
 
 
 @rule(paper="SC 2022, section 5.4")
 def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    r"""The return sweep is a map, too, over the same arrays and the adjoints of the
-    results.
+    r"""The return sweep is a map, too, over the same arrays, the adjoints of the
+    results and what was kept of reductions inside.
 
     before:
         given (n: i64, xs: [n]f64, a: f64, w: [n]f64)
@@ -66,14 +90,74 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     if not exp.is_map:
         return None
 
+    swept = _sweep(statement, exp, sweep)
+
     def back(build: Builder, adjoints: Adjoints) -> None:
         results = adjoints.of_pattern(statement.pattern)
         if any(results):
-            plan = _plan(exp, sweep, build, adjoints, results)
+            plan = _plan(exp, swept, sweep, build, adjoints, results)
             if plan.accumulated or plan.summed or plan.mapped:
                 _emit(plan, build, adjoints)
 
-    return Reversed((statement,), back)
+    return Reversed((swept.forward,), back)
+
+
+@dataclass(frozen=True, slots=True)
+class _Swept:
+    """The forward sweep of a map: its statement, which gives the arrays `tape` as well;
+    `again` is what the lambda of the return sweep runs before `backs`, with the
+    elements `taped` of the tape."""
+
+    forward: Stm
+    tape: tuple[Name, ...]
+    taped: tuple[Param, ...]
+    parameters: tuple[Param, ...]
+    again: Body
+    backs: Sequence[ReturnSweep]
+
+
+def _sweep(statement: Stm, exp: Screma, sweep: ReverseSweep) -> _Swept:
+    """Sweep a copy of the lambda forward, and choose what is kept of it."""
+    build = sweep.builder(statement)
+    function: Lambda = sweep.context.copy(exp.function)
+    sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
+    inner = build.nested()
+    backs = sweep.forward(inner, function.body.statements)
+    found = inner.statements
+    inside = {p.name for s in found for p in s.pattern}
+    kept = [s for s in found if _is_kept(s, inside)]
+    again = without_checks(
+        Body(tuple(s for s in found if s not in kept), function.body.result)
+    )
+    taped = tuple(p for s in kept for p in s.pattern)
+    forward = statement
+    tape: tuple[Name, ...] = ()
+    if taped:
+        results = (*function.body.result, *[p.name for p in taped])
+        types = (*function.results, *[p.type for p in taped])
+        whole = Lambda(function.parameters, Body(tuple(found), results), types)
+        made = map_(exp.width, exp.arrays, sweep.context.copy(whole))
+        arrays_of = [array_of(p.type, (exp.width,)) for p in taped]
+        arrays = build.parameters(arrays_of, "tape")
+        forward = replace(statement, pattern=(*statement.pattern, *arrays), exp=made)
+        tape = tuple(p.name for p in arrays)
+    return _Swept(forward, tape, taped, function.parameters, again, backs)
+
+
+def _is_kept(statement: Stm, inside: set[Name]) -> bool:
+    """Whether the results of a statement are cheaper to keep than to compute again:
+    each costs a reduction. Their sizes must not be the lambda's own."""
+    return is_long(statement.exp) and all(
+        not isinstance(p.type, AccType) and inside.isdisjoint(free_names(p.type))
+        for p in statement.pattern
+    )
+
+
+def is_long(exp: object) -> bool:
+    """Whether a SOAC reduces, itself or in its lambda, more than a few elements."""
+    folds = [n for n in walk(exp) if isinstance(n, Screma) and n.reduces]
+    widths = [fold.width.as_constant for fold in folds]
+    return isinstance(exp, Screma) and any(w is None or w > FEW for w in widths)
 
 
 @dataclass(slots=True)
@@ -98,6 +182,7 @@ class _Plan:
 
 def _plan(
     exp: Screma,
+    swept: _Swept,
     sweep: ReverseSweep,
     build: Builder,
     adjoints: Adjoints,
@@ -107,10 +192,8 @@ def _plan(
     names = sweep.mentioned(exp.function)
     held = [a for a in dict.fromkeys(exp.arrays) if _holds(build, adjoints, a)]
     names += [array for array in held if array not in names]
-    plan = _Plan(exp, (*exp.arrays, *[r for r in results if isinstance(r, Name)]))
-    function = sweep.copy_of_function(exp.function)
-    sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
-    present = plan.given[len(exp.arrays) :]
+    present = [r for r in results if isinstance(r, Name)]
+    plan = _Plan(exp, (*exp.arrays, *present, *swept.tape))
     rows = build.parameters([row_type(build.type(r)) for r in present], "adj")
     waiting = iter(rows)
     given = [None if result is None else next(waiting).name for result in results]
@@ -118,8 +201,9 @@ def _plan(
     places = {n: _accumulator(plan, sweep, build, adjoints, n) for n in names}
     inside = {n: p for n, p in places.items() if p is not None}
     own.values |= {name: parameter.name for name, parameter in inside.items()}
-    sweep.again(inner, function.body, own, given)
-    pairs = list(zip(function.parameters, exp.arrays, strict=True))
+    inner.extend(swept.again.statements)
+    return_sweep(inner, swept.backs, own, swept.again.result, given)
+    pairs = list(zip(swept.parameters, exp.arrays, strict=True))
     found = [(p.name, array) for p, array in pairs if own.of(p.name) is not None]
     index = build.parameters((I64,), "i") if any(a in held for _, a in found) else ()
     for name, array in found:
@@ -141,7 +225,7 @@ def _plan(
     types = inner.types(atoms)
     if index:
         plan.given = (*plan.given, build.iota(exp.width))
-    parameters = (*function.parameters, *rows, *index, *kept)
+    parameters = (*swept.parameters, *rows, *swept.taped, *index, *kept)
     plan.function = Lambda(parameters, inner.finish(*atoms), types)
     return plan
 

@@ -7,7 +7,8 @@ The forward sweep emits each statement, or what its rule makes of it, and collec
 makes the return sweep, which runs backwards. Bodies inside (of a branch, loop or map)
 are run again in the return sweep, where their own two sweeps stand: so nothing inside
 them has to be kept, at the cost of one more run for each level of nesting (SC 2022,
-section 4). What of it is not needed, later passes drop.
+section 4). A map keeps what a reduction inside it has found, though (`map`). What is
+not needed, later passes drop.
 """
 
 from __future__ import annotations
@@ -95,9 +96,7 @@ class ReverseSweep:
         """Run a body again, for the adjoints of its results; those of what it mentions
         are in `adjoints` afterwards. The body's names must be its own."""
         backs = self.forward(build, body.statements)
-        for atom, adjoint in zip(body.result, results, strict=True):
-            adjoints.add(build, atom, adjoint)
-        run_back(build, backs, adjoints)
+        return_sweep(build, backs, adjoints, body.result, results)
 
     def copy(self, body: Body) -> Body:
         """A copy of a body to run again, without checks."""
@@ -113,6 +112,19 @@ class ReverseSweep:
         """The active names that the nodes take from outside, in a fixed order."""
         free: set[Name] = set().union(*[free_names(node) for node in nodes])
         return sorted(free & self.activity.names, key=lambda name: name.tag)
+
+
+def return_sweep(
+    build: Builder,
+    backs: Sequence[ReturnSweep],
+    adjoints: Adjoints,
+    result: Sequence[Atom],
+    given: Sequence[Atom | None],
+) -> None:
+    """The return sweep of a body, with the adjoints `given` of its result."""
+    for atom, adjoint in zip(result, given, strict=True):
+        adjoints.add(build, atom, adjoint)
+    run_back(build, backs, adjoints)
 
 
 def run_back(build: Builder, backs: Sequence[ReturnSweep], adjoints: Adjoints) -> None:
