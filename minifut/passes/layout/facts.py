@@ -16,8 +16,12 @@ from minifut.ir.traverse import free_names, host_bodies
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS
+from minifut.passes.layout.by_default import DECIDING, value_by_default
 from minifut.passes.layout.choices import Dimension, KernelFacts
 from minifut.passes.layout.costs import Machine
+
+SELDOM = 1 / 256
+"""of the cost of a branch that is taken with other parameters than the defaults"""
 
 State: TypeAlias = dict[Name, tuple[int, ...]]
 """innermost dimensions: where the array itself lies, then its copies"""
@@ -37,6 +41,7 @@ class FunctionFacts:
     arrays: dict[int, tuple[Name, ...]] = field(default_factory=dict)
     made: dict[int, State] = field(default_factory=dict)
     turns: dict[Name, float] = field(default_factory=dict)
+    definitions: dict[Name, Stm] = field(default_factory=dict)
 
     def rank(self, name: Name) -> int:
         type_ = self.scope.get(name)
@@ -49,11 +54,24 @@ class FunctionFacts:
             exp = statement.exp
             for inner in host_bodies(exp):
                 found |= self.look_at(inner)
+            if isinstance(exp, DECIDING):
+                self.definitions[statement.pattern[0].name] = statement
             if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
                 facts = KernelFacts.of(statement, self.scope, self.machine)
                 self.kernels[id(statement)] = facts
                 found |= facts.interesting
         return found
+
+    def shares(self, exp: core.If | core.Match) -> list[float]:
+        """The part of the cost of each branch that counts: next to nothing of one that
+        the default parameters never take, so that no copies are made ahead for it."""
+        bodies = host_bodies(exp)
+        if isinstance(exp, core.If):
+            kind = self.machine.schedule
+            taken = value_by_default(exp.condition, self.definitions, kind)
+            if taken is not None:
+                return [1.0, SELDOM] if taken else [SELDOM, 1.0]
+        return [1 / len(bodies)] * len(bodies)
 
     def note_wanted(self, body: Body) -> set[Dimension]:
         """The orders of operands that kernels in a body need, and what its

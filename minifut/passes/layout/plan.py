@@ -12,8 +12,8 @@ parameters, and by copies made before it. Of the ways to a state the cheapest is
 and of the states the `MOST` cheapest. A body is solved once for each state of what it
 uses; a function with very many ways is not looked through to the end.
 
-Branches count half; loops of unknown length `ROUNDS` times. What a function takes and
-gives is row-major.
+Branches count half, or as the default parameters decide between them; loops of unknown
+length `ROUNDS` times. What a function takes and gives is row-major.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Planner:
         if id(statement) in self.known.kernels:
             yield from self.kernel(statement, self.known.kernels[id(statement)], state)
         elif isinstance(exp, core.If | core.Match):
-            yield from self.branches(statement, host_bodies(exp), state)
+            yield from self.branches(statement, exp, state)
         elif isinstance(exp, core.Loop):
             yield from self.loop(statement, exp, state)
         elif isinstance(exp, FRESH) and self.known.rank(statement.pattern[0].name) > 1:
@@ -277,18 +277,19 @@ class _Planner:
     # --- control ----------------------------------------------------------------------
 
     def branches(
-        self, statement: Stm, bodies: tuple[Body, ...], state: State
+        self, statement: Stm, exp: core.If | core.Match, state: State
     ) -> Iterator[Way]:
+        bodies, shares = host_bodies(exp), self.known.shares(exp)
         ends = [self.solve(body, state) for body in bodies]
         names = tuple(bound.name for bound in statement.pattern)
         for order in dict.fromkeys(order for end in ends for order in end):
             cost, trails = 0.0, []
-            for body, end in zip(bodies, ends, strict=True):
+            for body, end, share in zip(bodies, ends, shares, strict=True):
                 least = min(
                     (own + self.known.conform(body.result, lie, order), number, trail)
                     for number, (lie, (own, trail)) in enumerate(end.items())
                 )
-                cost += least[0] / len(bodies)
+                cost += least[0] * share
                 trails.append(least[2])
             after = dict(state)
             for name, innermost in zip(names, order, strict=True):

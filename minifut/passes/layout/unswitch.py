@@ -33,16 +33,12 @@ from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import (
     Atom,
     Body,
-    Constant,
-    Copy,
     If,
     Loop,
     Program,
     ScalarOp,
-    SizeExp,
     Stm,
 )
-from minifut.ir.kernels import NEVER, AtLeast, GetParameter
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import add_parameters, scope_of
@@ -56,15 +52,12 @@ from minifut.ir.traverse import (
 )
 from minifut.ir.types import BOOL, shape_of
 from minifut.names import Name, NameSource
+from minifut.passes.layout.by_default import DECIDING, value_by_default
 from minifut.passes.simplify.driver import simplify_body
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.strategy import outermost, rewrite
 from minifut.rewrite.trace import Trace
-
-ALWAYS = 0
-DECIDING = (AtLeast, GetParameter, SizeExp, ScalarOp, Copy)
-"""what conditions consist of; all of it can be computed at any time"""
 
 NOTHING_DECIDED = Declined("no default parameters decide on layouts in the loop")
 
@@ -222,7 +215,8 @@ class _Decisions:
 
     def decide(self, statement: Stm, exp: If) -> bool:
         """Whether the defaults decide a branch on layouts."""
-        condition, value = exp.condition, self.value(exp.condition)
+        condition = exp.condition
+        value = value_by_default(condition, self.definitions, self.kind)
         if value is None or not isinstance(condition, Name):
             return False
         if not any(len(shape_of(p.type)) > 1 for p in statement.pattern):
@@ -234,25 +228,6 @@ class _Decisions:
         self.needed |= needed
         self.look_at(exp.then if value else exp.otherwise)
         return True
-
-    def value(self, atom: Atom) -> bool | None:
-        """A condition with the default parameters, whatever the sizes."""
-        if isinstance(atom, Constant):
-            return bool(atom.value)
-        statement = self.definitions.get(atom)
-        match statement and statement.exp:
-            case AtLeast(_, threshold):
-                default = dict(threshold.defaults)[self.kind]
-                return {ALWAYS: True, NEVER: False}.get(default)
-            case Copy(other):
-                return self.value(other)
-            case ScalarOp(op, operands) if op.type == BOOL:
-                values = [self.value(operand) for operand in operands]
-                if op.name == "not" and values[0] is not None:
-                    return not values[0]
-                if op.name in ("and", "or"):
-                    return _combined(values, op.name == "or")
-        return None
 
     def collect(self, name: Name, needed: dict[Name, Stm]) -> bool:
         """Note what a name needs from inside the loop, if that is the same each time
@@ -266,10 +241,3 @@ class _Decisions:
             return False
         needed[name] = statement
         return True
-
-
-def _combined(values: list[bool | None], decisive: bool) -> bool | None:
-    """Operands of "or" (of which true decides) or of "and"."""
-    if decisive in values:
-        return decisive
-    return None if None in values else not decisive

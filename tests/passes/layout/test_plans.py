@@ -12,6 +12,7 @@ import pytest
 
 import minifut
 from minifut import stages
+from minifut.errors import Source
 from minifut.ir import core, kernels
 from minifut.ir.core import Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
@@ -113,6 +114,24 @@ def test_a_loop_keeps_its_parameter_transposed_and_transposes_operands_before() 
     ]
     assert sum(isinstance(node, Manifest) for node in walk(version)) == 3
     assert fired.count(TURN) == 1
+
+
+NORMALISED = """
+entry main [n] (k: i32) (a: [n][n]f32): [n]f32 =
+  loop v = replicate n 1 for _i < k do
+    let w = map (\\row -> f32.sum (map2 (*) row v)) a
+    let norm = f32.sqrt (f32.sum (map (\\x -> x * x) w))
+    in map (/ norm) w
+"""
+
+
+def test_nothing_is_copied_ahead_of_a_loop_for_versions_not_taken_by_default() -> None:
+    core_program = stages.to_core(stages.check(Source("test.fut", NORMALISED)))
+    program = stages.to_schedule(stages.to_kernels(core_program), "cpu")
+    loops = [node for node in walk(program) if isinstance(node, Loop)]
+    inside = {id(m) for each in loops for m in walk(each) if isinstance(m, Manifest)}
+    every = {id(node) for node in walk(program) if isinstance(node, Manifest)}
+    assert every == inside
 
 
 def test_branches_agree_on_an_order() -> None:
