@@ -141,3 +141,16 @@ def test_a_reduction_in_maps_is_computed_once(levels: int) -> None:
     program = stages.without_derivatives(core)
     sums = [n for n in walk(program) if isinstance(n, Screma) and n.is_redomap]
     assert len(sums) == 1
+
+
+def test_a_reduction_in_a_loop_is_computed_once() -> None:
+    """The return sweep reads its results, which are no larger than the parameters."""
+    text = (
+        "entry main [n] (a: [n][n]f64) (x: [n]f64) (y: [n]f64) = vjp2 (\\x -> loop x"
+        " for _i < 10 do map f64.tanh (map (\\r -> f64.sum (map2 (*) r x)) a)) x y"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(core)
+    forward, back = (node for node in walk(program) if isinstance(node, Loop))
+    assert [n for n in walk(forward) if isinstance(n, Screma) and n.is_redomap]
+    assert not any(isinstance(n, Screma) and n.reduces for n in walk(back))

@@ -5,10 +5,11 @@
     y, ps = loop (p = x, ps = scratch) for i < n do {f p i, ps with [i] = p}
     x' = loop (p' = y') for j < n do (let i = n - 1 - j; p = ps[i] in the adjoint of f)
 
-The parameters of all rounds are kept on tapes. Arrays whose sizes change from round to
-round are flattened and put behind each other, and the places where they start are kept;
-a loop before counts their elements. The adjoints of what the body mentions are carried
-beside those of the parameters.
+The parameters of all rounds are kept on tapes, and what reductions in the body have
+found, if it has no more dimensions than a parameter. Arrays whose sizes change from
+round to round are flattened and put behind each other, and the places where they start
+are kept; a loop before counts their elements. The adjoints of what the body mentions
+are carried beside those of the parameters.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size, product
-from minifut.ir.traverse import atom_size, rename, size_names, substitute
+from minifut.ir.traverse import atom_size, size_names, substitute
 from minifut.ir.types import I64, ArrayType, Type, array_of, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep, SweptBody
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
-Read = Callable[[Builder, Atom], list[Name]]
-"""emits the parameters at the start of a round, whose number is an i64"""
+Read = Callable[[Builder, Atom], None]
+"""binds the parameters at the start of a round, whose number is an i64, and what was
+kept of it"""
 
 
 @rule(paper="SC 2022, section 4.2")
@@ -158,20 +159,23 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
 
 
 def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
-    """The loop with a tape for each parameter, and the loop that reads them."""
+    """The loop with a tape for each parameter and for what its body keeps, and the loop
+    that reads them."""
     assert isinstance(exp.form, ForLoop)
     build = sweep.builder(statement)
     count = length_of(build, exp.form)
     varying = set(varying_parameters(exp))
+    swept = _swept(build, exp, sweep)
     tapes = _tapes(sweep, build, exp, count)
+    rounds = (atom_size(count),)
+    found = build.parameters([array_of(p.type, rounds) for p in swept.kept], "tape")
     shifts = [p for n, p in enumerate(exp.parameters) if n in varying]
     starts = dict(
         zip(shifts, build.parameters([I64] * len(shifts), "start"), strict=True)
     )
-    kept_starts = build.parameters(
-        [array_of(I64, (atom_size(count),))] * len(shifts), "starts"
-    )
-    scratch = [_scratch(build, tape.type) for tape in (*tapes, *kept_starts)]
+    kept_starts = build.parameters([array_of(I64, rounds)] * len(shifts), "starts")
+    filled = (*tapes, *kept_starts, *found)
+    scratch = [_scratch(build, tape.type) for tape in filled]
     with build.body() as inner:
         at = inner.convert(exp.form.index, I64)
         kept, following = [], []
@@ -186,35 +190,45 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
             following.append(inner.add(start.name, inner.size_atom(size)))
         for tape, parameter in zip(kept_starts, shifts, strict=True):
             kept.append(inner.update(tape.name, (at,), starts[parameter].name))
-        inner.extend(exp.body.statements)
+        inner.extend(swept.statements if found else exp.body.statements)
+        for tape, value in zip(found, swept.kept, strict=True):
+            kept.append(inner.update(tape.name, (at,), value.name))
         body = inner.finish(*exp.body.result, *kept, *following)
     loop = Loop(
-        (*exp.parameters, *tapes, *kept_starts, *starts.values()),
+        (*exp.parameters, *filled, *starts.values()),
         (*exp.initial, *scratch, *[i64(0)] * len(shifts)),
         exp.form,
         body,
     )
-    results = pattern_of(build, (*tapes, *kept_starts, *starts.values()))
-    build.bind((*statement.pattern, *results), loop)
-    filled, filled_starts = results[: len(tapes)], iter(results[len(tapes) :])
+    results = pattern_of(build, (*filled, *starts.values()))
+    build.bind((*statement.pattern, *results), sweep.context.copy(loop))
+    of_starts = dict(zip(shifts, results[len(tapes) :], strict=False))
+    pairs = list(zip(exp.parameters, results, strict=False))
+    rows = [(p, tape) for p, tape in pairs if p not in of_starts]
+    rows += zip(swept.kept, results[len(tapes) + len(shifts) :], strict=False)
 
-    def read(inner: Builder, at: Atom) -> list[Name]:
-        mapping: dict[Name, Name] = {}
-        for n, (tape, p) in enumerate(zip(filled, exp.parameters, strict=True)):
-            if n not in varying:
-                mapping[p.name] = inner.index(tape.name, at, base=p.name.base)
-        for parameter, own in zip(shifts, start_tapes, strict=True):
-            tape = filled[exp.parameters.index(parameter)]
-            shape = shape_of(substitute(parameter.type, mapping))
-            start = inner.index(own.name, at)
-            part = core.DimSlice(start, product(shape), i64(1))
-            flat = inner.slice(tape.name, part, base=parameter.name.base)
-            mapping[parameter.name] = inner.reshape(flat, shape)
-        return [mapping[p.name] for p in exp.parameters]
+    def read(inner: Builder, at: Atom) -> None:
+        for parameter, tape in rows:
+            inner.bind((parameter,), core.Index(tape.name, (at,)))
+        for parameter, tape in pairs:
+            if parameter in of_starts:
+                start = inner.index(of_starts[parameter].name, at)
+                shape = shape_of(parameter.type)
+                part = core.DimSlice(start, product(shape), i64(1))
+                flat = inner.slice(tape.name, part, base=parameter.name.base)
+                inner.bind((parameter,), core.Reshape(shape, flat))
 
-    start_tapes = [next(filled_starts) for _ in shifts]
-    back = _Return(statement, exp, sweep, count, read)
+    back = _Return(statement, exp, sweep, count, swept, read)
     return Reversed(tuple(build.statements), back)
+
+
+def _swept(build: Builder, exp: Loop, sweep: ReverseSweep) -> SweptBody:
+    """The body swept forward. What is kept of it has no more dimensions than what the
+    loop carries, so that its tapes do not outgrow those of the parameters by far."""
+    assert isinstance(exp.form, ForLoop)
+    own = [*[p.name for p in exp.parameters], exp.form.index]
+    rank = max((len(shape_of(p.type)) for p in exp.parameters), default=0)
+    return sweep.swept(build, own, exp.body, rank)
 
 
 def varying_parameters(exp: Loop) -> list[int]:
@@ -270,10 +284,16 @@ class _Return:
     """The return sweep of a counted loop."""
 
     def __init__(
-        self, statement: Stm, exp: Loop, sweep: ReverseSweep, count: Atom, read: Read
+        self,
+        statement: Stm,
+        exp: Loop,
+        sweep: ReverseSweep,
+        count: Atom,
+        swept: SweptBody,
+        read: Read,
     ) -> None:
         self.statement, self.exp, self.sweep = statement, exp, sweep
-        self.count, self.read = count, read
+        self.count, self.swept, self.read = count, swept, read
         assert isinstance(exp.form, ForLoop)
         self.form = exp.form
         own = {parameter.name for parameter in exp.parameters}
@@ -306,9 +326,10 @@ class _Return:
         carried = {n: p.name for n, p in zip(names, outer, strict=True)}
         inner.values.update(carried)
         round_ = build.nested()
-        reads = self.round(round_, place, inner, [p.name for p in own])
-        result: list[Atom] = [reads[n] for n in self.sizes]
-        result += [inner.or_zero(round_, reads[n]) for n in self.active]
+        self.round(round_, place, inner, [p.name for p in own])
+        read = [p.name for p in exp.parameters]
+        result: list[Atom] = [read[n] for n in self.sizes]
+        result += [inner.or_zero(round_, read[n]) for n in self.active]
         changed = [n for n in names if inner.values[n] != carried[n]]
         result += [inner.or_zero(round_, name) for name in changed]
         initial: list[Atom] = [pattern[n].name for n in self.sizes]
@@ -328,23 +349,17 @@ class _Return:
 
     def round(
         self, build: Builder, place: Name, adjoints: Adjoints, results: list[Name]
-    ) -> list[Name]:
-        """One round backwards; the names of the parameters in it."""
-        exp, activity = self.exp, self.sweep.activity
+    ) -> None:
+        """One round backwards."""
         last = build.sub(self.count, i64(1))
         at = build.sub(last, place)
-        reads = self.read(build, at)
-        for n in self.active:
-            activity.names.add(reads[n])
-        mapping: dict[Name, Atom] = {self.form.index: build.convert(at, self.form.type)}
-        mapping |= zip((p.name for p in exp.parameters), reads, strict=True)
-        body = rename(without_checks(exp.body), build.names, mapping)
-        build.scope.update(scope_of(body))
-        given: list[Atom | None] = [None] * len(reads)
+        index = Param(self.form.index, self.form.type)
+        build.bind((index,), core.Copy(build.convert(at, self.form.type)))
+        self.read(build, at)
+        given: list[Atom | None] = [None] * len(self.exp.parameters)
         for n, result in zip(self.active, results, strict=True):
             given[n] = result
-        self.sweep.again(build, body, adjoints, given)
-        return reads
+        self.swept.back(build, adjoints, given)
 
 
 # --- pieces ----------------------------------------------------------------------

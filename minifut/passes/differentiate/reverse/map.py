@@ -21,7 +21,6 @@ adjoint is an accumulator already is updated in place, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minifut.ir.accumulators import AccInput, WithAcc
@@ -29,10 +28,8 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Reduce, Screma, map_
-from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import (
     I64,
-    AccType,
     ArrayType,
     array_of,
     element_of,
@@ -41,18 +38,14 @@ from minifut.ir.types import (
 )
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
-from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import (
     Adjoints,
     accumulate,
     is_accumulator,
 )
-from minifut.passes.differentiate.reverse.sweep import ReverseSweep, return_sweep
-from minifut.passes.differentiate.rules import ReturnSweep, Reversed
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep, SweptBody
+from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
-
-FEW = 8
-"""elements that are rather reduced again than read"""
 
 
 @rule(paper="SC 2022, section 5.4")
@@ -104,60 +97,32 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Swept:
-    """The forward sweep of a map: its statement, which gives the arrays `tape` as well;
-    `again` is what the lambda of the return sweep runs before `backs`, with the
-    elements `taped` of the tape."""
+    """The forward sweep of a map: its statement, which gives the arrays `tape` as well,
+    the parameters of the lambda, and its body."""
 
     forward: Stm
     tape: tuple[Name, ...]
-    taped: tuple[Param, ...]
     parameters: tuple[Param, ...]
-    again: Body
-    backs: Sequence[ReturnSweep]
+    body: SweptBody
 
 
 def _sweep(statement: Stm, exp: Screma, sweep: ReverseSweep) -> _Swept:
-    """Sweep a copy of the lambda forward, and choose what is kept of it."""
+    """Sweep a copy of the lambda forward; what is kept of it goes on tapes."""
     build = sweep.builder(statement)
     function: Lambda = sweep.context.copy(exp.function)
     sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
-    inner = build.nested()
-    backs = sweep.forward(inner, function.body.statements)
-    found = inner.statements
-    inside = {p.name for s in found for p in s.pattern}
-    kept = [s for s in found if _is_kept(s, inside)]
-    again = without_checks(
-        Body(tuple(s for s in found if s not in kept), function.body.result)
-    )
-    taped = tuple(p for s in kept for p in s.pattern)
-    forward = statement
-    tape: tuple[Name, ...] = ()
-    if taped:
-        results = (*function.body.result, *[p.name for p in taped])
-        types = (*function.results, *[p.type for p in taped])
-        whole = Lambda(function.parameters, Body(tuple(found), results), types)
-        made = map_(exp.width, exp.arrays, sweep.context.copy(whole))
-        arrays_of = [array_of(p.type, (exp.width,)) for p in taped]
-        arrays = build.parameters(arrays_of, "tape")
-        forward = replace(statement, pattern=(*statement.pattern, *arrays), exp=made)
-        tape = tuple(p.name for p in arrays)
-    return _Swept(forward, tape, taped, function.parameters, again, backs)
-
-
-def _is_kept(statement: Stm, inside: set[Name]) -> bool:
-    """Whether the results of a statement are cheaper to keep than to compute again:
-    each costs a reduction. Their sizes must not be the lambda's own."""
-    return is_long(statement.exp) and all(
-        not isinstance(p.type, AccType) and inside.isdisjoint(free_names(p.type))
-        for p in statement.pattern
-    )
-
-
-def is_long(exp: object) -> bool:
-    """Whether a SOAC reduces, itself or in its lambda, more than a few elements."""
-    folds = [n for n in walk(exp) if isinstance(n, Screma) and n.reduces]
-    widths = [fold.width.as_constant for fold in folds]
-    return isinstance(exp, Screma) and any(w is None or w > FEW for w in widths)
+    own = [parameter.name for parameter in function.parameters]
+    body = sweep.swept(build, own, function.body)
+    if not body.kept:
+        return _Swept(statement, (), function.parameters, body)
+    results = (*body.again.result, *[p.name for p in body.kept])
+    types = (*function.results, *[p.type for p in body.kept])
+    whole = Lambda(function.parameters, Body(body.statements, results), types)
+    made = map_(exp.width, exp.arrays, sweep.context.copy(whole))
+    arrays = [array_of(p.type, (exp.width,)) for p in body.kept]
+    tape = build.parameters(arrays, "tape")
+    forward = replace(statement, pattern=(*statement.pattern, *tape), exp=made)
+    return _Swept(forward, tuple(p.name for p in tape), function.parameters, body)
 
 
 @dataclass(slots=True)
@@ -201,8 +166,7 @@ def _plan(
     places = {n: _accumulator(plan, sweep, build, adjoints, n) for n in names}
     inside = {n: p for n, p in places.items() if p is not None}
     own.values |= {name: parameter.name for name, parameter in inside.items()}
-    inner.extend(swept.again.statements)
-    return_sweep(inner, swept.backs, own, swept.again.result, given)
+    swept.body.back(inner, own, given)
     pairs = list(zip(swept.parameters, exp.arrays, strict=True))
     found = [(p.name, array) for p, array in pairs if own.of(p.name) is not None]
     index = build.parameters((I64,), "i") if any(a in held for _, a in found) else ()
@@ -225,7 +189,7 @@ def _plan(
     types = inner.types(atoms)
     if index:
         plan.given = (*plan.given, build.iota(exp.width))
-    parameters = (*swept.parameters, *rows, *swept.taped, *index, *kept)
+    parameters = (*swept.parameters, *rows, *swept.body.kept, *index, *kept)
     plan.function = Lambda(parameters, inner.finish(*atoms), types)
     return plan
 

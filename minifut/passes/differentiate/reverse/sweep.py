@@ -7,25 +7,30 @@ The forward sweep emits each statement, or what its rule makes of it, and collec
 makes the return sweep, which runs backwards. Bodies inside (of a branch, loop or map)
 are run again in the return sweep, where their own two sweeps stand: so nothing inside
 them has to be kept, at the cost of one more run for each level of nesting (SC 2022,
-section 4). A map keeps what a reduction inside it has found, though (`map`). What is
-not needed, later passes drop.
+section 4). What a reduction inside of a map or loop has found is kept, though: it takes
+more to compute than to read. What is not needed, later passes drop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, walk
+from minifut.ir.types import AccType, Type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.context import Context, without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.rules import ReturnSweep, Reversed
 from minifut.rewrite.rule import Declined
+
+FEW = 8
+"""elements that are rather reduced again than read"""
 
 
 class ReverseSweep:
@@ -96,7 +101,34 @@ class ReverseSweep:
         """Run a body again, for the adjoints of its results; those of what it mentions
         are in `adjoints` afterwards. The body's names must be its own."""
         backs = self.forward(build, body.statements)
-        return_sweep(build, backs, adjoints, body.result, results)
+        SweptBody((), (), Body((), body.result), backs).back(build, adjoints, results)
+
+    def swept(
+        self,
+        build: Builder,
+        own: Iterable[Name],
+        body: Body,
+        rank: int | None = None,
+    ) -> SweptBody:
+        """Sweep a body with parameters of its `own` forward. Of what it finds by
+        reductions is kept what has no sizes of the body's own, and at most `rank`
+        dimensions."""
+        inner = build.nested()
+        backs = self.forward(inner, body.statements)
+        found = tuple(inner.statements)
+        bound = {*own, *[p.name for s in found for p in s.pattern]}
+        kept = [
+            s
+            for s in found
+            if reduces(s.exp) and all(_fits(p.type, bound, rank) for p in s.pattern)
+        ]
+        again = tuple(s for s in found if s not in kept)
+        return SweptBody(
+            found,
+            tuple(p for s in kept for p in s.pattern),
+            without_checks(Body(again, body.result)),
+            backs,
+        )
 
     def copy(self, body: Body) -> Body:
         """A copy of a body to run again, without checks."""
@@ -114,17 +146,39 @@ class ReverseSweep:
         return sorted(free & self.activity.names, key=lambda name: name.tag)
 
 
-def return_sweep(
-    build: Builder,
-    backs: Sequence[ReturnSweep],
-    adjoints: Adjoints,
-    result: Sequence[Atom],
-    given: Sequence[Atom | None],
-) -> None:
-    """The return sweep of a body, with the adjoints `given` of its result."""
-    for atom, adjoint in zip(result, given, strict=True):
-        adjoints.add(build, atom, adjoint)
-    run_back(build, backs, adjoints)
+@dataclass(frozen=True, slots=True)
+class SweptBody:
+    """The statements of the forward sweep of a body, the results of some that are
+    `kept` on tapes, the statements to run `again` where those are read, and what makes
+    the return sweep behind them."""
+
+    statements: tuple[Stm, ...]
+    kept: tuple[Param, ...]
+    again: Body
+    backs: Sequence[ReturnSweep]
+
+    def back(
+        self, build: Builder, adjoints: Adjoints, results: Sequence[Atom | None]
+    ) -> None:
+        """The return sweep, with the adjoints of the results."""
+        build.extend(self.again.statements)
+        for atom, adjoint in zip(self.again.result, results, strict=True):
+            adjoints.add(build, atom, adjoint)
+        run_back(build, self.backs, adjoints)
+
+
+def _fits(type_: Type, bound: set[Name], rank: int | None) -> bool:
+    """Whether there may be a tape of values of this type."""
+    if isinstance(type_, AccType) or free_names(type_) & bound:
+        return False
+    return rank is None or len(shape_of(type_)) <= rank
+
+
+def reduces(exp: object) -> bool:
+    """Whether a SOAC reduces, itself or in its lambda, more than a few elements."""
+    folds = [n for n in walk(exp) if isinstance(n, Screma) and n.reduces]
+    widths = [fold.width.as_constant for fold in folds]
+    return isinstance(exp, Screma) and any(w is None or w > FEW for w in widths)
 
 
 def run_back(build: Builder, backs: Sequence[ReturnSweep], adjoints: Adjoints) -> None:
