@@ -48,6 +48,7 @@ def test_any_group_size_gives_the_same_results(folds: Any, size: int) -> None:
         {
             **settings,
             "gpu.fold.staged_elements": size % 5 + 1,
+            "gpu.scan.look_back": size % 2,
             "gpu.hist.copies": 3,
             "gpu.transpose.side": size % 10 + 1,
             "gpu.transpose.rows": size % 3 + 1,

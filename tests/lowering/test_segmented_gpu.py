@@ -1,7 +1,7 @@
 """Segmented operations under both schedules against the interpreter.
 
-Sizes sit around the lanes of a piece, a tile (7 x 256), a group's share (8 x 256) and,
-with 2 cores, segments that are cut into chunks.
+Sizes sit around the lanes of a piece, a tile (15 x 256), a group's share (8 x 256) and,
+with 2 cores, segments that are cut into chunks. Scans run in two passes and in one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,20 @@ from string import Template
 import numpy as np
 import pytest
 
-from tests.opencl.device_programs import check, entry
+from tests.opencl.device_programs import DEFAULTS, check, entry, load_ir
 
 pytestmark = pytest.mark.device
 
 RANDOM = np.random.default_rng(7)
 SHAPES = ((0, 3), (3, 0), (1, 1), (2, 5), (300, 3), (3, 300), (1, 4500))
+IN_ONE_PASS = {"gpu.scan.look_back": 1}
+SMALL_TILES = {
+    **IN_ONE_PASS,
+    "gpu.fold.group_size": 4,
+    "gpu.fold.staged_elements": 3,
+}
+SETTINGS = (*DEFAULTS, ("gpu", IN_ONE_PASS), ("gpu", SMALL_TILES))
+"""with small tiles, segments of 4500 elements have 375 of them in 94 blocks"""
 TYPES = [
     ("f16", "0.0f16", "bool", "and", "true"),
     ("bool", "false", "i16", "max", "-32768i16"),
@@ -71,7 +79,8 @@ def test_several_operators_and_a_mapped_result(
     )  # fmt: skip
     outer = "[]" if operation == "segred" else "[][]"
     line = entry(2, f"[][]{a} [][]{b}", f"{outer}{a} {outer}i32 {outer}{b} [][]{b}")
-    check(line + text, [(numbers(a, *s), numbers(b, *s)) for s in SHAPES])
+    inputs = [(numbers(a, *s), numbers(b, *s)) for s in SHAPES]
+    check(line + text, inputs, settings=SETTINGS if "scan" in operation else DEFAULTS)
 
 
 FAILING_OPERATOR = """
@@ -108,4 +117,27 @@ def test_operators_that_fail() -> None:
     for shape in ((2, 5), (1, 4500)):
         ones = np.ones(shape, np.int64)
         cases += [(ones, np.int64(most)) for most in (shape[1], shape[1] - 1)]
-    check(text, cases)
+    check(text, cases, settings=SETTINGS)
+
+
+def test_prefixes_of_floats_are_the_same_in_each_run() -> None:
+    """What looks back waits for values at fixed places, whatever is there earlier."""
+    text = """
+    fun main (n: i64, xs: [n]f64) -> (s: [n]f64) {
+      let (s: [n]f64) = segscan grid (i < n)
+          operator(\\(a: f64, b: f64) -> (f64) {
+            let c: f64 = add_f64(a, b)
+            return c
+          }, (0f64), []) -> (f64) {
+        let x: f64 = xs[i]
+        return returns x
+      }
+      return s
+    }
+    """
+    program = load_ir(entry(1, "[]f64", "[]f64") + text, "gpu", SMALL_TILES)
+    xs = RANDOM.random(20000) * 10.0 ** RANDOM.integers(-9, 9, 20000)
+    first = program.main(xs)
+    np.testing.assert_allclose(first, np.cumsum(xs), rtol=1e-12)
+    for _ in range(20):
+        np.testing.assert_array_equal(program.main(xs), first)

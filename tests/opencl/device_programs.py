@@ -15,6 +15,7 @@ from minifut.opencl.module import module_text
 from minifut.passes.pipelines import run_pipeline
 
 SCHEDULES = ("cpu", "gpu")
+DEFAULTS: tuple[tuple[str, Mapping[str, int]], ...] = (("cpu", {}), ("gpu", {}))
 
 
 def entry(sizes: int, parameters: str, results: str) -> str:
@@ -61,12 +62,14 @@ def check(
     inputs: Sequence[Sequence[Any]],
     flatten: bool = False,
     tolerance: float = 0,
+    settings: Sequence[tuple[str, Mapping[str, int]]] = DEFAULTS,
 ) -> None:
-    """Under both schedules the device gives what the interpreter gives."""
+    """Under both schedules, or the given ones with their parameters, the device gives
+    what the interpreter gives."""
     program = parse_program(text)
     kernels = run_pipeline(program, names_after(program)) if flatten else program
-    for schedule in SCHEDULES:
-        instance = load(kernels, schedule)
+    for schedule, parameters in settings:
+        instance = load(kernels, schedule, parameters)
         for given in inputs:
             copies = [np.copy(a) if isinstance(a, np.ndarray) else a for a in given]
             expected = outcome(lambda args=copies: run(program, "main", args))

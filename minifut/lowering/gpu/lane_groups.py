@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
@@ -30,7 +31,11 @@ from minifut.lowering.gpu.work_distribution import (
     neutral_values,
     staged_elements,
 )
+from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.builder import KernelBuilder
+
+RADIX = 4
+"""operands that a step of a prefix scan combines"""
 
 Element = Callable[[kc.Expression], Values]
 """Emits code for the operands at an index of the innermost dimension"""
@@ -39,7 +44,7 @@ Element = Callable[[kc.Expression], Values]
 @dataclass(frozen=True, slots=True)
 class LaneGroup:
     """The lanes of a task with the operators by which they combine, and the local
-    memory for that: an element for each work-item of the group."""
+    memory for that: an element for each work-item of the group, two for prefixes."""
 
     k: KernelBuilder
     operators: tuple[SegBinOp, ...]
@@ -70,30 +75,41 @@ class LaneGroup:
         k, task = self.k, self.task
         self.shared.put(task.local, own)
         k.barrier()
-        with self.doubling() as offset:
+        with self.growing(2) as offset:
             takes = (task.lane & (offset * 2 - 1)).equals(0)
             with barrier_region(k), k.branch(takes):
                 self.combine_right(own, self.shared.get(task.local + offset))
                 self.shared.put(task.local, own)
 
-    def prefixes(self, own: Sequence[kc.Variable]) -> None:
-        """Inclusive prefix scan (Hillis and Steele); `shared` then holds it too."""
+    def prefixes(self, own: Sequence[kc.Variable]) -> kc.Variable:
+        """Inclusive prefix scan (Hillis and Steele, four operands a step); `shared`
+        then holds it from the index on that this gives.
+
+        Steps read one half of `shared` and write the other: a barrier each.
+        """
         k, task = self.k, self.task
+        half = k.declare("half", kc.Literal(0, kc.LONG))
         self.shared.put(task.local, own)
         k.barrier()
-        with self.doubling() as offset:
-            with barrier_region(k), k.branch(task.lane >= offset):
-                self.combine_left(self.shared.get(task.local - offset), own)
-            self.shared.put(task.local, own)
-            k.barrier()
+        with self.growing(RADIX) as offset:
+            other = k.declare("other", k.width - half)
+            keep = partial(self.shared.put, other + task.local, own)
+            with barrier_region(k, repair=keep):
+                farthest = kc.Call("min", (task.lane, offset * (RADIX - 1)), kc.LONG)
+                bound = k.declare("bound", farthest + 1)
+                with k.loop("back", bound, offset, offset) as back:
+                    self.combine_left(self.shared.get(half + task.local - back), own)
+                keep()
+            k.assign(half, other)
+        return half
 
     @contextmanager
-    def doubling(self) -> Iterator[kc.Variable]:
-        """Offsets 1, 2, 4, ... below the number of lanes."""
+    def growing(self, factor: int) -> Iterator[kc.Variable]:
+        """Offsets 1, factor, factor * factor, ... below the number of lanes."""
         offset = self.k.declare("offset", kc.Literal(1, kc.LONG))
         with self.k.while_loop(offset < self.task.lanes):
             yield offset
-            self.k.assign(offset, offset * 2)
+            self.k.assign(offset, offset * factor)
 
 
 def lane_group(
@@ -102,11 +118,12 @@ def lane_group(
     types: Sequence[ScalarType],
     task: SegmentTask,
     group: Size,
+    per_item: int = 1,
 ) -> LaneGroup:
-    """The lanes of a task, with local memory of their own."""
-    return LaneGroup(
-        k, operators, types, task, SharedOperands(k, types, group, "lanes"), group
-    )
+    """The lanes of a task, with local memory of their own: so many elements for each
+    work-item, two for prefixes."""
+    shared = SharedOperands(k, types, group * per_item, "lanes")
+    return LaneGroup(k, operators, types, task, shared, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +171,28 @@ class StagedTile:
         least = kc.Call("min", (left, self.per), kc.LONG)
         with k.loop("r", k.declare("mine", least)) as round_:
             yield k.declare("place", self.place + skipped + round_)
+
+    def prefixes(self) -> kc.Variable:
+        """Inclusive prefixes of what each lane's elements come to; see
+        `LaneGroup.prefixes`."""
+        lanes = self.lane_group
+        own = lanes.neutral("own")
+        with barrier_region(lanes.k), self.consecutive() as place:
+            lanes.combine_right(own, self.staged.get(place))
+        return lanes.prefixes(own)
+
+    def scan(self, before: Sequence[kc.Variable]) -> None:
+        """Replace the elements of this lane by their prefixes, starting from
+        `before`."""
+        with self.consecutive() as place:
+            self.lane_group.combine_right(before, self.staged.get(place))
+            self.staged.put(place, before)
+
+    def write(self, arrays: Sequence[Array], outer: Values) -> None:
+        """Copy the tile to global memory."""
+        with self.coalesced() as (at, place):
+            for array, value in zip(arrays, self.staged.get(place), strict=True):
+                self.lane_group.k.write(array, (*outer, at), value)
 
 
 @contextmanager

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
 
 GROUP_SIZE = group_size("fold")
 STAGED = Parameter(
-    "gpu.fold.staged_elements", "tile_size", (("cpu", 7), ("gpu", 7)), (1, 64)
+    "gpu.fold.staged_elements", "tile_size", (("cpu", 15), ("gpu", 15)), (1, 64)
 )
 """Elements per work-item in local memory, where that allows; if odd, the strided
-accesses of a group fall into different banks"""
+accesses of a group fall into different banks. With 15 of 4 bytes, 8 groups still share
+the local memory of a multiprocessor, and barriers and look-back take a tenth of what
+the memory needs for a tile"""
 ELEMENTS = 8
 """Minimum of elements per work-item for a chunk of a segment"""
 GROUPS_PER_CORE = Parameter(
@@ -130,8 +132,8 @@ def fold_group(
 def staged_elements(
     host: HostBuilder, types: Sequence[ScalarType], group: Size
 ) -> Size:
-    """Elements per work-item that fit into local memory beside one value each."""
-    fitting = group_limits.local_room(host) // (group * _bytes(types)) - 1
+    """Elements per work-item that fit into local memory beside two values each."""
+    fitting = group_limits.local_room(host) // (group * _bytes(types)) - 2
     return host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
 
 

@@ -17,14 +17,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from minifut.ir.core import Stm
-from minifut.ir.kernels import SegBinOp, SegRed, SegScan
+from minifut.ir.kernels import SegRed, SegScan
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import ArrayType, ScalarType, element_of
+from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.gpu.lane_groups import Element, LaneGroup
+from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group
 from minifut.lowering.gpu.work_distribution import (
     SegmentTask,
-    SharedOperands,
     barrier_region,
     bind_segment,
 )
@@ -60,7 +59,7 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
         tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
     ):
         at = bind_segment(k, exp.space, task.segment)
-        lanes = _lane_group(k, exp.operators, types, task)
+        lanes = lane_group(k, exp.operators, types, task, k.group)
         point = body_at(k, exp, at, mapped)
         total: Sequence[kc.Expression] = fold(lanes, point)
         if outer:
@@ -90,16 +89,16 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
         tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
     ):
         at = bind_segment(k, exp.space, task.segment)
-        lanes = _lane_group(k, exp.operators, types, task)
+        lanes = lane_group(k, exp.operators, types, task, k.group, 2)
         point = body_at(k, exp, at, mapped)
         own = lanes.neutral("own")
         with barrier_region(k), consecutive(k, task) as index:
             lanes.combine_right(own, point(index))
             for result, value in zip(results, own, strict=True):
                 k.write(result, (*at, index), value)
-        lanes.prefixes(own)
+        half = lanes.prefixes(own)
         with barrier_region(k), k.branch(task.lane > 0):
-            before = lanes.shared.get(task.local - 1)
+            before = lanes.shared.get(half + task.local - 1)
             with consecutive(k, task) as index:
                 after = [k.declare("own", k.read(r, (*at, index))) for r in results]
                 lanes.combine_left(before, after)
@@ -149,18 +148,6 @@ def tasks(
         end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
         yield SegmentTask(lane, lanes, local, task, active, task, zero, end, chunk)
         k.barrier()
-
-
-def _lane_group(
-    k: GroupBuilder,
-    operators: tuple[SegBinOp, ...],
-    types: list[ScalarType],
-    task: SegmentTask,
-) -> LaneGroup:
-    """The lanes of a segment, with a place in local memory for each thread."""
-    return LaneGroup(
-        k, operators, types, task, SharedOperands(k, types, k.group, "lanes"), k.group
-    )
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         in_flight = LOADS_IN_FLIGHT if is_light(operation.body) else 1
         fold, per_item = partial(reduce_strided, in_flight=in_flight), 1
     elif distribute_in_blocks.fires(operation, host):
-        fold, per_item = reduce_in_order, 2
+        fold, per_item = reduce_in_order, 3
     else:
         segred_cpu.lower(host, pattern, operation)
         return

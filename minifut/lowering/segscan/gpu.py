@@ -2,18 +2,22 @@
 
     segscan grid (i < n, j < m) {add, 0} { x }  :  [n][m]t
 
-    first kernel    each task (`gpu.work_distribution`) is scanned by its lanes, tile by
-                    tile: every lane folds consecutive elements in local memory, the
-                    lanes scan those partial results, a carry goes from tile to tile
+    one pass        each group scans a tile and looks back (`segscan.look_back`), where
+                    segments are split and groups of the device wait for each other
+    first kernel    else: each task (`gpu.work_distribution`) is scanned by its lanes,
+                    tile by tile: every lane folds consecutive elements in local
+                    memory, the lanes scan those partial results, a carry goes from tile
+                    to tile
     second kernel   only if segments were split into chunks: each chunk but the first
                     folds the carries before it and combines its elements with that
 
-No group waits for another one, so no forward progress between groups is needed.
-Operators on arrays are left to `segscan.cpu`.
+In the last two no group waits for another one, so that any device runs them. Operators
+on arrays are left to `segscan.cpu`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
@@ -39,6 +43,7 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import works_on_scalars
 from minifut.lowering.segred.gpu import allocate_mapped, body_at
 from minifut.lowering.segscan import cpu as segscan_cpu
+from minifut.lowering.segscan.look_back import LOOK_BACK, look_back_scan
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
@@ -51,17 +56,22 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         return
     count = sum(len(op.neutral) for op in operation.operators)
     types = [element_of(t) for t in operation.types[:count]]
-    group = fold_group(host, types, 2)
+    group = fold_group(host, types, 3)
     segments, length = count_segments(host, operation.space)
     cut = distribute(host, segments, length, group)
     shape = host.sizes(operation.space.sizes)
-    several = minimum(cut.chunks - 1, ONE)
+    several = host.let_size(minimum(cut.chunks - 1, ONE), "several")
+    one_pass = host.let_size(several * host.parameter(LOOK_BACK), "one_pass")
     results, carries = [], []
     for type_, bound in zip(types, pattern, strict=False):
         results.append(host.allocate_result(bound, type_, shape))
         base = f"{bound.name.base}_carry"
-        carries.append(host.allocate(type_, (cut.tasks * several,), base))
+        carry_count = cut.tasks * (several - one_pass)
+        carries.append(host.allocate(type_, (carry_count,), base))
     mapped = allocate_mapped(host, pattern, operation)
+    look_back_scan(host, operation, cut, types, (results, mapped), one_pass)
+    groups = host.let_size(cut.groups * (ONE - one_pass), "groups")
+    cut = replace(cut, groups=groups)
     _first(host, operation, cut, types, results, mapped, carries)
     _second(host, operation, cut, types, results, carries)
     for bound, array in zip(pattern, (*results, *mapped), strict=True):
@@ -81,15 +91,12 @@ def _first(
     with each_task(k, cut) as task:
         outer = bind_segment(k, operation.space, task.segment)
         point = body_at(k, operation, outer, mapped)
-        lanes = lane_group(k, operation.operators, types, task, cut.group)
+        lanes = lane_group(k, operation.operators, types, task, cut.group, 2)
         carry = lanes.neutral("carry")
         with tiles(lanes) as tile:
             tile.fill(point)
             scan_tile(lanes, tile, carry)
-            with tile.coalesced() as (at, place):
-                values = tile.staged.get(place)
-                for result, value in zip(results, values, strict=True):
-                    k.write(result, (*outer, at), value)
+            tile.write(results, outer)
         last = task.active & task.lane.equals(0)
         with k.branch(last & (k.size_value(cut.chunks) > 1)):
             for array, value in zip(carries, carry, strict=True):
@@ -101,19 +108,14 @@ def scan_tile(lanes: LaneGroup, tile: StagedTile, carry: list[kc.Variable]) -> N
     """Scan the elements of a tile in place, starting from `carry`; then a barrier, and
     `carry` is the last prefix of the tile."""
     k, task = lanes.k, lanes.task
-    own = lanes.neutral("own")
-    with barrier_region(k), tile.consecutive() as place:
-        lanes.combine_right(own, tile.staged.get(place))
-    lanes.prefixes(own)
+    half = tile.prefixes()
     before = [k.declare("before", value) for value in carry]
     with barrier_region(k):
         with k.branch(task.lane > 0):
-            lanes.combine_right(before, lanes.shared.get(task.local - 1))
-        with tile.consecutive() as place:
-            lanes.combine_right(before, tile.staged.get(place))
-            tile.staged.put(place, before)
+            lanes.combine_right(before, lanes.shared.get(half + task.local - 1))
+        tile.scan(before)
         last = task.local - task.lane + task.lanes - 1
-        lanes.combine_right(carry, lanes.shared.get(last))
+        lanes.combine_right(carry, lanes.shared.get(half + last))
 
 
 def _second(

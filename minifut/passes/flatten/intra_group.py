@@ -245,9 +245,9 @@ def _made(statement: Stm) -> Size:
 
 def _thread_bytes(statements: tuple[Stm, ...]) -> int:
     """The bytes of the partial results of reductions and scans: a scalar for each
-    thread (operators on arrays are the work of a single one)."""
+    thread, two for scans (operators on arrays are the work of a single one)."""
     return sum(
-        element_of(type_).bytes
+        element_of(type_).bytes * (1 + isinstance(statement.exp, SegScan))
         for statement in host_statements(statements)
         if isinstance(statement.exp, SegRed | SegScan)
         for op in statement.exp.operators
