@@ -6,6 +6,7 @@ small, since simulation takes about 10,000 times as long as a device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,9 @@ class Case:
     `cores`: compute units of the device that Oclgrind poses as. `unrolled`: the loads
     of hot kernels stand outside of loops, whose trip counts are known. `families`:
     the architectures whose limits hold, where tiles are those of some of them alone.
+    `stores`: the least part of sectors that hot stores use; none are hot where a group
+    stores but a value. `traffic`: the most bytes that a hot kernel moves over those of
+    its input.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Case:
     cores: int = 1
     unrolled: bool = False
     families: tuple[str, ...] = FAMILIES
+    stores: float = 0.95
+    traffic: float = math.inf
 
 
 def product_text(type_: str) -> str:
@@ -165,32 +171,34 @@ CASES = (
     _product_case(
         "product_split",
         {f"{PRODUCT}.tiled": 0, f"{PRODUCT}.split": 0, f"{PRODUCT}.split_depth": 64},
-        (64, 256, 64),
+        (128, 128, 128),
     ),
     Case(
         "batched",
         BATCHED,
-        _floats((2, 64, 64), (2, 64, 64)),
+        _floats((2, 128, 48), (2, 48, 128)),
         hot="groups",
         is_product=True,
     ),
     Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose", unrolled=True),
-    Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce"),
+    Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce", stores=0),
     # the tree over lanes combines 8-byte values that are 2, 4, .. lanes apart
-    Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce", conflict=1.6),
+    Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce", conflict=1.7, stores=0),
     Case(
         "affine",
         AFFINE,
         lambda random: tuple(random.integers(0, 9, (2, 1 << 13), "i4")),
         hot="reduce",
+        stores=0,
     ),
-    Case("row_sums_few", ROW_SUMS, _floats((4, 4096)), hot="reduce", cores=4),
+    Case("row_sums_few", ROW_SUMS, _floats((4, 4096)), hot="reduce", cores=4, stores=0),
     Case(
         "row_sums_short",
         ROW_SUMS,
         _floats((256, 16)),
         parameters={"main.map_reduce.outer": NEVER},
         hot="reduce",
+        stores=0,
     ),
     Case(
         "row_sums_many",
@@ -199,6 +207,14 @@ CASES = (
         parameters={"main.map_reduce.outer": 0},
     ),
     Case("scan", SCAN, lambda random: (np.ones(1 << 14, "i4"),), hot="scan"),
+    Case(
+        "scan_one_pass",
+        SCAN,
+        lambda random: (np.ones(8 * 15 * 256, "i4"),),
+        parameters={"gpu.scan.look_back": 1},
+        hot="scan_look_back",
+        traffic=2.2,
+    ),
     Case("row_scans", ROW_SCANS, lambda random: (np.ones((64, 128), "i4"),)),
     Case(
         "histogram",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LOCAL_MEMORY, GROUP_SIZE = 49152, 1024
 """of the GPU that Oclgrind poses as"""
+COUNTED_GROUPS = 4
+"""of a launch, the first of them"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ def environment(folder: Path, plugin: Path, driver: Path) -> dict[str, str]:
         "MINIFUT_DEVICE": "Oclgrind",
         "OCLGRIND_PLUGINS": str(plugin),
         "OCLGRIND_NUM_THREADS": "1",
+        "OCLGRIND_LOCAL_MEM_SIZE": str(LOCAL_MEMORY),
+        "TRANSACTIONS_GROUPS": str(COUNTED_GROUPS),
         "TRANSACTIONS": str(folder / "transactions.jsonl"),
     }
 

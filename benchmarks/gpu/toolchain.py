@@ -27,6 +27,14 @@ LIBCLC = Path("/usr/lib/clc")
 LLVM_HEADERS = Path("/usr/lib/llvm-14/include")
 DRIVER = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 COMMON = ("-x", "cl", "-cl-std=CL1.2", "-O3", "-w", "-S")
+ATOMICS = "".join(
+    f"static __attribute__((overloadable)) {t} atom_{name}("
+    f"volatile {space} {t} *p, {t} x) {{ return {builtin}(p, x); }}\n"
+    for t in ("long", "ulong")
+    for space in ("__global", "__local")
+    for name, builtin in (("add", "__sync_fetch_and_add"), ("xchg", "__sync_swap"))
+)
+"""of 64 bits, which libclc lacks for NVIDIA"""
 OLD_CLANG = "#undef __clang_major__\n#define __clang_major__ 7\n"
 
 
@@ -111,7 +119,9 @@ def to_ptx(tools: Tools, source: Path, options: Sequence[str]) -> Path:
     target += ["-Xclang", "sm_80", "-Xclang", "-target-feature", "-Xclang", "+ptx80"]
     library = LIBCLC / "nvptx64--nvidiacl.bc"
     target += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library)]
-    files = ["-o", str(ptx), str(source)]
+    atomics = ptx.with_suffix(".h")
+    atomics.write_text(ATOMICS)
+    files = ["-include", str(atomics), "-o", str(ptx), str(source)]
     run([tools.clang, *COMMON, *target, *options, *files])
     return ptx
 

@@ -155,6 +155,7 @@ def test_limits() -> None:
     rare = access(requests=5, wavefronts=200)
     assert said(kernel(access(), rare)) == ""
     assert "use 0.25" in said(kernel(access(space="global", sectors=1600)))
+    assert "stores use 0.25" in said(kernel(access(space="global", kind="store", sectors=1600)))  # fmt: skip
     assert "2 waves" in said(kernel(waves=2))
     assert "spilled" in said(kernel(scratch=16))
     assert "contract" in said(replace(good, contracts=False))
@@ -163,6 +164,16 @@ def test_limits() -> None:
     spilled = replace(good.nvidia["sm_90"], spills=8)
     assert "8 bytes spilled" in said(replace(good, nvidia={"sm_90": spilled}))
     assert "atomics" in said(kernel(access(kind="atomic", wavefronts=9000)))
+
+
+def test_traffic_is_that_of_all_groups_over_the_input() -> None:
+    case = Case("p", "", lambda _: (np.zeros(6400, "f4"),), hot="groups", traffic=2.2)
+    found = kernel(access(space="global"), access(space="global", kind="store"))
+    launch = replace(found.launch, groups=8)  # 800 sectors in 4 of them
+    found = replace(found, case=case, launch=launch)
+    assert found.traffic == 2.0 and said(found) == ""
+    strict = replace(found, case=replace(case, traffic=1.9))
+    assert "2.00 bytes moved" in said(strict)
 
 
 def test_missing_tools_are_named(
