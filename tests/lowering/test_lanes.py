@@ -112,6 +112,13 @@ BODIES = {
         in map2 (\\x i -> (divide x i 1, divide x i 3, divide x i (n / 2 + 1),
                           divide x i (20 - n), divide x i 17))
              xs (iota n) |> map (\\(a, b, c, d, e) -> [a, b, c, d, e])""",
+    "writes of runs": """
+      def main [n] (xs: [n]i32) =
+        let at (f: i64 -> i64) =
+          let work i = loop y = xs[i] for k < 3 do y * 3 + k
+          in scatter (replicate (2 * n) 7) (map f (iota n)) (map work (iota n))
+        in (at (\\i -> i / 32 * 64 + i % 32), at (\\i -> i / 3 * 6 + i % 3), at (\\i -> i ^ 5),
+            at (\\i -> if i < 90 then i - 5 else i + 2), at (\\i -> n - i))""",
     "signs and powers": """
       def main (xs: []i32) =
         map (\\x -> loop (a, y) = (x, f32.sqrt (f32.i32 x)) for i < 4 do

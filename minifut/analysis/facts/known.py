@@ -128,6 +128,12 @@ class Facts:
         if len(statement.pattern) > 1:
             self.natural_sizes(statement.pattern)
 
+    def execute(self, statement: Stm) -> None:
+        """What holds after a statement: its names are defined, its check holds."""
+        self.define(statement)
+        if isinstance(statement.exp, core.Assert):
+            self.assume(statement.exp.condition, True, "a check")
+
     def natural_sizes(
         self, parameters: Iterable[Param], all_sizes: bool = False
     ) -> None:
@@ -298,6 +304,9 @@ class Facts:
     def range_of_monomial(self, monomial: Monomial) -> Range:
         """The least and greatest value of a product."""
         found = self.bounds.get(monomial)
+        if found is not None:
+            return found
+        found = ranges.range_of_multiple(self, monomial)
         if found is not None:
             return found
         least, most = self.range_of_atom(monomial[0])

@@ -23,6 +23,7 @@ from minifut.analysis.facts.forms import (
     combine,
     constant_of,
     difference,
+    number,
     product,
     split,
     tightened,
@@ -95,6 +96,10 @@ class _Search:
         if sign == 0:
             return False
         bounds = self.bounds_on(atom)
+        if not any(self.bounds_from(fact, atom, sign) for fact in bounds):
+            end = self.facts.range_of_atom(atom)[0 if sign > 0 else 1]
+            if self.shows(combine(product(slope, number(end)), 1, rest, 1), depth - 1):
+                return True
         return any(
             self.by_fact(fact, atom, slope, rest, sign, depth) for fact in bounds
         ) or self.by_cases(atom, slope, rest, depth)
@@ -114,17 +119,20 @@ class _Search:
         low, high = self.facts.range_of_form(slope)
         return 1 if low >= 0 else -1 if high <= 0 else 0
 
+    def bounds_from(self, fact: Fact, atom: Atom, sign: int) -> int:
+        """The factor of the atom in a fact that bounds it on that side, or 0."""
+        parts = split(fact.form, atom)
+        by = None if parts is None else constant_of(parts[0])
+        return by if by is not None and by * sign > 0 else 0
+
     def by_fact(
         self, fact: Fact, atom: Atom, slope: Form, rest: Form, sign: int, depth: int
     ) -> bool:
         """The atom at its bound by a fact: what remains is a goal of its own."""
-        parts = split(fact.form, atom)
-        if parts is None:
+        by = self.bounds_from(fact, atom, sign)
+        if not by:
             return False
-        factor, others = parts
-        by = constant_of(factor)
-        if by is None or by * sign <= 0:
-            return False
+        others = {m: c for m, c in fact.form.items() if atom not in m}
         left = combine(product(slope, others), -sign, rest, abs(by))
         mark = len(self.used)
         self.used.append(fact)

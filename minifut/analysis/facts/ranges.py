@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minifut.analysis.facts.forms import Range, type_range
-from minifut.analysis.facts.meaning import DEEPEST, form_of_size
+from minifut.analysis.facts.meaning import DEEPEST, form_of, form_of_size
 from minifut.ir import core
 from minifut.ir.core import Constant, ScalarOp
-from minifut.ir.sizes import Atom, Extreme, Quotient
+from minifut.ir.sizes import Atom, Extreme, Monomial, Quotient
 from minifut.ir.types import I64, ScalarType, element_of
 from minifut.names import Name
 
@@ -59,6 +59,10 @@ def _range_of_name(facts: Facts, name: Name, depth: int) -> Range:
                 return whole
             ranges = [_operand_range(facts, operand, depth + 1) for operand in operands]
             found = RANGES[operator.name](*ranges)
+            if operator.name == "clz" and ranges[0][0] >= 0:
+                bits = operator.operands[0].bits
+                low, high = ranges[0]
+                found = bits - high.bit_length(), bits - low.bit_length()
         case core.If(_, then, otherwise):
             ranges = [
                 _operand_range(facts, body.result[position], depth + 1)
@@ -70,6 +74,19 @@ def _range_of_name(facts: Facts, name: Name, depth: int) -> Range:
     if found is None or found[0] < whole[0] or found[1] > whole[1]:
         return whole
     return found
+
+
+def range_of_multiple(facts: Facts, monomial: Monomial) -> Range | None:
+    """The range of `(x / k) * k`, which is at most x."""
+    for atom in monomial if len(monomial) == 2 else ():
+        exp = facts.definition(atom) if isinstance(atom, Name) else None
+        if isinstance(exp, ScalarOp) and exp.operator.name in ("div", "quot"):
+            x, k = (form_of(facts, operand) for operand in exp.operands)
+            other = monomial[1 - monomial.index(atom)]
+            low, high = facts.range_of_form(x)
+            if k == {(other,): 1} and low >= 0 and facts.range_of_atom(other)[0] > 0:
+                return 0, high
+    return None
 
 
 def _counts(facts: Facts, atom: core.Atom) -> bool:
@@ -98,7 +115,9 @@ def _corners(a: Range, b: Range) -> Range:
 
 
 def _modulo(a: Range, b: Range) -> Range | None:
-    return (0, b[1] - 1) if b[0] > 0 else None
+    if b[0] <= 0:
+        return None
+    return 0, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1)
 
 
 def _rest(a: Range, b: Range) -> Range | None:
@@ -114,6 +133,11 @@ def _floored(a: Range, b: Range) -> Range | None:
 
 def _shifted_right(a: Range, b: Range) -> Range | None:
     return (a[0] >> b[0], a[1] >> b[0]) if b[0] == b[1] and 0 <= b[0] < 64 else None
+
+
+def _shifted_left(a: Range, b: Range) -> Range | None:
+    within = min(a[0], b[0]) >= 0 and b[1] < 64
+    return (a[0] << b[0], a[1] << b[1]) if within else None
 
 
 def _masked(a: Range, b: Range) -> Range | None:
@@ -139,6 +163,7 @@ RANGES: dict[str, Callable[..., Range | None]] = {
     "div": _floored,
     "quot": lambda a, b: _floored(a, b) if a[0] >= 0 else None,
     "shr": _shifted_right,
+    "shl": _shifted_left,
     "and": _masked,
     "or": _joined,
     "xor": _joined,

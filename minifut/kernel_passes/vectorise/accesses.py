@@ -172,6 +172,52 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
+@rule(label="asVector", paper=LIFT, remark=_whose)
+def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+    """Store a vector where data-dependent indices turn out to be consecutive and all
+    lanes are active, else lane by lane.
+
+    before:
+        given (const int *xs, const int *is, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[is[j] & 7] = xs[j];
+        }
+    after:
+        int4 value = (*(__global const loose_int4 *)(xs + t));
+        int4 place = (*(__global const loose_int4 *)(is + t)) & ((int4)(7));
+        if (all(place == (((int4)(place.s0)) + ((int4)(0, 1, 2, 3))))) {
+                *(__global loose_int4 *)(ys + place.s0) = value;
+        } else {
+                ys[place.s0] = value.s0;
+                ys[place.s1] = value.s1;
+                ys[place.s2] = value.s2;
+                ys[place.s3] = value.s3;
+        }
+    declines: the indices at which lanes write ys are no data
+        given (const int *xs, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[2 * j] = xs[j];
+        }
+    """
+    if not isinstance(store, kc.Store):
+        return None
+    lanes, memory = vectoriser.lanes, store.memory
+    if memory.space == "private" or affine(store.index, lanes.affine, lanes.varying):
+        return Declined(
+            f"the indices at which lanes write {memory.name.base} are no data"
+        )
+    value = vectoriser.named(_stored(store, vectoriser), "value")
+    place = vectoriser.named(lanes.vectorise(store.index), "place")
+    first = lanes.lane(place, 0)
+    run = lanes.compare("==", place, lanes.ramp(first))
+    whole = kc.Call("all", (lanes.both(lanes.mask, run),), kc.TRUTH)
+    together = kc.Block((kc.Store(memory, first, value),))
+    single = vectoriser.where_active(
+        lambda n: kc.Store(memory, lanes.lane(place, n), lanes.lane(value, n))
+    )
+    return (kc.Branch(whole, together, kc.Block(single)),)
+
+
 @rule(paper=MASKS, remark=_whose)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
@@ -199,14 +245,11 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     if store.memory.space == "private":
         raise NotVectorisable("a private array")
     lanes = vectoriser.lanes
-    value = _stored(store, vectoriser)
-    held = vectoriser.k.variable("value", value.type)
-    made: list[kc.Statement] = [kc.Declare(held, value)]
-    for number in range(lanes.width):
-        place = lanes.place(store.index, number)
-        one_store = kc.Store(store.memory, place, lanes.lane(held, number))
-        made.append(vectoriser.where_active(number, one_store))
-    return tuple(made)
+    value = vectoriser.named(_stored(store, vectoriser), "value")
+    memory, at = store.memory, store.index
+    return vectoriser.where_active(
+        lambda n: kc.Store(memory, lanes.place(at, n), lanes.lane(value, n))
+    )
 
 
 def _first(
@@ -251,4 +294,4 @@ def _stored(store: kc.Store, vectoriser: Vectoriser) -> kc.Expression:
 
 
 LOADS = (load_vector, load_within_edges, gather)
-STORES = (store_vector, scatter_lanes)
+STORES = (store_vector, store_run, scatter_lanes)

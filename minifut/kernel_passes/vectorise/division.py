@@ -68,13 +68,7 @@ def by_doubles(
     quotient = _result(lanes, operator, left, right)
     by_zero = lanes.compare("==", right, places(0))
     near = lanes.choose(by_zero, places(0), quotient)
-    one = kc.VectorType(type_)
-    one_by_one = lanes.each(
-        lambda n: kc.Operation(
-            operator, (lanes.lane(left, n), lanes.lane(right, n)), one
-        ),
-        type_,
-    )
+    one_by_one = lanes.in_each(operator, (left, right))
     return kc.Select(kc.Call("any", (far,), kc.TRUTH), one_by_one, near, left.type)
 
 
@@ -87,8 +81,7 @@ def by_steps(
     """A quotient or rest of consecutive i64, the first lane's is `first`, by the same
     number: one scalar division. Lane by lane if one of both is negative."""
     whole, width = first // divisor, lanes.width
-    rest = lanes.broadcast(first - whole * divisor)
-    ramp = rest + lanes.each(lambda n: kc.Literal(n, kc.LONG), I64)
+    ramp = lanes.ramp(first - whole * divisor)
     by = lanes.broadcast(divisor)
     # At least as many as lanes: at most one multiple of the divisor is in between.
     passed = lanes.compare(">=", ramp, by)

@@ -164,13 +164,7 @@ class ExpressionVectoriser(VectorOperations):
                 return quotient
         if operator.result == BOOL or self.loops:
             raise NotVectorisable(f"{operator} is done lane by lane")
-        result = kc.VectorType(operator.result)
-        return self.each(
-            lambda n: kc.Operation(
-                operator, tuple(self.lane(o, n) for o in wide), result
-            ),
-            operator.result,
-        )
+        return self.in_each(operator, wide)
 
     def by_power_of_two(
         self, operator: Operator, left: kc.Expression, right: kc.Expression
@@ -250,10 +244,7 @@ class ExpressionVectoriser(VectorOperations):
             return kc.Operation(operator, (operand,), self.wide(target))
         if self.loops:
             raise NotVectorisable(f"{operator} is done lane by lane")
-        result = kc.VectorType(target)
-        return self.each(
-            lambda n: kc.Operation(operator, (self.lane(operand, n),), result), target
-        )
+        return self.in_each(operator, (operand,))
 
     def cast(
         self, operand: kc.Expression, source: ScalarType, target: ScalarType

@@ -3,7 +3,7 @@ left to the rules of `masks`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -138,9 +138,7 @@ class Vectoriser:
         if init is not None and name not in self.changing:
             found = affine(init, lanes.affine, lanes.varying)
             if found is not None and variable.type == kc.LONG:
-                first = self.k.variable(name.base, kc.LONG)
-                self.out.append(kc.Declare(first, found[0]))
-                lanes.affine[name] = (first, found[1])
+                lanes.affine[name] = (self.named(found[0], name.base), found[1])
                 return
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))
         value = None if init is None else lanes.broadcast(lanes.vectorise(init))
@@ -177,21 +175,34 @@ class Vectoriser:
         place = lanes.place_own(store)
         self.out.append(kc.Store(memory, place, lanes.to_memory(memory, value)))
 
-    def where_active(self, number: int, statement: kc.Statement) -> kc.Statement:
-        """A statement for one lane, done only if the lane is active."""
-        if self.lanes.mask is None:
-            return statement
-        active = self.lanes.lane(self.lanes.mask, number).differs(0)
-        return kc.Branch(active, kc.Block((statement,)))
+    def named(self, value: kc.Expression, base: str) -> kc.Variable:
+        """A vector in a variable, declared here."""
+        variable = self.k.variable(base, value.type)
+        self.out.append(kc.Declare(variable, value))
+        return variable
+
+    def where_active(
+        self, make: Callable[[int], kc.Statement]
+    ) -> tuple[kc.Statement, ...]:
+        """A statement for each lane, done only if the lane is active."""
+        mask, every = self.lanes.mask, range(self.lanes.width)
+        if mask is None:
+            return tuple(map(make, every))
+        active = [self.lanes.lane(mask, number).differs(0) for number in every]
+        return tuple(kc.Branch(active[n], kc.Block((make(n),))) for n in every)
 
     def fail(
         self, number: int, values: tuple[kc.Expression, ...], label: str | None
     ) -> None:
         """The first active lane fails, as the first point would."""
-        vectorised = [self.lanes.vectorise(value) for value in values]
-        for lane in range(self.lanes.width):
-            mine = tuple(self.lanes.lane(value, lane) for value in vectorised)
-            self.out.append(self.where_active(lane, kc.Fail(number, mine, label)))
+        lanes, vectorised = self.lanes, list(map(self.lanes.vectorise, values))
+
+        def failure(lane: int) -> kc.Statement:
+            return kc.Fail(
+                number, tuple(lanes.lane(v, lane) for v in vectorised), label
+            )
+
+        self.out.extend(self.where_active(failure))
 
     # --- control ----------------------------------------------------------------------
 

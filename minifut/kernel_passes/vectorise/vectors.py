@@ -7,8 +7,9 @@ memory it is a byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from minifut.ir.scalars import Operator
 from minifut.ir.types import BOOL, I8, I16, I32, I64, U8, ScalarType
 from minifut.kernel_ir import nodes as kc
 
@@ -50,6 +51,24 @@ class VectorOperations:
         """A vector from an expression for each lane."""
         parts = tuple(make(number) for number in range(self.width))
         return kc.Vector(parts, kc.VectorType(scalar, self.width))
+
+    def in_each(
+        self, operator: Operator, operands: Sequence[kc.Expression]
+    ) -> kc.Expression:
+        """An operator applied lane by lane."""
+        result = kc.VectorType(operator.result)
+
+        def one(number: int) -> kc.Expression:
+            own = tuple(self.lane(operand, number) for operand in operands)
+            return kc.Operation(operator, own, result)
+
+        return self.each(one, operator.result)
+
+    def ramp(self, first: kc.Expression) -> kc.Expression:
+        """`first`, `first + 1`, .. in the lanes."""
+        scalar = first.type.scalar
+        numbers = self.each(lambda n: kc.Literal(n, kc.VectorType(scalar)), scalar)
+        return self.broadcast(first) + numbers
 
     # --- masks ------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.analysis.facts import Fact, Facts
-from minifut.analysis.facts.forms import Form, combine, difference, number, of_atom
+from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.core import (
     Assert,
@@ -18,7 +17,6 @@ from minifut.ir.core import (
     ForLoop,
     Function,
     If,
-    Iota,
     Lambda,
     Loop,
     Program,
@@ -30,9 +28,28 @@ from minifut.ir.node import replace, same_items
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
-from minifut.names import Name, NameSource
-from minifut.passes.remove_checks.rules import ASKED, RULES, FactContext
+from minifut.names import NameSource
+from minifut.passes.remove_checks.disjoint_scatters import join_disjoint_scatters
+from minifut.passes.remove_checks.rules import (
+    FactContext,
+    decide_branch,
+    drop_clamp,
+    drop_remainder,
+    learn_element,
+    remove_proved_check,
+)
+from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Derivation, Trace
+
+RULES: dict[type, tuple[Rule, ...]] = {
+    Assert: (remove_proved_check,),
+    If: (decide_branch,),
+    ScalarOp: (drop_remainder, drop_clamp),
+    Scatter: (join_disjoint_scatters,),
+}
+ASKED = frozenset({"mod", "rem", "min", "max"})
+"""operators for which there is a rule"""
 
 
 def remove_checks(
@@ -42,12 +59,13 @@ def remove_checks(
     walk = FactsWalk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))
-    same = same_items(functions, program.functions)
-    return replace(
-        program,
-        constants=constants,
-        functions=program.functions if same else functions,
-    )
+    if same_items(functions, program.functions):
+        functions = program.functions
+    program = replace(program, constants=constants, functions=functions)
+    if not walk.joined_scatters:
+        return program
+    # a scatter that was joined with a later one has no user
+    return remove_dead_code(program, {function.name for function in functions})
 
 
 class FactsWalk:
@@ -57,6 +75,7 @@ class FactsWalk:
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))
+        self.joined_scatters = False
 
     def function(self, function: Function) -> Function:
         with self.facts.inner():
@@ -70,9 +89,7 @@ class FactsWalk:
         made: list[Stm] = []
         for statement in statements:
             for new in self.statement(statement):
-                self.facts.define(new)
-                if isinstance(new.exp, Assert):
-                    self.facts.assume(new.exp.condition, True, "a check")
+                self.facts.execute(new)
                 made.append(new)
         if same_items(made, statements):
             return statements
@@ -86,6 +103,7 @@ class FactsWalk:
         for rule in rules:
             outcome = rule(statement, self.context)
             if isinstance(outcome, tuple):
+                self.joined_scatters |= rule is join_disjoint_scatters
                 return tuple(replace(new, exp=self.inside(new.exp)) for new in outcome)
         return (replace(statement, exp=self.inside(exp)),)
 
@@ -140,34 +158,12 @@ class FactsWalk:
             for parameter, array in zip(
                 exp.function.parameters, exp.arrays, strict=True
             ):
-                self.element(parameter.name, array, width)
+                learn_element(self.facts, parameter.name, array, width)
             function = self.node(exp.function)
         rest = map_children(
             exp, lambda part: part if isinstance(part, Lambda) else self.node(part)
         )
         return replace(rest, function=function)
-
-    def element(self, name: Name, array: Name, width: Form) -> None:
-        """An element of an iota is within its numbers."""
-        source = self.facts.definition(array)
-        if not isinstance(source, Iota):
-            return
-        step = source.stride.value if isinstance(source.stride, core.Constant) else 0
-        if step not in (1, -1):
-            return
-        x, start = of_atom(name), self.facts.form(source.start)
-        if step == 1 and not start:
-            self.facts.run_over(name, width, "the map")
-            return
-        end = combine(start, 1, combine(width, 1, number(1), -1), int(step))
-        low, high = (start, end) if step == 1 else (end, start)
-        least, most = (
-            self.facts.range_of_form(low)[0],
-            self.facts.range_of_form(high)[1],
-        )
-        if self.facts.within_type(name, least, most):
-            self.facts.learn(Fact(difference(x, low), "the map"))
-            self.facts.learn(Fact(difference(high, x), "the map"))
 
     def segmented(self, exp: Any) -> Any:
         with self.facts.inner():

@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from minifut.analysis.facts import Facts, Proof
+from minifut.analysis.facts import Fact, Facts, Proof
+from minifut.analysis.facts.forms import Form, combine, difference, number, of_atom
 from minifut.ir.builder import Builder
-from minifut.ir.core import Assert, Atom, Constant, Copy, If, ScalarOp, Stm
+from minifut.ir.core import Assert, Atom, Constant, Copy, If, Iota, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.types import BOOL
-from minifut.names import NameSource
+from minifut.names import Name, NameSource
 from minifut.rewrite.context import with_expression
-from minifut.rewrite.rule import Declined, Outcome, Remark, Rule, rule
+from minifut.rewrite.rule import Declined, Outcome, Remark, rule
 from minifut.rewrite.trace import Derivation
 
 
@@ -45,7 +46,24 @@ def by_facts(_: Stm, context: FactContext) -> Remark:
     return Remark(tuple(f"by {fact}" for fact in facts))
 
 
-REMOVE_PROVED_CHECK_REFUSED = Declined("no part of the condition is proved")
+def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
+    """The name is an element of the array: one of an iota is within its numbers."""
+    source = facts.definition(array)
+    if not isinstance(source, Iota):
+        return
+    step = source.stride.value if isinstance(source.stride, Constant) else 0
+    if step not in (1, -1):
+        return
+    x, start = of_atom(name), facts.form(source.start)
+    if step == 1 and not start:
+        facts.run_over(name, width, "the map")
+        return
+    end = combine(start, 1, combine(width, 1, number(1), -1), int(step))
+    low, high = (start, end) if step == 1 else (end, start)
+    least, most = facts.range_of_form(low)[0], facts.range_of_form(high)[1]
+    if facts.within_type(name, least, most):
+        facts.learn(Fact(difference(x, low), "the map"))
+        facts.learn(Fact(difference(high, x), "the map"))
 
 
 @rule(Assert, remark=by_facts)
@@ -97,7 +115,7 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     if not left:
         return ()
     if len(left) == len(parts):
-        return REMOVE_PROVED_CHECK_REFUSED
+        return Declined("no part of the condition is proved")
     build, condition = context.builder(statement), left[0]
     for part in left[1:]:
         both = ScalarOp(operator("and", BOOL), (condition, part))
@@ -110,9 +128,6 @@ def _conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
     if isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
         return [part for o in exp.operands for part in _conjuncts(facts, o)]
     return [condition]
-
-
-DECIDE_BRANCH_REFUSED = Declined("neither branch is proved to be taken")
 
 
 @rule(If, remark=by_facts)
@@ -142,10 +157,7 @@ def decide_branch(statement: Stm, context: FactContext) -> Outcome:
             context.proof = proof
             decided = replace(exp, condition=Constant(truth, BOOL))
             return with_expression(statement, decided)
-    return DECIDE_BRANCH_REFUSED
-
-
-DROP_REMAINDER_REFUSED = Declined("the number may be outside of the divisor")
+    return Declined("neither branch is proved to be taken")
 
 
 @rule(ScalarOp, remark=by_facts)
@@ -177,16 +189,13 @@ def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
         return None
     found = context.facts.remainder(exp)
     if found is None:
-        return DROP_REMAINDER_REFUSED
+        return Declined("the number may be outside of the divisor")
     context.proof, times = found
     if not times:
         return with_expression(statement, Copy(exp.operands[0]))
     name = "sub" if times == 1 else "add"
     less = ScalarOp(operator(name, exp.operator.result), exp.operands)
     return with_expression(statement, less)
-
-
-DROP_CLAMP_REFUSED = Declined("either number may be taken")
 
 
 @rule(ScalarOp, remark=by_facts)
@@ -215,7 +224,7 @@ def drop_clamp(statement: Stm, context: FactContext) -> Outcome:
         if proof is not None:
             context.proof = proof
             return with_expression(statement, Copy(one))
-    return DROP_CLAMP_REFUSED
+    return Declined("either number may be taken")
 
 
 def _is_integer(exp: object, names: tuple[str, ...]) -> TypeGuard[ScalarOp]:
@@ -224,12 +233,3 @@ def _is_integer(exp: object, names: tuple[str, ...]) -> TypeGuard[ScalarOp]:
         and exp.operator.name in names
         and exp.operator.result.is_integer
     )
-
-
-RULES: dict[type, tuple[Rule, ...]] = {
-    Assert: (remove_proved_check,),
-    If: (decide_branch,),
-    ScalarOp: (drop_remainder, drop_clamp),
-}
-ASKED = frozenset({"mod", "rem", "min", "max"})
-"""operators for which there is a rule"""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.core import Assert, Body, Program, Scratch, Stm, Update
+from minifut.ir.core import Body, Program, Scratch, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
@@ -59,9 +59,7 @@ class _Walk(FactsWalk):
         statements = list(body.statements)
         with self.facts.inner():
             for statement in statements:
-                self.facts.define(statement)
-                if isinstance(statement.exp, Assert):
-                    self.facts.assume(statement.exp.condition, True, "a check")
+                self.facts.execute(statement)
             at = 0
             while at < len(statements):
                 producer = self.joined(statements, at, body.result)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, combine, difference, of_atom
 from minifut.ir.core import (
-    Assert,
     Atom,
     Body,
     DimSlice,
@@ -91,9 +90,7 @@ def _all_apart(facts: Facts, body: Body, array: Name, written: Ranges) -> bool:
         for statement in body.statements:
             if not _apart(facts, statement.exp, array, written):
                 return False
-            facts.define(statement)
-            if isinstance(statement.exp, Assert):
-                facts.assume(statement.exp.condition, True, "a check")
+            facts.execute(statement)
     return True
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.analysis.facts import Facts
-from minifut.ir.core import Assert, Body, Function, If, Loop, Match, Program, Stm
+from minifut.ir.core import If, Loop, Match, Program, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import Scope, scope_of
+from minifut.ir.scope import scope_of
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import map_bodies
 from minifut.names import NameSource
-from minifut.passes.remove_checks.driver import remove_checks
-from minifut.passes.remove_checks.rules import FactContext
+from minifut.passes.remove_checks.driver import FactsWalk, remove_checks
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.split_map import split_map
-from minifut.rewrite.trace import Derivation, Trace
+from minifut.rewrite.trace import Trace
 
 
 def split_index_sets(
@@ -30,32 +27,15 @@ def split_index_sets(
     return simplify(remove_checks(program, names, trace), names)
 
 
-class _Walk:
-    def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
-        self.facts = Facts(scope)
-        self.context = FactContext(names, scope, self.facts, Derivation(trace))
-        self.changed = False
+class _Walk(FactsWalk):
+    """Splits the maps that the host runs; what is inside of them stays."""
 
-    def function(self, function: Function) -> Function:
-        with self.facts.inner():
-            self.facts.natural_sizes(function.parameters, all_sizes=True)
-            return replace(function, body=self.body(function.body))
-
-    def body(self, body: Body) -> Body:
-        with self.facts.inner():
-            made: list[Stm] = []
-            for statement in body.statements:
-                for new in self.statement(statement):
-                    self.facts.define(new)
-                    if isinstance(new.exp, Assert):
-                        self.facts.assume(new.exp.condition, True, "a check")
-                    made.append(new)
-            return replace(body, statements=tuple(made))
+    changed = False
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp: Any = statement.exp
         if isinstance(exp, If | Loop | Match):
-            return (replace(statement, exp=map_bodies(exp, self.body)),)
+            return (replace(statement, exp=self.inside(exp)),)
         if not isinstance(exp, Screma) or statement.attributes:
             return (statement,)
         outcome = split_map(statement, self.context)
