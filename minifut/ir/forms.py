@@ -97,10 +97,13 @@ _PART = re.compile(
 
 
 def classes_in(*modules: types.ModuleType) -> tuple[type, ...]:
-    """All classes of some modules that have a form."""
-    found = [cls for module in modules for cls in vars(module).values()]
+    """All classes that some modules define and that have a form."""
     return tuple(
-        cls for cls in found if isinstance(cls, type) and hasattr(cls, "printed")
+        cls
+        for module in modules
+        for cls in vars(module).values()
+        if isinstance(cls, type) and cls.__module__ == module.__name__
+        if hasattr(cls, "printed")
     )
 
 

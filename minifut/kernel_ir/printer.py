@@ -27,6 +27,7 @@ from minifut.ir import forms, printer
 from minifut.ir.core import Constant, Function
 from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.sizes import Size
+from minifut.kernel_ir import expressions, host_statements, statements, synchronisation
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.kernel_ir.types import natural_type
@@ -36,7 +37,7 @@ SCOPES = (kc.Kernel, kc.DeviceFunction, kc.For)
 """nodes that declare variables for their bodies"""
 OPEN = (kc.Unrolled, kc.StaticIf)
 """nodes whose blocks are no scopes: what they declare is there behind them"""
-CLASSES = forms.classes_in(kc)
+CLASSES = forms.classes_in(expressions, host_statements, statements, synchronisation)
 """all nodes that have a form"""
 RESERVED = forms.words(*CLASSES)
 LONGEST = 80
