@@ -9,7 +9,7 @@
 A rule returns what replaces the node; `Declined` with the reason if the node has the
 right form but a condition fails; None if the node is simply not of its kind. It never
 walks and never repeats: that is what `rewrite.strategy` is for. One that only chooses
-is a decision (`rewrite.decision`).
+is a decision.
 
     language       node                            rewrite
     core           a statement                     statements that bind the same names
@@ -19,6 +19,16 @@ is a decision (`rewrite.decision`).
 Called with a context that has a derivation, a rule records what came of it there
 (`rewrite.trace`). The docstring of a rule shows examples, `before:`, `after:` and
 `declines:`, in printed IR or kernel code; tests execute all of them.
+
+Decisions: rules that choose and rewrite nothing.
+
+    @decision(paper=LOCALITY)
+    def vectorise_across_segments(reduction, host) -> bool | Declined: ...
+
+A lowering makes decisions and emits what they choose: (node, Context) -> the
+choice, `Declined` with the reason, or None. They are named, explained and shown by
+executed examples as all rules are; the examples show the code that follows from the
+choice.
 """
 
 from __future__ import annotations
@@ -153,5 +163,22 @@ def rule(
     def enter(function: Function) -> Rule:
         name = function.__name__
         return register(Rule(name, function, label, paper, inverse, of, remark))
+
+    return enter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision(Rule):
+    """A rule whose outcome is a choice, such as True, sizes or a layout."""
+
+
+def decision(
+    *, label: str = "", paper: str = "", remark: RemarkFunction | None = None
+) -> Callable[[Function], Decision]:
+    """Makes a function a decision of its name and enters it into the registry."""
+
+    def enter(function: Function) -> Decision:
+        name = function.__name__
+        return register(Decision(name, function, label, paper, remark=remark))
 
     return enter

@@ -37,8 +37,7 @@ from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.context import Context
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Remark
+from minifut.rewrite.rule import Declined, Remark, decision
 
 FEWEST_SEGMENTS = 8
 """neighbouring segments; fewer are reduced one by one, with strided loads"""

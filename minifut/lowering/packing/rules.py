@@ -14,8 +14,7 @@ from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.packing.copy_loops import NOT_VECTORISABLE
 from minifut.lowering.packing.facts import GroupFacts, InPlace, Packing, Panels, Rows
 from minifut.lowering.packing.regions import CopyRegion
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Refused, Remark
+from minifut.rewrite.rule import Declined, Refused, Remark, decision
 from minifut.rewrite.strategy import first_of
 
 

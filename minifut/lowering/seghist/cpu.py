@@ -47,8 +47,7 @@ from minifut.lowering.seghist.subhistograms import (
     update_replicas,
 )
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Remark
+from minifut.rewrite.rule import Declined, Remark, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder

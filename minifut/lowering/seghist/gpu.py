@@ -38,8 +38,7 @@ from minifut.lowering.seghist.gpu_targets import (
 from minifut.lowering.seghist.histograms import all_bins, bin_updates, bind_all
 from minifut.lowering.segmap.gpu import launch_nest
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Remark
+from minifut.rewrite.rule import Declined, Remark, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder

@@ -30,8 +30,7 @@ from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segmap.simple_points import is_simple
 from minifut.names import Name
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, decision
 
 LARGEST = 24
 """statements that conditions may need"""

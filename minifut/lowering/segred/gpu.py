@@ -45,8 +45,7 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import OF_ARRAYS, commutes, works_on_scalars
 from minifut.lowering.segred import cpu as segred_cpu
 from minifut.rewrite.context import Context
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined
+from minifut.rewrite.rule import Declined, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder

@@ -57,8 +57,7 @@ from minifut.lowering.segred.cpu import per_chunk, reduce_units
 from minifut.lowering.segscan.chained_scan import chained_scan
 from minifut.lowering.segscan.vector_scan import vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Remark
+from minifut.rewrite.rule import Declined, Remark, decision
 
 IN_CACHE = 32768
 """elements of a chunk, which must fit the second-level cache"""

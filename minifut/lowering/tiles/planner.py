@@ -34,8 +34,7 @@ from minifut.lowering.tiles.plan import (
     plan_lines,
 )
 from minifut.names import Name
-from minifut.rewrite.decision import decision
-from minifut.rewrite.rule import Declined, Remark
+from minifut.rewrite.rule import Declined, Remark, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
