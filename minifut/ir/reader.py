@@ -219,12 +219,16 @@ class Reader(Tokens):
             made: core.Lambda = self.node(core.Lambda)
             return made
         operator = self.operator()
-        left, right, result = map(self.names.fresh, "abc")
+        left, right = map(self.names.fresh, "ab")
         parameters = tuple(map(Param, (left, right), operator.operands))
-        applied = core.ScalarOp(operator, (left, right))
-        returned = Param(result, operator.result)
-        body = core.Body((Stm((returned,), applied),), (result,))
+        applied = self.applied(operator, (left, right))
+        body = core.Body((applied,), (applied.pattern[0].name,))
         return core.Lambda(parameters, body, (operator.result,))
+
+    def applied(self, operator: Operator, operands: tuple[Atom, ...]) -> Stm:
+        """A statement that binds the result of an operator."""
+        result = Param(self.names.fresh("c"), operator.result)
+        return Stm((result,), core.ScalarOp(operator, operands))
 
     @cached_property
     def names(self) -> NameSource:
@@ -315,7 +319,8 @@ class Reader(Tokens):
         return tuple(found)
 
     def body(self, result: Any = Atom) -> tuple[tuple[Stm, ...], tuple[Any, ...]]:
-        """Statements in braces, and the results behind them."""
+        """Statements in braces, and the results behind them. One may be an operator
+        with its operands: `{add_i32(x, 1i32)}`."""
         self.expect("{")
         statements = self.statements()
         if not self.take("return") and statements:
@@ -324,7 +329,12 @@ class Reader(Tokens):
         while not self.take("}"):
             if results:
                 self.expect(",")
-            results.append(self.value(result))
+            if result is Atom and self.follows("("):
+                applied = self.applied(self.operator(), self.list(self.atom))
+                statements = (*statements, applied)
+                results.append(applied.pattern[0].name)
+            else:
+                results.append(self.value(result))
         return statements, tuple(results)
 
     def program(self) -> core.Program:

@@ -52,6 +52,8 @@ def test_an_operator_reads_as_the_function_that_applies_it() -> None:
     text = "let e: f32 = sub_f32(c, d) return e"
     long = parse(rf"\(c: f32, d: f32) -> (f32) {{{text}}}", "lambda")
     assert alpha_equal(parse("sub_f32", "lambda"), long)
+    result = parse("\\(c: f32, d: f32) -> (f32) {sub_f32(c, d)}", "lambda")
+    assert alpha_equal(result, long)
 
 
 def test_names_that_would_not_read_back_are_changed() -> None:

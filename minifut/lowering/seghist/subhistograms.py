@@ -80,10 +80,7 @@ def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | D
         let h: [5]i32 = seghist grid (i < n)
             bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
           let at: i64 = is[i]
-          let x: i32 = loop (x_1: i32 = 1i32) for j: i64 < at do {
-            let y: i32 = add_i32(x_1, x_1)
-            return y
-          }
+          let x: i32 = loop (x_1: i32 = 1i32) for j: i64 < at do {add_i32(x_1, x_1)}
           return returns at, returns x
         }
     """

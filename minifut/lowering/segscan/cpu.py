@@ -114,10 +114,7 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
         given (n: i64, xs: [n]i32)
         let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let x: i32 = xs[i]
-          let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {
-            let z: i32 = add_i32(y_1, y_1)
-            return z
-          }
+          let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {add_i32(y_1, y_1)}
           return returns y
         }
     """

@@ -50,10 +50,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           let f: acc a [m] (i32) = map(n, (a, xss),
             \(b: acc a [m] (i32), xs: [k]i32) -> (acc a [m] (i32)) {
               let x: i32 = redomap(k, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-                (i32) {
-                  let s_1: i32 = max_i32(p_1, q_1)
-                  return s_1
-                }, (0i32)), \(z: i32) -> (i32) {z})
+                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z: i32) -> (i32) {z})
               let e: acc a [m] (i32) = map(m, (b, is, ys),
                 \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
                   let v: i32 = mul_i32(x, y)
@@ -68,10 +65,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let xs_1: [n]i32 = map(n, (xss), \(xs: [k]i32) -> (i32) {
           let x: i32 = redomap(k, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-            (i32) {
-              let s_1: i32 = max_i32(p_1, q_1)
-              return s_1
-            }, (0i32)), \(z: i32) -> (i32) {z})
+            (i32) {max_i32(p_1, q_1)}, (0i32)), \(z: i32) -> (i32) {z})
           return x
         })
         let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),

@@ -56,18 +56,12 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
         let yss: [n][m]i32 = segmap grid (j < n) -> ([m]i32) {
           let row: [m]i32 = xss[j]
           let k: i32 = sums[j]
-          let ys: [m]i32 = map(m, (row), \(z: i32) -> (i32) {
-            let y: i32 = mul_i32(z, k)
-            return y
-          })
+          let ys: [m]i32 = map(m, (row), \(z: i32) -> (i32) {mul_i32(z, k)})
           return returns ys
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
     exp = statement.exp

@@ -47,10 +47,8 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
-          let sum: i32 = redomap(m, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {
-              let y: i32 = mul_i32(x, x)
-              return y
-            })
+          let sum: i32 = redomap(m, (xs), reduce(add_i32, (0i32)),
+            \(x: i32) -> (i32) {mul_i32(x, x)})
           return returns sum
         }
     after:

@@ -32,10 +32,7 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
         let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let r: [m]i32 = if c then {
-            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-              let y: i32 = mul_i32(x, x)
-              return y
-            })
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
             return ys
           } else {xs}
           return returns r
@@ -44,10 +41,7 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
         let rs: [n][m]i32 = if c then {
           let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
             let xs: [m]i32 = xss[i]
-            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-              let y: i32 = mul_i32(x, x)
-              return y
-            })
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
             return returns ys
           }
           return yss

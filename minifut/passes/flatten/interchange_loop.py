@@ -36,10 +36,7 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
         let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
           let xs: [m]i64 = xss[i]
           let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
-            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
-              let b: i64 = add_i64(a, k)
-              return b
-            })
+            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
             return bs
           }
           return returns r
@@ -50,10 +47,7 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
           let bss: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
             let xs: [m]i64 = xss[i]
             let as: [m]i64 = ass[i]
-            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {
-              let b: i64 = add_i64(a, k)
-              return b
-            })
+            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
             return returns bs
           }
           return bss

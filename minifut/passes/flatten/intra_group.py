@@ -85,10 +85,7 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
           let sum: i32 = redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
-            let y: i32 = mul_i32(z, sum)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
           return ys
         })
     after:
@@ -96,18 +93,12 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {
-            let y: i32 = mul_i32(z, sum)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
           return returns ys
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
     exp = statement.exp

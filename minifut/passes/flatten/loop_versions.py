@@ -61,10 +61,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     before:
         given (m: i64, n: i64, xs: [m]i32)
         let ys: [m]i32 = loop (as: [m]i32 = xs) for k: i64 < n do {
-          let bs: [m]i32 = map(m, (as), \(a: i32) -> (i32) {
-            let b: i32 = mul_i32(a, a)
-            return b
-          })
+          let bs: [m]i32 = map(m, (as), \(a: i32) -> (i32) {mul_i32(a, a)})
           return bs
         }
     after:
@@ -73,20 +70,14 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
           guards "the host runs the loop, its steps as kernels; else one thread does")
         let ys: [m]i32 = if host then {
           let left: [m]i32 = loop (cs: [m]i32 = xs) for k: i64 < n do {
-            let ds: [m]i32 = map(m, (cs), \(c: i32) -> (i32) {
-              let d: i32 = mul_i32(c, c)
-              return d
-            })
+            let ds: [m]i32 = map(m, (cs), \(c: i32) -> (i32) {mul_i32(c, c)})
             return ds
           }
           return left
         } else {
           let box: [1][m]i32 = segmap grid (t < 1) -> ([m]i32) {
             let right: [m]i32 = loop (es: [m]i32 = xs) for l: i64 < n do {
-              let fs: [m]i32 = map(m, (es), \(e: i32) -> (i32) {
-                let f: i32 = mul_i32(e, e)
-                return f
-              })
+              let fs: [m]i32 = map(m, (es), \(e: i32) -> (i32) {mul_i32(e, e)})
               return fs
             }
             return returns right

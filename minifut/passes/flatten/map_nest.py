@@ -43,10 +43,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
         let yss: [n][m]i32 = map(n, (xss, ks), \(xs: [m]i32, k: i32) -> ([m]i32) {
           let l: i32 = add_i32(k, 1i32)
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, l)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
           return ys
         })
     after:
@@ -54,10 +51,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
           let xs: [m]i32 = xss[i]
           let k: i32 = ks[i]
           let l: i32 = add_i32(k, 1i32)
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, l)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
           return returns ys
         }
     declines: the inner width differs

@@ -31,10 +31,7 @@ def keep_on_host(judgement: Judgement, context: NestContext) -> Answer:
         let k: i64 = add_i64(n, 1i64)
     declines: it is parallel
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
     if nest.depth:
@@ -69,10 +66,8 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
-          #[sequential_outer] let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, x)
-            return y
-          })
+          #[sequential_outer] let ys: [m]i32 = map(m, (xs),
+            \(x: i32) -> (i32) {mul_i32(x, x)})
           return returns ys
         }
     """

@@ -31,10 +31,7 @@ def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, x)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
           return returns ys
         }
     after:
@@ -46,10 +43,7 @@ def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
         }
     declines: `sequential` forbids it
         given (n: i64, xs: [n]i32)
-        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
     exp = statement.exp
@@ -75,10 +69,7 @@ def run_in_one_thread(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, xs: [n]i32)
         let ys: [n]i32 = segmap grid (i < n) -> (i32) {
           let x: i32 = xs[i]
-          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {
-            let b: i32 = mul_i32(a, a)
-            return b
-          }
+          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {mul_i32(a, a)}
           return returns y
         }
     after:

@@ -108,10 +108,7 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
         }
     declines: sequential
         given (n: i64, xs: [n]i32)
-        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, _ = judgement
     exp = statement.exp

@@ -30,10 +30,7 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, xs: [n]i32)
         let s: i32 = redomap(n, (xs), reduce(add_i32, (0i32)),
           \(e: i32) -> (i32) {e})
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
         return s, ys
     after:
         let (s: i32, ys: [n]i32) = redomap(n, (xs, xs), reduce(add_i32, (0i32)),

@@ -29,14 +29,8 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
-        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
-          let z: i32 = mul_i32(y_1, y_1)
-          return z
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
+        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {mul_i32(y_1, y_1)})
         return zs
     after:
         let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
@@ -58,10 +52,7 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
         })
     declines: needs the array as a whole
         given (n: i64, xs: [n]i32, k: i64)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
           let other: i32 = ys[k]
           let z: i32 = mul_i32(y_1, other)
@@ -82,10 +73,7 @@ def fuse_map_into_redomap(statement: Stm, context: StatementContext) -> Outcome:
         scan(add_i32, => reduce(add_i32,
     after:
         let s: i32 = redomap(n, (xs), reduce(add_i32, (0i32)),
-          \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, x)
-            return y
-          })
+          \(x: i32) -> (i32) {mul_i32(x, x)})
     declines: the widths are not known to be equal
         like before of fuse_map_into_scanomap, with
         xs: => m: i64, xs:
@@ -101,19 +89,13 @@ def fuse_map_into_scanomap(statement: Stm, context: StatementContext) -> Outcome
 
     before:
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = mul_i32(x, x)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
         let s: [n]i32 = scanomap(n, (ys), scan(add_i32, (0i32)),
           \(e: i32) -> (i32) {e})
         return s
     after:
         let s: [n]i32 = scanomap(n, (xs), scan(add_i32, (0i32)),
-          \(x: i32) -> (i32) {
-            let y: i32 = mul_i32(x, x)
-            return y
-          })
+          \(x: i32) -> (i32) {mul_i32(x, x)})
     declines: a scan joins only with maps
         given (n: i64, xs: [n]i32)
         let (t: i32, ys: [n]i32) = redomap(n, (xs), reduce(add_i32, (0i32)),
@@ -134,10 +116,7 @@ def fuse_map_into_scatter(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
-        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
-          let i: i64 = convert_i32_i64(x)
-          return i
-        })
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {convert_i32_i64(x)})
         let r: [m]i32 = scatter(n, (is), (out rank 1 count 1),
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r
@@ -160,10 +139,7 @@ def fuse_map_into_hist(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
-        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {
-          let i: i64 = convert_i32_i64(x)
-          return i
-        })
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {convert_i32_i64(x)})
         let r: [m]i32 = hist(n, (is), bins([m], (out), (0i32), add_i32),
           \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         return r

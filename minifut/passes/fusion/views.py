@@ -38,10 +38,7 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
     after:
         let turned: [m][n]i32 = rearrange((1, 0), xss)
         let zss: [m][n]i32 = map(m, (turned), \(column: [n]i32) -> ([n]i32) {
-          let zs: [n]i32 = map(n, (column), \(x: i32) -> (i32) {
-            let y: i32 = add_i32(x, 1i32)
-            return y
-          })
+          let zs: [n]i32 = map(n, (column), \(x: i32) -> (i32) {add_i32(x, 1i32)})
           return zs
         })
     declines: the dimensions are not all those of maps
@@ -87,47 +84,32 @@ def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome
     before:
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-            let y: i32 = add_i32(x, 1i32)
-            return y
-          })
+          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
           return ys
         })
         let zs: [n * m]i32 = reshape([n * m], yss)
         return zs
     after:
         let flat: [n * m]i32 = reshape([n * m], xss)
-        let zs: [n * m]i32 = map(n * m, (flat), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let zs: [n * m]i32 = map(n * m, (flat), \(x: i32) -> (i32) {add_i32(x, 1i32)})
 
     One dimension becomes several.
 
     before:
         given (n: i64, m: i64, shape: [n][m]bool, xs: [n * m]i32)
-        let ys: [n * m]i32 = map(n * m, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let ys: [n * m]i32 = map(n * m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         let zss: [n][m]i32 = reshape([n][m], ys)
         return zss
     after:
         let rows: [n][m]i32 = reshape([n][m], xs)
         let zss: [n][m]i32 = map(n, (rows), \(row: [m]i32) -> ([m]i32) {
-          let zs: [m]i32 = map(m, (row), \(x: i32) -> (i32) {
-            let y: i32 = add_i32(x, 1i32)
-            return y
-          })
+          let zs: [m]i32 = map(m, (row), \(x: i32) -> (i32) {add_i32(x, 1i32)})
           return zs
         })
     declines: an input varies along some of the dimensions only
         given (n: i64, m: i64, xs: [n]i32, ys: [m]i32)
         let pss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
-          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {
-            let p: i32 = mul_i32(x, y)
-            return p
-          })
+          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
           return ps
         })
         let zs: [n * m]i32 = reshape([n * m], pss)
@@ -169,18 +151,12 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         let zs: [n - 1]i32 = ys[1i64 :+ n - 1 by 1i64]
         return zs
     after:
         let part: [n - 1]i32 = xs[1i64 :+ n - 1 by 1i64]
-        let zs: [n - 1]i32 = map(n - 1, (part), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let zs: [n - 1]i32 = map(n - 1, (part), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     declines: the array is needed elsewhere as it is
         like before, with
         return zs => return zs, ys

@@ -86,10 +86,7 @@ def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
           return x, a
         } else {x, x}
     after:
-        let z: i32 = if c then {
-          let a: i32 = add_i32(x, 1i32)
-          return a
-        } else {x}
+        let z: i32 = if c then {add_i32(x, 1i32)} else {x}
         let y: i32 = x
     declines: no result is the same in both branches
         given (c: bool, x: i32, y: i32)

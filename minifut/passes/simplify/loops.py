@@ -22,18 +22,12 @@ def drop_empty_loop(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (x: i32)
-        let y: i32 = loop (a: i32 = x) for i: i64 < 0i64 do {
-          let b: i32 = add_i32(a, 1i32)
-          return b
-        }
+        let y: i32 = loop (a: i32 = x) for i: i64 < 0i64 do {add_i32(a, 1i32)}
     after:
         let y: i32 = x
     declines: the loop may run
         given (x: i32, n: i64)
-        let y: i32 = loop (a: i32 = x) for i: i64 < n do {
-          let b: i32 = add_i32(a, 1i32)
-          return b
-        }
+        let y: i32 = loop (a: i32 = x) for i: i64 < n do {add_i32(a, 1i32)}
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
@@ -58,17 +52,11 @@ def drop_invariant_parameters(statement: Stm, context: StatementContext) -> Outc
           return p, r
         }
     after:
-        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {
-          let r: i32 = add_i32(q, x)
-          return r
-        }
+        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {add_i32(q, x)}
         let a: i32 = x
     declines: all parameters change
         given (y: i32)
-        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {
-          let r: i32 = add_i32(q, 1i32)
-          return r
-        }
+        let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {add_i32(q, 1i32)}
     """
     exp = statement.exp
     assert isinstance(exp, Loop)

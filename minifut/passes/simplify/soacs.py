@@ -27,21 +27,12 @@ def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, xs: [n]i32, ys: [n]i32)
-        let zs: [n]i32 = map(n, (xs, ys), \(x: i32, y: i32) -> (i32) {
-          let z: i32 = add_i32(x, 1i32)
-          return z
-        })
+        let zs: [n]i32 = map(n, (xs, ys), \(x: i32, y: i32) -> (i32) {add_i32(x, 1i32)})
     after:
-        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let z: i32 = add_i32(x, 1i32)
-          return z
-        })
+        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     declines: all inputs are needed
         given (n: i64, xs: [n]i32)
-        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let z: i32 = add_i32(x, 1i32)
-          return z
-        })
+        let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     """
     exp = statement.exp
     assert isinstance(exp, Screma | Scatter | Hist)
@@ -90,16 +81,10 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let a: [n]i32 = xs
         let b: [n]i32 = replicate([n], k)
-        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     declines: all results are computed
         given (n: i64, xs: [n]i32)
-        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
-          let y: i32 = add_i32(x, 1i32)
-          return y
-        })
+        let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     """
     exp = statement.exp
     assert isinstance(exp, Screma)

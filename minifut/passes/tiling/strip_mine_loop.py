@@ -34,10 +34,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (m: i64, xs: [m]f32)
         let s: f32 = redomap(m, (xs), reduce(add_f32, (0f32)),
-          \(x: f32) -> (f32) {
-            let y: f32 = mul_f32(x, x)
-            return y
-          })
+          \(x: f32) -> (f32) {mul_f32(x, x)})
     after:
         #[reduction] let s: f32 = loop (s_1: f32 = 0f32) for k: i64 < m do {
           let x: f32 = xs[k]
@@ -49,10 +46,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
         }
     declines: it is no reduction alone
         given (m: i64, xs: [m]f32)
-        let ys: [m]f32 = map(m, (xs), \(x: f32) -> (f32) {
-          let y: f32 = mul_f32(x, x)
-          return y
-        })
+        let ys: [m]f32 = map(m, (xs), \(x: f32) -> (f32) {mul_f32(x, x)})
     """
     exp = statement.exp
     if not isinstance(exp, Screma):

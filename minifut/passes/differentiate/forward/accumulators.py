@@ -47,10 +47,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         let z: [4]f64 = replicate([4], 0.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)
         let (r: [4]f64, r_tan: [4]f64) = with_acc((acc([4], (z), (0.0f64), \(p: f64,
-            q: f64) -> (f64) {
-          let s: f64 = add_f64(p, q)
-          return s
-        }), acc([4], (zeros), (0.0f64), add_f64)),
+            q: f64) -> (f64) {add_f64(p, q)}), acc([4], (zeros), (0.0f64), add_f64)),
           \(c: acc c [4] (f64), acc: acc acc [4] (f64)) -> (acc c [4] (f64),
             acc acc [4] (f64)) {
           let (m: acc c [4] (f64), m_tan: acc acc [4] (f64)) = map(n, (c, is, xs,

@@ -21,10 +21,7 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     before:
         given (c: bool, x: f64, dx: f64)
         let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let mul: f64 = if c then {
-            let mul_1: f64 = mul_f64(x_1, x_1)
-            return mul_1
-          } else {3.0f64}
+          let mul: f64 = if c then {mul_f64(x_1, x_1)} else {3.0f64}
           return mul
         }, (x), (dx), [])
         return result_2, derivative
@@ -56,10 +53,7 @@ def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
     before:
         given (n: i64, x: f64, dx: f64)
         let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
-            let mul: f64 = mul_f64(x_3, x_1)
-            return mul
-          }
+          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {mul_f64(x_3, x_1)}
           return x_2
         }, (x), (dx), [])
         return result_2, derivative

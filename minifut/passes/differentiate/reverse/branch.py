@@ -19,18 +19,12 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
     before:
         given (c: bool, x: f64, w: f64)
         let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let mul: f64 = if c then {
-            let mul_1: f64 = mul_f64(x_1, x_1)
-            return mul_1
-          } else {3.0f64}
+          let mul: f64 = if c then {mul_f64(x_1, x_1)} else {3.0f64}
           return mul
         }, (x), (w), [])
         return result_2, derivative
     after:
-        let mul: f64 = if c then {
-          let mul_1: f64 = mul_f64(x, x)
-          return mul_1
-        } else {3.0f64}
+        let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
         let x_adj: f64 = if c then {
           let mul_2: f64 = mul_f64(x, w)
           let add: f64 = add_f64(mul_2, mul_2)

@@ -153,10 +153,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let reduced: [m]f64 = redomap(n, (xs_1),
             reduce(\(xs_2: [m]f64, xs_3: [m]f64) -> ([m]f64) {
               let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
-                  xs_5: f64) -> (f64) {
-                let max_1: f64 = max_f64(xs_4, xs_5)
-                return max_1
-              })
+                  xs_5: f64) -> (f64) {max_f64(xs_4, xs_5)})
               return mapped
             }, (replicated)),
             \(x: [m]f64) -> ([m]f64) {x})

@@ -133,10 +133,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
             bins([4], (replicated_1), (replicated), \(xs_2: [m]f64,
                 xs_3: [m]f64) -> ([m]f64) {
               let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
-                  xs_5: f64) -> (f64) {
-                let mul: f64 = mul_f64(xs_4, xs_5)
-                return mul
-              })
+                  xs_5: f64) -> (f64) {mul_f64(xs_4, xs_5)})
               return mapped
             }),
             \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})

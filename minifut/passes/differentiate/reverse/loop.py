@@ -42,10 +42,7 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     before:
         given (n: i64, x: f64, w: f64)
         let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
-            let mul: f64 = mul_f64(x_3, x_3)
-            return mul
-          }
+          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {mul_f64(x_3, x_3)}
           return x_2
         }, (x), (w), [])
         return result_2, derivative
@@ -85,10 +82,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let (m: i64, r: [m]f64) = loop (p: i64 = k,
               b: [p]f64 = a) for i: i64 < n do {
             let q: i64 = add_i64(p, k)
-            let t: [p]f64 = map(p, (b), \(u: f64) -> (f64) {
-              let v: f64 = mul_f64(u, u)
-              return v
-            })
+            let t: [p]f64 = map(p, (b), \(u: f64) -> (f64) {mul_f64(u, u)})
             let c: [k + p]f64 = concat(0, k + p, t, a)
             let d: [q]f64 = reshape([q], c)
             return q, d
@@ -119,10 +113,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let add_1: i64 = add_i64(start_1, p_2)
           let starts_2: [rounds]i64 = starts_1 with [i_1] = start_1
           let q_1: i64 = add_i64(p_2, k)
-          let t: [p_2]f64 = map(p_2, (b), \(u: f64) -> (f64) {
-            let v: f64 = mul_f64(u, u)
-            return v
-          })
+          let t: [p_2]f64 = map(p_2, (b), \(u: f64) -> (f64) {mul_f64(u, u)})
           let c: [k + p_2]f64 = concat(0, k + p_2, t, xs)
           let d: [q_1]f64 = reshape([q_1], c)
           return q_1, d, tape_4, tape_5, starts_2, add_1

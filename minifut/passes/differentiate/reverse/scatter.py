@@ -85,10 +85,7 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return y, dx
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
-        let mapped: [n]f64 = map(n, (xs), \(x: f64) -> (f64) {
-          let q: f64 = mul_f64(x, x)
-          return q
-        })
+        let mapped: [n]f64 = map(n, (xs), \(x: f64) -> (f64) {mul_f64(x, x)})
         let r: [4]f64 = scatter(n, (is, mapped), (z rank 1 count 1), \(x_1: i64,
             x_2: f64) -> (i64, f64) {x_1, x_2})
         let gathered: [n]f64 = map(n, (is), \(x_3: i64) -> (f64) {
