@@ -1,4 +1,4 @@
-"""How many scalar operations an operation executes at most, as a size of the program.
+r"""How many scalar operations an operation executes at most, as a size of the program.
 
     segmap grid (i < n) { x = xs[i]; y = x * x; returns y }          3 * n
     segmap grid (i < n) { loop for j < i { 4 operations } }          4 * n * n + n
@@ -9,6 +9,11 @@ on data: a `while` loop, a bound that is loaded or computed, the call of a funct
 
 The schedule of a launch is chosen by it, and versions are compared by it, so it must be
 cheap to evaluate: a polynomial of few terms.
+
+How much runs in parallel, as a size of the program.
+
+segmap grid (i < n, j < m)                                     n * m
+map (\xs -> .. map (\x -> ..) xs ..) xss        outer n, whole n * m
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from typing import Any
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Stm
+from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
 from minifut.ir.scalars import Operator, OperatorCost, operator_cost
 from minifut.ir.sizes import (
     ONE,
@@ -33,7 +39,7 @@ from minifut.ir.sizes import (
     product,
 )
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size
+from minifut.ir.traverse import atom_size, bound_names, walk
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
@@ -238,3 +244,49 @@ def greatest_of(works: list[Size]) -> Size:
 
 def _sum(works: Iterable[Size]) -> Size:
     return sum(works, start=ZERO)
+
+
+SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+
+
+def parallelism(exp: object) -> Size:
+    """The points of a segmented operation or the elements of a SOAC; 1 for others."""
+    match exp:
+        case SegMap() | SegRed() | SegScan() | SegHist():
+            return product(exp.space.sizes)
+        case Screma() | Scatter() | Hist():
+            return exp.width
+    return ONE
+
+
+def whole_parallelism(exp: object) -> Size:
+    """With the regular parallelism inside: the width times the greatest one inside
+    whose size does not depend on the element."""
+    if not isinstance(exp, (Screma, Scatter, Hist)):
+        return parallelism(exp)
+    inside = _inside(exp.function, set(bound_names(exp.function)))
+    return exp.width * maximum(*inside) if inside else exp.width
+
+
+def _inside(function: Lambda, bound: Collection[Name]) -> list[Size]:
+    found: list[Size] = []
+    for statement in function.body.statements:
+        for node in _outermost(statement.exp):
+            size = whole_parallelism(node)
+            if size.names().isdisjoint(bound) and size not in found:
+                found.append(size)
+    return found
+
+
+def _outermost(exp: Any) -> list[Any]:
+    """The SOACs in an expression that stand in no other."""
+    if isinstance(exp, (Screma, Scatter, Hist)):
+        return [exp]
+    found: list[Any] = []
+    covered: set[int] = set()
+    for node in walk(exp):
+        if id(node) in covered or not isinstance(node, (Screma, Scatter, Hist)):
+            continue
+        found.append(node)
+        covered.update(id(inner) for inner in walk(node))
+    return found

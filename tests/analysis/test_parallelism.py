@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minifut.analysis.parallelism import parallelism, whole_parallelism
+from minifut.analysis.work import parallelism, whole_parallelism
 from minifut.ir.parser import parse_program
 
 TEXT = """

@@ -17,8 +17,8 @@ from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
+from minifut.lowering.packing.facts import CopyRegion, DimRange, clamped
 from minifut.lowering.packing.packed_arrays import PanelArray
-from minifut.lowering.packing.regions import CopyRegion, DimRange, clamped
 from minifut.lowering.threads.builder import KernelBuilder
 
 LARGEST_VECTOR = 64

@@ -12,8 +12,14 @@ from __future__ import annotations
 from minifut.ir.sizes import ONE, Extreme, Size
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.packing.copy_loops import NOT_VECTORISABLE
-from minifut.lowering.packing.facts import GroupFacts, InPlace, Packing, Panels, Rows
-from minifut.lowering.packing.regions import CopyRegion
+from minifut.lowering.packing.facts import (
+    CopyRegion,
+    GroupFacts,
+    InPlace,
+    Packing,
+    Panels,
+    Rows,
+)
 from minifut.rewrite.rule import Declined, Refused, Remark, decision
 from minifut.rewrite.strategy import first_of
 

@@ -20,9 +20,12 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.lowering.index_functions import Array
-from minifut.lowering.packing.facts import GroupFacts
-from minifut.lowering.packing.layouts import preferred_layouts
-from minifut.lowering.packing.regions import CopyRegion, copy_region
+from minifut.lowering.packing.facts import (
+    CopyRegion,
+    GroupFacts,
+    copy_region,
+    preferred_layouts,
+)
 from minifut.lowering.packing.rules import choose_packing
 from minifut.lowering.threads.builder import NotInKernel
 from minifut.lowering.tiles.nan_free import nan_free_accumulators

@@ -25,7 +25,7 @@ from minifut.ir.traverse import free_names, map_children, rename, walk
 from minifut.ir.types import AccType, array_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
-from minifut.passes.fusion.profitability import is_free
+from minifut.passes.fusion.pair import is_free
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule

@@ -29,9 +29,8 @@ from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
+from minifut.passes.flatten.inner_fold import flatten_reduce, flatten_scan
 from minifut.passes.flatten.inner_hist import flatten_hist
-from minifut.passes.flatten.inner_reduce import flatten_reduce
-from minifut.passes.flatten.inner_scan import flatten_scan
 from minifut.passes.flatten.inner_scatter import flatten_scatter
 from minifut.passes.flatten.interchange_branch import interchange_map_with_branch
 from minifut.passes.flatten.interchange_loop import interchange_map_with_loop

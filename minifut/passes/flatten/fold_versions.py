@@ -16,8 +16,7 @@ from __future__ import annotations
 from minifut.ir.soacs import Screma
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import any_exploitable
-from minifut.passes.flatten.inner_reduce import SEQUENTIAL, flatten_reduce
-from minifut.passes.flatten.inner_scan import flatten_scan
+from minifut.passes.flatten.inner_fold import SEQUENTIAL, flatten_reduce, flatten_scan
 from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.split_fold import (
     NOTHING_GAINED,

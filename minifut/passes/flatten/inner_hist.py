@@ -19,7 +19,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
-from minifut.passes.flatten.inner_reduce import (
+from minifut.passes.flatten.inner_fold import (
     NOT_SCALAR,
     SEQUENTIAL,
     VARIES,

@@ -13,7 +13,7 @@ from minifut.ir.scope import array_type
 from minifut.ir.soacs import Scatter
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.destinations import UNKNOWN_DESTINATION, with_segments
-from minifut.passes.flatten.inner_reduce import SEQUENTIAL
+from minifut.passes.flatten.inner_fold import SEQUENTIAL
 from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.rewrite.rule import EMITTED, rule
 

@@ -22,7 +22,7 @@ from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check, is_cheap
 from minifut.passes.flatten.context import Judgement, NestContext
-from minifut.passes.flatten.inner_reduce import is_scalar_operator
+from minifut.passes.flatten.inner_fold import is_scalar_operator
 from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.passes.flatten.map_nest import check_if_empty
 from minifut.passes.flatten.nest import Nest

@@ -20,7 +20,7 @@ from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import array_of
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import any_exploitable, is_regular
-from minifut.passes.flatten.inner_reduce import SEQUENTIAL
+from minifut.passes.flatten.inner_fold import SEQUENTIAL
 from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.rewrite.rule import EMITTED, Declined, rule
 

@@ -16,7 +16,7 @@ from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.passes.flatten.context import Judgement, NestContext, returns
-from minifut.passes.flatten.inner_reduce import SEQUENTIAL
+from minifut.passes.flatten.inner_fold import SEQUENTIAL
 from minifut.passes.flatten.judgement import SLIDES, Answer, leave
 from minifut.rewrite.rule import EMITTED, Declined, rule
 

@@ -17,9 +17,8 @@ from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, soac_of
 from minifut.ir.traverse import free_names, map_bodies
 from minifut.names import Name, NameSource
-from minifut.passes.fusion.fusing import Fusing
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
-from minifut.passes.fusion.profitability import has_soac, keeps_parallelism
+from minifut.passes.fusion.pair import Fusing, has_soac, keeps_parallelism
 from minifut.passes.fusion.pull_views import pull_views
 from minifut.passes.fusion.vertical import rule_for
 from minifut.rewrite.rule import Rule

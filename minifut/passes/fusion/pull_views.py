@@ -15,7 +15,7 @@ from minifut.ir.scope import add_parameters
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import free_names
 from minifut.names import Name
-from minifut.passes.fusion.fusing import Fusing
+from minifut.passes.fusion.pair import Fusing
 from minifut.passes.fusion.views import VIEWS
 
 Updated = Callable[[Stm], list[Name]]

@@ -1,7 +1,9 @@
-r"""A reduction inside a map nest: one segmented reduction.
+r"""A reduction or scan inside a map nest: one segmented reduction or scan.
 
     nest (i < n) { redomap(m, xs, op, f) }
     →  segred grid (i < n, j < m) {op} { f on xs[j] }
+    nest (i < n) { scanomap(m, xs, op, f) }
+    →  segscan grid (i < n, j < m) {op} { f on xs[j] }
 
 Conditions: the operators work on scalars; operators and neutral elements are the same
 for all points of the nest.
@@ -12,7 +14,7 @@ Source: "Regular flattening", rule Gr.
 from __future__ import annotations
 
 from minifut.ir.core import Atom, Lambda
-from minifut.ir.kernels import SegBinOp, SegRed
+from minifut.ir.kernels import SegBinOp, SegRed, SegScan
 from minifut.ir.soacs import Screma
 from minifut.ir.types import ArrayType
 from minifut.names import Name
@@ -68,25 +70,66 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
           return returns sum
         }
     """
-    nest, statement, pattern = judgement
-    exp = statement.exp
+    exp = judgement.statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
         return None
+    operators = tuple((r.operator, r.neutral, r.commutative) for r in exp.reduces)
+    return _flatten_fold(judgement, context, exp, SegRed, operators)
+
+
+@rule(label="Gr", paper=SLIDES)
+def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
+    r"""Make a scanomap in a nest a segmented scan.
+
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32)
+        let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let ys: [m]i32 = scanomap(m, (xs),
+            scan(add_i32, (0i32)), \(x: i32) -> (i32) {x})
+          return returns ys
+        }
+    after:
+        let sums: [n][m]i32 = segscan grid (i < n, j < m)
+          operator(add_i32, (0i32), []) -> (i32) {
+          let xs: [m]i32 = xss[i]
+          let x: i32 = xs[j]
+          return returns x
+        }
+    declines: works on arrays
+        like before of interchange_scan_with_map
+    """
+    exp = judgement.statement.exp
+    if not isinstance(exp, Screma) or not exp.is_scanomap:
+        return None
+    operators = tuple((s.operator, s.neutral, False) for s in exp.scans)
+    return _flatten_fold(judgement, context, exp, SegScan, operators)
+
+
+def _flatten_fold(
+    judgement: Judgement,
+    context: NestContext,
+    exp: Screma,
+    segmented: type[SegRed | SegScan],
+    operators: tuple[tuple[Lambda, tuple[Atom, ...], bool], ...],
+) -> Answer:
+    """The segmented operation with these operators, neutral elements, and whether they
+    commute."""
+    nest, statement, pattern = judgement
     if "sequential" in statement.attributes:
         return SEQUENTIAL
-    for reduce in exp.reduces:
-        if not is_scalar_operator(reduce.operator):
+    for operator, neutral, _ in operators:
+        if not is_scalar_operator(operator):
             return NOT_SCALAR
-        if operator_varies(nest, reduce.operator, reduce.neutral):
+        if operator_varies(nest, operator, neutral):
             return VARIES
     index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
-    whole = whole.then(point.statements)
-    operators = tuple(
-        SegBinOp(context.operator(r.operator), r.neutral, (), r.commutative)
-        for r in exp.reduces
+    body = returns(whole.then(point.statements).statements, point.result)
+    combined = tuple(
+        SegBinOp(context.operator(operator), neutral, (), commutes)
+        for operator, neutral, commutes in operators
     )
-    body = returns(whole.statements, point.result)
     types = exp.function.results
-    context.emit(pattern, SegRed(context.level, whole.space, operators, body, types))
+    context.emit(pattern, segmented(context.level, whole.space, combined, body, types))
     return EMITTED
