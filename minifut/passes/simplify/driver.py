@@ -45,7 +45,7 @@ from minifut.passes.simplify.constant_folding import (
 )
 from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
 from minifut.passes.simplify.hoisting import hoist
-from minifut.passes.simplify.loops import drop_empty_loop, drop_invariant_parameters
+from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
 from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.views import (
@@ -81,7 +81,7 @@ RULES: dict[type, tuple[Rule, ...]] = {
     ),
     core.Rearrange: (rearrange_again,),
     core.Reshape: (reshape_again,),
-    core.Loop: (drop_empty_loop, drop_invariant_parameters),
+    core.Loop: (unroll_loop, drop_invariant_parameters),
     WithAcc: (move_out_of_with_acc, drop_neutral_updates, drop_untouched_accumulators),
     Screma: (drop_inputs, take_elements, simplify_mapped),
     Scatter: (drop_inputs, take_elements),

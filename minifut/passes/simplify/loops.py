@@ -1,6 +1,7 @@
-"""Loops that never run, and parameters that never change.
+"""Loops that are written out, and parameters that never change.
 
-loop (a = x, b = y) for i < n do {a, f b}   →   loop (b = y) for i < n do {f b}
+#[unroll] loop (a = x) for i < 2 do {f a i}   →   f (f x 0) 1
+loop (a = x, b = y) for i < n do {a, f b}     →   loop (b = y) for i < n do {f b}
 """
 
 from __future__ import annotations
@@ -8,34 +9,58 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm, WhileLoop
 from minifut.ir.node import replace
-from minifut.ir.traverse import size_names, substitute
+from minifut.ir.traverse import rename, size_names, substitute
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-DROP_EMPTY_LOOP_REFUSED = Declined("the loop may run")
+UNROLL = "unroll"
+NOT_UNROLLED = Declined("it is not marked #[unroll], or the rounds are not known")
 
 
 @rule(core.Loop)
-def drop_empty_loop(statement: Stm, context: StatementContext) -> Outcome:
-    """Remove a loop without iterations.
+def unroll_loop(statement: Stm, context: StatementContext) -> Outcome:
+    """Write out the rounds of a loop: those of one marked `#[unroll]`, or none.
 
     before:
-        given (x: i32)
-        let y: i32 = loop (a: i32 = x) for i: i64 < 0i64 do {add_i32(a, 1i32)}
+        given (x: i32, y: i32)
+        #[unroll] let z: i32 = loop (a: i32 = x) for i: i32 < 2i32 do {
+          let b: i32 = mul_i32(a, y)
+          let c: i32 = add_i32(b, i)
+          return c
+        }
     after:
-        let y: i32 = x
-    declines: the loop may run
+        let b: i32 = mul_i32(x, y)
+        let c: i32 = add_i32(b, 0i32)
+        let d: i32 = mul_i32(c, y)
+        let e: i32 = add_i32(d, 1i32)
+        let z: i32 = e
+    declines: it is not marked #[unroll], or the rounds are not known
         given (x: i32, n: i64)
-        let y: i32 = loop (a: i32 = x) for i: i64 < n do {add_i32(a, 1i32)}
+        #[unroll] let y: i32 = loop (a: i32 = x) for i: i64 < n do {add_i32(a, 1i32)}
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
     if not isinstance(exp.form, ForLoop) or not isinstance(exp.form.bound, Constant):
-        return DROP_EMPTY_LOOP_REFUSED
-    if exp.form.bound.value > 0:
-        return DROP_EMPTY_LOOP_REFUSED
-    return with_values(statement, (), exp.initial)
+        return NOT_UNROLLED
+    rounds = int(exp.form.bound.value)
+    if rounds > 0 and (UNROLL not in statement.attributes or _varies(exp)):
+        return NOT_UNROLLED
+    atoms = exp.initial
+    made: list[Stm] = []
+    for number in range(rounds):
+        known = dict(zip((p.name for p in exp.parameters), atoms, strict=True))
+        known[exp.form.index] = Constant(number, exp.form.type)
+        body = rename(exp.body, context.names, known)
+        made += body.statements
+        atoms = body.result
+    return with_values(statement, tuple(made), atoms)
+
+
+def _varies(exp: Loop) -> bool:
+    """Whether the sizes of parameters are parameters."""
+    sizes = {n for p in exp.parameters for n in size_names(p.type)}
+    return not sizes.isdisjoint(p.name for p in exp.parameters)
 
 
 DROP_INVARIANT_PARAMETERS_REFUSED = Declined("all parameters change")

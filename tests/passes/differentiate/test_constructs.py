@@ -33,6 +33,7 @@ SCALAR = {
     "bounded while": "#[bound(20)] loop a = x * x + 1 while a < 100 do a * (1.5 + y * y)",
     "bounded while of arrays": "f64.sum (#[bound(9)] loop a = [x, y] while f64.sum a > 1 do map (* 0.4) a)",
     "no rounds": "loop a = x for _i < 0 do a * y",
+    "unroll": "#[unroll] loop a = x for i < 4 do f64.sin (a + y * f64.i64 i)",
     "stripmine": "#[stripmine(1)] loop a = x for i < 11 do a * 0.5 + y * f64.i64 i",
     "deep stripmine": "#[stripmine(2)] loop a = x for i < 29 do f64.sin (a + y * f64.i64 i)",
     "conversions": "f64.f32 (f32.f64 1) * x + f64.i64 (i64.f64 (f64.floor y)) * x",

@@ -10,7 +10,7 @@ import pytest
 from minifut import stages
 from minifut.errors import Source
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape
+from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Update
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType
@@ -154,3 +154,14 @@ def test_a_reduction_in_a_loop_is_computed_once() -> None:
     forward, back = (node for node in walk(program) if isinstance(node, Loop))
     assert [n for n in walk(forward) if isinstance(n, Screma) and n.is_redomap]
     assert not any(isinstance(n, Screma) and n.reduces for n in walk(back))
+
+
+def test_an_unrolled_loop_has_no_tape() -> None:
+    """Its rounds are statements before they are differentiated."""
+    text = (
+        "entry main (x: f64) (y: f64) ="
+        " vjp (\\x -> #[unroll] loop a = x for i < 4 do f64.sin (a * f64.i64 i)) x y"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(core)
+    assert not any(isinstance(node, (Loop, Update)) for node in walk(program))
