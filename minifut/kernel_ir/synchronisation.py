@@ -36,7 +36,8 @@ class UniformExit:
 class AtomicUpdate:
     """`old = function(&memory[index], operands...)`, such as atomic_add, in one step.
 
-    The type of the operands, an integer of 32 or 64 bits, is that of the memory.
+    The type of the operands, an integer of 32 or 64 bits, is that of the memory; a
+    float may be added that gives no `old`.
     """
 
     printed = "atomic {function} {memory}[{index}]{operands}<? gives {old}>"

@@ -167,11 +167,13 @@ class _Checker(Expressions):
                 self.exp(exp)
             case kc.HideValue(variable):
                 self.visible(variable.name, variable.type)
-            case kc.AtomicUpdate(_, memory, index, operands, old):
+            case kc.AtomicUpdate(function, memory, index, operands, old):
                 self.words(memory)
                 self.integer(index)
                 for operand in operands:
                     self.fits(operand, kc.VectorType(memory.element))
+                adds = function == "atomic_add" and old is None
+                require(adds or not memory.element.is_float, f"{function} of floats")
                 if old is not None:
                     self.target(old)
             case _:

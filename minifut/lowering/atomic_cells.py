@@ -1,6 +1,7 @@
 """Cells that many work-items update at once: `cell = cell op value` in one step.
 
-    native    one integer of 32 or 64 bits, and add, min, max, and, or, xor: an atomic
+    native    one integer of 32 or 64 bits, and add, min, max, and, or, xor: an atomic;
+              one float, and add: the same, where the device has it
     swap      what fits into a word of 32 or 64 bits: compute the new word from the old,
               put it there if the old one still stands, else try again
     lock      more than a word: a lock for each cell, taken and given back within one
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minifut.ir.core import Lambda
-from minifut.ir.types import I32, I64, U32, U64, ScalarType, element_of
+from minifut.ir.types import F32, F64, I32, I64, U32, U64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.operators import component_operators
 from minifut.lowering.threads.builder import KernelBuilder
@@ -74,7 +75,9 @@ class Cells:
         values = [k.named(value, "value") for value in values]
         if self.kind == "native":
             memory, index = places[0]
-            k.atomic(self.function, _as(memory, self.words[0]), index, values[0])
+            memory = _as(memory, self.words[0])
+            k.use(memory, written=True)
+            k.emit(kc.AtomicUpdate(self.function, memory, index, (values[0],)))
         elif self.kind == "swap":
             self._swap(k, places[0], values)
         else:
@@ -132,7 +135,8 @@ def cells_of(operator: Lambda) -> Cells:
     components = component_operators(operator)
     if components is not None and len(types) == 1:
         name = components[0].operator.name
-        if types[0] in (I32, I64, U32, U64) and name in NATIVE:
+        wanted = NATIVE if types[0] in (I32, I64, U32, U64) else ()
+        if name in (("add",) if types[0] in (F32, F64) else wanted):
             return Cells("native", operator, types, types, f"atomic_{name}")
     width = sum(_width(t) for t in types)
     if width <= 64:

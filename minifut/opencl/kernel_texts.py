@@ -43,7 +43,8 @@ class Texts:
             printer.helpers.update(self.helpers[function.name])
             whole += self.functions[function.name]
         helpers = printer.helper_texts()
-        head = DOUBLES if "double" in helpers or "double" in whole else ""
+        whole += helpers
+        head = DOUBLES if "double" in whole else ""
         if "atom_" in whole:
             head += LONG_ATOMICS
         return head + helpers, text

@@ -24,6 +24,7 @@ from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
 from minifut.opencl.c_expressions import ExpressionPrinter
 from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
+from minifut.opencl.float_atomics import ADDITIONS, addition
 
 
 class KernelPrinter(ExpressionPrinter):
@@ -198,7 +199,10 @@ class KernelPrinter(ExpressionPrinter):
         memory, space = update.memory, update.memory.space
         type_ = memory_type(memory.element)
         function = update.function
-        if memory.element.bits == 64:
+        if memory.element.is_float:
+            function = addition(memory.element.bits, space)
+            self.helpers[function] = None
+        elif memory.element.bits == 64:
             function = function.replace("atomic_", "atom_")
         place = f"{self.names.text(memory.name)} + {self.primary(update.index)}"
         inner = [f"(volatile __{space} {type_} *)({place})"]
@@ -343,7 +347,7 @@ class KernelPrinter(ExpressionPrinter):
                 return f"{text} {self.names.text(name)}"
 
     def helper_texts(self) -> str:
-        own = {**SIZE_HELPERS, **SHUFFLES}
+        own = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS}
         sizes = [own[h] for h in self.helpers if h in own]
         others = [h for h in self.helpers if h not in own]
         text = helper_text(others)

@@ -26,6 +26,8 @@ from benchmarks.gpu.model import (
 )
 from benchmarks.gpu.sass import Loop, loops_of, runs_of
 from benchmarks.gpu.toolchain import Amd, Nvidia, Unavailable
+from minifut.opencl.float_atomics import ADDITIONS
+from minifut.opencl.kernel_texts import DOUBLES
 from minifut.opencl.runtime.device import open_device
 from minifut.passes.tiling.parameters import GPU_TILES
 
@@ -205,6 +207,27 @@ def test_a_kernel_is_run_compiled_and_measured(tmp_path: Path) -> None:
     assert 10 <= found.registers["sm_90"] <= 64 and found.amd.waves == 8
     bound = found.predicted("sm_90")
     assert bound is not None and 0 < bound.share <= 1
+
+
+def test_floats_are_added_by_one_instruction(tmp_path: Path) -> None:
+    """By PTX's, or by the extension's function; each body is a kernel of its own."""
+    try:
+        tools = toolchain.find_tools()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    source = tmp_path / "add.cl"
+    kernels = [
+        text.replace("static void minifut", "__kernel void of")
+        for text in ADDITIONS.values()
+    ]
+    source.write_text(DOUBLES + "".join(kernels))
+    ptx = toolchain.to_ptx(tools, source, ()).read_text()
+    for space in ("global", "shared"):
+        for bits in (32, 64):
+            assert f"red.{space}.add.f{bits} [" in ptx
+    command = [tools.clang, *toolchain.COMMON, "-cl-std=CL3.0", "--target=spir64",
+               "-Xclang", "-finclude-default-header", "-emit-llvm", "-o", "-"]  # fmt: skip
+    assert toolchain.run([*command, str(source)]).count("call spir_func") == 4
 
 
 @pytest.mark.device

@@ -99,10 +99,9 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
             long bin = ((long)at_1);
             if (((ulong)bin) < ((ulong)k)) {
                 long cell_1 = own + bin;
-                int old;
-                old = atomic_add((volatile __local int *)(bins + cell_1), 1);
+                atomic_add((volatile __local int *)(bins + cell_1), 1);
         ..
-        old_1 = atomic_add((volatile __global int *)(to + i), total_1);
+        atomic_add((volatile __global int *)(to + i), total_1);
     declines: the operator combines arrays
         given (n: i64, k: i64, to: [k][2]i32, is: [n]i64, xs: [n][2]i32)
         let one: [2]i32 = replicate([2], 1i32)

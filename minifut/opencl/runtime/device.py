@@ -57,6 +57,8 @@ class Device:
     family: str = ""
     """of a GPU: `device_family`"""
     takes_nvidia_options: bool = False
+    adds_floats: bool = False
+    """whether it has cl_ext_float_atomics"""
 
     @property
     def shares_memory(self) -> bool:
@@ -138,6 +140,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         target=aligned_target(handle, version) if is_pocl and is_cpu else "",
         family=family,
         takes_nvidia_options=takes_options,
+        adds_floats="cl_ext_float_atomics" in handle.extensions.split(),
     )
 
 

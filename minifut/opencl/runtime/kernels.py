@@ -38,6 +38,8 @@ _ARGUMENTS: dict[str, Any] = {
 
 WORK_ITEMS = "WORK_ITEMS"
 """the macro for the size of groups that a launch gives"""
+FLOAT_ATOMICS = "_atomic_add)"
+"""in the text of a kernel that adds to floats, natively in OpenCL C 3.0"""
 MANY_BARRIERS = 40
 """in a kernel: PoCL takes minutes to optimise what lies between more of them"""
 
@@ -195,6 +197,8 @@ class Launcher:
         options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
         if self.session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
+        if self.session.device.adds_floats and FLOAT_ATOMICS in text:
+            options += " -cl-std=CL3.0"
         if group and self.session.device.takes_nvidia_options:
             options = " ".join((options, *register_options(text, group)))
         return text, options
