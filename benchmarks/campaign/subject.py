@@ -13,7 +13,7 @@ from minifut import stages
 from minifut.errors import MinifutError, ProgramError, Source
 from minifut.ir.core import Program
 from minifut.ir.interpret import Interpreter
-from minifut.ir.interpret.operations import TooManySteps
+from minifut.ir.interpret.steps import TooManySteps
 from minifut.ir.kernels import NEVER, GetParameter, Parameter
 from minifut.ir.traverse import walk
 from minifut.stages import without_derivatives

@@ -175,7 +175,10 @@ class Size:
         for monomial, coefficient in self.terms:
             product = coefficient
             for atom in monomial:
-                product *= _evaluate_atom(atom, values)
+                if isinstance(atom, Name):
+                    product *= values[atom]
+                else:
+                    product *= _evaluate_atom(atom, values)
             total += product
         return total
 
@@ -282,10 +285,8 @@ def _rebuild_atom(atom: Atom, leaf: Callable[[Name], Size]) -> Size:
             return _extreme(tuple(o.rebuild(leaf) for o in operands), greatest)
 
 
-def _evaluate_atom(atom: Atom, values: Mapping[Name, int]) -> int:
+def _evaluate_atom(atom: Quotient | Extreme, values: Mapping[Name, int]) -> int:
     match atom:
-        case Name():
-            return int(values[atom])
         case Quotient(dividend, divisor, up):
             a, b = dividend.evaluate(values), divisor.evaluate(values)
             return -(-a // b) if up else a // b

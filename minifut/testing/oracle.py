@@ -23,7 +23,7 @@ import numpy as np
 
 from minifut.cache import cache_folder, load_bytes, store_bytes
 from minifut.errors import UsageError
-from minifut.ir.interpret.operations import TooManySteps
+from minifut.ir.interpret.steps import TooManySteps
 from minifut.testing.blocks import Case, ScriptValues, ValuesFile
 from minifut.testing.judge import announced_bytes
 

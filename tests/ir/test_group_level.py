@@ -10,7 +10,7 @@ import pytest
 from minifut.errors import InternalError
 from minifut.ir.dialect import KERNELS
 from minifut.ir.interpret import run
-from minifut.ir.interpret.segments import collective_copy
+from minifut.ir.interpret.arrays import collective_copy
 from minifut.ir.parser import parse_program
 from minifut.ir.printer import show
 from minifut.ir.verify import verify

@@ -10,7 +10,7 @@ import pytest
 from minifut.analysis.in_place import called_functions, in_place_updates
 from minifut.ir import core
 from minifut.ir.dialect import SOACS
-from minifut.ir.interpret import translate
+from minifut.ir.interpret import walk as walker
 from minifut.ir.node import replace
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import map_children, walk
@@ -95,11 +95,11 @@ def test_updates_in_place_are_never_noticed(
     (function,) = program.functions
     found = in_place_updates(function, called_functions(program))
 
-    def overwrite(writer: Any, exp: core.Update, targets: list[str]) -> None:
-        copy = "" if exp in in_place else ".copy()"
-        writer.line(f"{targets[0]} = {writer.name(exp.array)}{copy}")
-        index = translate.index_text(writer, exp.slice)
-        writer.line(f"{targets[0]}[{index}] = {writer.atom(exp.value)}")
+    def overwrite(frame: Any, exp: core.Update, _: Any) -> Any:
+        array = frame.values[exp.array]
+        changed = array if exp in in_place else array.copy()
+        changed[frame.index(exp.slice)] = frame.atom(exp.value)
+        return changed
 
     copied = with_copies(program, found.copied)
     in_place = {
@@ -109,11 +109,6 @@ def test_updates_in_place_are_never_noticed(
         and isinstance(node.exp, core.Update)
         and node.pattern[0].name in found.updates
     }
-    table = next(
-        value
-        for value in vars(translate).values()
-        if isinstance(value, dict) and core.Update in value
-    )
-    monkeypatch.setitem(table, core.Update, overwrite)
+    monkeypatch.setitem(walker.SIMPLE, core.Update, overwrite)
     for values, wanted in zip(given, expected, strict=True):
         assert_same(wanted, outcome(copied, values), "in place")

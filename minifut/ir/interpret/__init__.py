@@ -1,14 +1,14 @@
 """The oracle: runs a core program, of either dialect, on NumPy arrays.
 
-Every function is translated once to Python text, statement by statement, and that text
-is run: scalars are Python numbers kept in their type's range, arrays are NumPy arrays.
-Nothing is shared with the passes or with lowering, and nothing is reordered, except
-that a body of total scalar operators is evaluated for all its points at once (`lanes`).
+A plain walk over the program: scalars are Python numbers kept in their type's range,
+arrays are NumPy arrays. Nothing is shared with the passes or with lowering, and nothing
+is reordered, except that a body of total scalar operators is evaluated for all its
+points at once (`points`). What is too slow here is for `sequential`, the fast oracle.
 
     values = run(program, "main", [xs, np.int32(3)])
 
-`translate` statements, `operations` arrays, SOACs and kernels (what the text calls),
-`lanes` bodies over whole arrays, `arithmetic` scalar operators.
+`walk` statements, `points` a function at all points, `second_order` SOACs and kernels,
+`arrays` what they do to arrays, `arithmetic` scalar operators.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from minifut.ir import core
 from minifut.ir.entries import Entry
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
 from minifut.ir.interpret.deep import call_deep, raised_limit, recursive_functions
-from minifut.ir.interpret.operations import Steps
-from minifut.ir.interpret.translate import translate_program
+from minifut.ir.interpret.steps import Steps
+from minifut.ir.interpret.walk import Run
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.names import Name
@@ -48,9 +48,7 @@ class Interpreter:
         self.functions = {f.name: f for f in program.functions}
         self._deep = recursive_functions(program)
         self._steps = None if steps is None else Steps(steps)
-        self._module = translate_program(
-            program, dict(parameters or {}), device_kind, self._steps
-        )
+        self._run = Run(program, dict(parameters or {}), device_kind, self._steps)
 
     def run(self, entry: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The leaf values of an entry point's results, for its leaf arguments.
@@ -66,7 +64,7 @@ class Interpreter:
         given = match_arguments(function, found[0], arguments)
         if self._steps is not None:
             self._steps.left = self._steps.limit
-        call = self._module.call
+        call = self._run.call
         try:
             if self._deep:
                 results = call_deep(self._deep, lambda: call(function.name, given))

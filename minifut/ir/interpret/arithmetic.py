@@ -24,6 +24,11 @@ FOLDED = frozenset(("add", "mul", "min", "max", "and", "or", "xor"))
 """operators whose ufuncs fold"""
 
 
+def dtype_of(type_: Type) -> np.dtype:
+    """How NumPy has the elements of a type."""
+    return DTYPES[element_of(type_).name]
+
+
 def python_text(operator: Operator, operands: list[str]) -> str | None:
     """The operator as a Python expression of these atoms, if it has a simple one."""
     name, type_ = operator.name, operator.type
@@ -80,7 +85,13 @@ def _wrap(text: str, type_: ScalarType) -> str | None:
 
 @cache
 def scalar_function(operator: Operator) -> Callable[..., Any]:
-    """The operator on Python numbers, by its NumPy meaning."""
+    """The operator on Python numbers: its expression, else its NumPy meaning."""
+    names = ["x", "y", "z"][: len(operator.operands)]
+    text = python_text(operator, names)
+    if text is not None:
+        expression = f"lambda {', '.join(names)}: {text}"
+        compiled: Callable[..., Any] = eval(expression, {"round32": round32})
+        return compiled
     function = meaning(operator)
     types = [NUMPY_TYPES[t.name] for t in operator.operands]
 
@@ -147,6 +158,3 @@ def to_numpy(value: Any, type_: Type) -> Any:
     if isinstance(type_, ArrayType):
         return np.ascontiguousarray(value)
     return NUMPY_TYPES[element_of(type_).name](value)
-
-
-HELPERS = {"round32": round32}

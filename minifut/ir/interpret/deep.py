@@ -1,8 +1,8 @@
 """Running what recurses deeper than Python's stack is.
 
-A function of the program is one of Python, and a SOAC inside may call it through C. So
-programs that recurse run in a thread with a stack for as many calls as are allowed, and
-beyond that they fail as a program does.
+A call of the program is several calls of Python. So programs that recurse run in a
+thread with a stack for as many calls as are allowed, and beyond that they fail as a
+program does.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any, TypeVar
 
 from minifut.errors import ProgramError
 from minifut.ir.core import Apply, Program, Stm
+from minifut.ir.interpret.walk import Run
 from minifut.ir.traverse import walk
 from minifut.names import Name
 
 T = TypeVar("T")
 
-DEEPEST = 100_000
+DEEPEST = 200_000
 """Python frames"""
 STACK = 256 << 20
 """bytes, for that many calls through C"""
@@ -89,10 +90,11 @@ def _too_deep(
     functions: Mapping[Name, tuple[str, ...]], trace: TracebackType | None
 ) -> ProgramError:
     """The error for the innermost of the functions that is running."""
-    texts = {f"v_{name.base}_{name.tag}": name for name in functions}
     innermost: Any = next(iter(functions))
     while trace is not None:
-        innermost = texts.get(trace.tb_frame.f_code.co_name, innermost)
+        if trace.tb_frame.f_code is Run.call.__code__:
+            called = trace.tb_frame.f_locals["name"]
+            innermost = called if called in functions else innermost
         trace = trace.tb_next
     message = f"The recursion of {innermost.base} is too deep."
     return ProgramError(message, functions[innermost])

@@ -1,142 +1,105 @@
 """Evaluating a function at every point: a SOAC's rows, or the points of a space.
 
-The values are left in one Python variable per result: an array when the body ran in
-lanes, else a list with one value per point.
+A body of total scalar operators is evaluated for all its points at once, in lanes:
+
+    \\x -> let y = mul_f32(x, x) in {y}        values[y] = mul(values[x], values[x])
+
+on whole arrays. Allowed are scalar operators, sizes, copies, checks, and elements of
+arrays whose indices are known for all points (rows of an input array included). The
+values are the same as one point after the other; a failing check reports its first
+failing point.
 """
 
 from __future__ import annotations
 
-from minifut.ir import kernels
-from minifut.ir.core import Atom, Lambda
-from minifut.ir.interpret.lanes import Lanes, can_run_in_lanes, row_parameters
-from minifut.ir.interpret.translate import Writer, unpack
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minifut.ir import core, kernels
+from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm
+from minifut.ir.interpret import arrays
+from minifut.ir.interpret.arithmetic import dtype_of, lanes_function
+from minifut.ir.interpret.walk import Frame
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, AccType, ArrayType, ScalarType, Type, element_of
+from minifut.ir.types import AccType, ArrayType, ScalarType, Type
 from minifut.names import Name
+
+STEPS_OF_LANES, LANES_OF_A_STEP = 4, 64
 
 
 class Points:
-    """The values at all points: Python variables, one per result, in the order of the
-    points; `in_lanes` tells arrays from lists."""
+    """The values at all points, for each result in the order of the points: an array
+    (or one value for all) in lanes, else a list."""
 
-    def __init__(self, texts: list[str], in_lanes: bool, count: str) -> None:
-        self.texts = texts
-        self.in_lanes = in_lanes
+    def __init__(self, values: Sequence[Any], count: int, in_lanes: bool) -> None:
+        self.values = values
         self.count = count
+        self.in_lanes = in_lanes
 
-    def array(self, i: int, type_: Type, shape: str) -> str:
-        """The i-th values as an array of the outer shape `shape`."""
-        element = element_of(type_)
+    def array(self, i: int, type_: Type, row: tuple[int, ...] = ()) -> np.ndarray:
+        """The i-th values, each of this shape, as an array of its own."""
+        element = dtype_of(type_)
         if self.in_lanes:
-            return f"spread({self.texts[i]}, {self.count}, {element.name!r})"
-        return f"stack({self.texts[i]}, {self.count}, {shape}, {element.name!r})"
+            spread = np.broadcast_to(self.values[i], (self.count,))
+            return np.array(spread, element)
+        return arrays.stack(self.values[i], self.count, row, element)
 
-    def column(self, i: int, type_: Type) -> str:
+    def column(self, i: int, type_: Type) -> list[Any]:
         """The i-th values as a list of Python values."""
         if self.in_lanes:
-            assert isinstance(type_, ScalarType)
-            return f"spread({self.texts[i]}, {self.count}, {type_.name!r}).tolist()"
-        return self.texts[i]
+            values: list[Any] = self.array(i, type_).tolist()
+            return values
+        return list(self.values[i])
 
-
-def row_shape(writer: Writer, type_: Type) -> str:
-    """The shape of one value, as text; () for a scalar."""
-    return writer.shape(type_.shape) if isinstance(type_, ArrayType) else "()"
-
-
-def fresh(writer: Writer, base: str) -> str:
-    """A Python variable not used elsewhere."""
-    return f"t_{base}_{len(writer.lines)}"
+    @staticmethod
+    def one_by_one(found: list[list[Any]], results: int) -> Points:
+        """From the results of each point."""
+        return Points(
+            [[p[i] for p in found] for i in range(results)], len(found), False
+        )
 
 
 def soac_points(
-    writer: Writer, width: Size, arrays: tuple[Name, ...], function: Lambda
+    f: Frame, width: Size, sources: tuple[Name, ...], function: Lambda
 ) -> Points:
     """The lambda at every row of the arrays."""
-    count = fresh(writer, "width")
-    writer.line(f"{count} = {writer.size(width)}")
-    rows, lanes = row_parameters(function.parameters)
-    results = function.body.result
-    scalars = all(isinstance(type_, ScalarType) for type_ in function.results)
-    if scalars and can_run_in_lanes(function.body.statements, rows, lanes):
-        writer.count(count, in_lanes=True)
-        return _soac_lanes(writer, count, arrays, function)
-    writer.count(count)
-    name = writer.function(function)
+    count, given = f.size(width), f.atoms(sources)
+    parameters, body = function.parameters, function.body
+    rows = {p.name for p in parameters if isinstance(p.type, ArrayType)}
+    if may_run_in_lanes(f, body, {p.name for p in parameters} - rows, function.results):
+        f.count(STEPS_OF_LANES + count // LANES_OF_A_STEP)
+        f.bind(parameters, given)
+        return _in_lanes(f, body, body.result, count, rows)
+    f.count(count)
     columns = [
-        f"[{writer.name(a)}] * {count}"
-        if isinstance(parameter.type, AccType)
-        else f"rows_of({writer.name(a)})"
-        for a, parameter in zip(arrays, function.parameters, strict=True)
+        [value] * count if isinstance(p.type, AccType) else arrays.rows_of(value)
+        for value, p in zip(given, parameters, strict=True)
     ]
-    values = fresh(writer, "values")
-    call = f"[{name}(*p) for p in zip({', '.join(columns)}, strict=True)]"
-    if not arrays:
-        call = f"[{name}() for _ in range({count})]"
-    writer.line(f"{values} = {call}")
-    return Points(_transpose(writer, values, len(results)), False, count)
-
-
-def _transpose(writer: Writer, values: str, count: int) -> list[str]:
-    texts = [f"{values}_{i}" for i in range(count)]
-    for i, text in enumerate(texts):
-        writer.line(f"{text} = [p[{i}] for p in {values}]")
-    return texts
-
-
-def _soac_lanes(
-    writer: Writer, count: str, arrays: tuple[Name, ...], function: Lambda
-) -> Points:
-    row_index = {}
-    index = fresh(writer, "index")
-    writer.line(f"{index} = np.arange({count})")
-    for parameter, array in zip(function.parameters, arrays, strict=True):
-        text = writer.parameter(parameter)
-        if isinstance(parameter.type, ArrayType):
-            row_index[parameter.name] = (writer.name(array), index)
-        else:
-            writer.line(f"{text} = {writer.name(array)}")
-    lanes = Lanes(writer, row_index, count)
-    for statement in function.body.statements:
-        lanes.statement(statement)
-    return Points([writer.atom(r) for r in function.body.result], True, count)
+    points = zip(*columns, strict=True) if columns else [()] * count
+    found = [f.apply(function, point) for point in points]
+    return Points.one_by_one(found, len(body.result))
 
 
 def space_points(
-    writer: Writer, space: kernels.SegSpace, body: kernels.KernelBody
+    f: Frame, space: kernels.SegSpace, body: kernels.KernelBody, types: Sequence[Type]
 ) -> Points:
     """The kernel body at every point, row by row; results as a flat list of atoms."""
-    for index in space.indices:
-        writer.types[index] = I64
     atoms = [atom for result in body.result for atom in result_atoms(result)]
-    count = fresh(writer, "count")
-    sizes = [writer.size(size) for size in space.sizes]
-    writer.line(f"{count} = {' * '.join(sizes) or '1'}")
-    names = [writer.name(i) for i in space.indices]
-    names_returned = [a for a in atoms if isinstance(a, Name)]
-    whole = any(
-        isinstance(writer.types.get(a), ArrayType | AccType) for a in names_returned
-    )
-    if not whole and can_run_in_lanes(body.statements, set(), set(space.indices)):
-        shape = f"({''.join(f'{s}, ' for s in sizes)})"
-        writer.line(f"{unpack(names)} = [i.ravel() for i in np.indices({shape})]")
-        lanes = Lanes(writer, {}, count)
-        for statement in body.statements:
-            lanes.statement(statement)
-        return Points([writer.atom(a) for a in atoms], True, count)
-
-    def point() -> None:
-        for statement in body.statements:
-            writer.statement(statement)
-        writer.line(f"return ({writer.atoms(atoms)})")
-
-    function = writer.define("point", names, point)
-    values = fresh(writer, "values")
-    loops = " ".join(
-        f"for {n} in range({s})" for n, s in zip(names, sizes, strict=True)
-    )
-    writer.line(f"{values} = [{function}({', '.join(names)}) {loops}]")
-    return Points(_transpose(writer, values, len(atoms)), False, count)
+    sizes, indices = f.shape(space.sizes), space.indices
+    if may_run_in_lanes(f, body, set(indices), types):
+        grid = (axis.ravel() for axis in np.indices(sizes))
+        f.values.update(zip(indices, grid, strict=True))
+        return _in_lanes(f, body, atoms, prod(sizes), set())
+    found = []
+    for at in product(*[range(n) for n in sizes]):
+        f.values.update(zip(indices, at, strict=True))
+        f.statements(body.statements)
+        found.append(f.atoms(atoms))
+    return Points.one_by_one(found, len(atoms))
 
 
 def result_atoms(result: kernels.KernelResult) -> list[Atom]:
@@ -148,3 +111,93 @@ def result_atoms(result: kernels.KernelResult) -> list[Atom]:
             return [a for indices, value in writes for a in (*indices, value)]
         case kernels.TileReturns(_, tile) | kernels.RegTileReturns(_, tile):
             return [tile]
+
+
+# --- lanes ------------------------------------------------------------------------
+
+
+def may_run_in_lanes(
+    f: Frame,
+    body: Body | kernels.KernelBody,
+    lanes: set[Name],
+    results: Sequence[Type],
+) -> bool:
+    """May the body be evaluated for all points at once? `lanes` are the names with a
+    number for each point; the answer is the same each time."""
+    found = f.run.in_lanes.get(id(body))
+    if found is None:
+        scalars = all(isinstance(type_, ScalarType) for type_ in results)
+        tiles = any(isinstance(result, _TILES) for result in body.result)
+        allowed = scalars and not tiles and _all_allowed(body.statements, lanes)
+        found = f.run.in_lanes[id(body)] = allowed
+    return found
+
+
+def _all_allowed(statements: Sequence[Stm], lanes: set[Name]) -> bool:
+    varying = set(lanes)
+    for statement in statements:
+        if not _allowed(statement, varying):
+            return False
+        varying.update(p.name for p in statement.pattern)
+    return True
+
+
+_TILES = kernels.TileReturns | kernels.RegTileReturns
+
+
+def _allowed(statement: Stm, varying: set[Name]) -> bool:
+    match statement.exp:
+        case core.ScalarOp() | core.Assert():
+            return True
+        case core.SizeExp(size):
+            return varying.isdisjoint(size.names())
+        case core.Copy() | core.Opaque():
+            return isinstance(statement.pattern[0].type, ScalarType)
+        case core.Index(array, slice_):
+            scalar = isinstance(statement.pattern[0].type, ScalarType)
+            sliced = any(isinstance(part, DimSlice) for part in slice_)
+            return scalar and not sliced and array not in varying
+        case _:
+            return False
+
+
+def _in_lanes(
+    f: Frame,
+    body: Body | kernels.KernelBody,
+    results: Sequence[Atom],
+    count: int,
+    rows: set[Name],
+) -> Points:
+    """All points at once; `rows` are the arrays of which each point has a row."""
+    value: Any
+    for statement in body.statements:
+        match statement.exp:
+            case core.Assert() as check:
+                _check(f, check, count)
+                continue
+            case core.ScalarOp(operator, operands):
+                value = lanes_function(operator)(*f.atoms(operands))
+            case core.Index(array, slice_):
+                own_row = [np.arange(count)] if array in rows else []
+                at = (*own_row, *f.index(slice_))
+                # With no points nothing may be read: the index may not exist.
+                value = f.values[array][at] if count else 0
+            case core.SizeExp(size):
+                value = f.size(size)
+            case core.Copy(atom) | core.Opaque(atom):
+                value = f.atom(atom)
+        f.values[statement.pattern[0].name] = value
+    return Points(f.atoms(results), count, True)
+
+
+def _check(f: Frame, check: core.Assert, count: int) -> None:
+    """Fails with the values of the first point where it does not hold."""
+
+    def at(point: int, atom: Atom) -> Any:
+        return np.broadcast_to(f.atom(atom), (count,))[point].item()
+
+    holds = np.broadcast_to(f.atom(check.condition), (count,))
+    if not holds.all():
+        first = int(np.argmin(holds))
+        parts = [p if isinstance(p, str) else at(first, p) for p in check.message]
+        arrays.fail(parts, check.backtrace)

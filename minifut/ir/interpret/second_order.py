@@ -7,21 +7,26 @@ others through the operator itself, from left to right.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from minifut.ir import core, kernels, soacs
-from minifut.ir.core import Atom, Lambda
-from minifut.ir.interpret.arithmetic import fold_function
+from minifut.ir.core import Lambda
+from minifut.ir.interpret import arrays
+from minifut.ir.interpret.arithmetic import dtype_of, fold_function
 from minifut.ir.interpret.points import (
     Points,
-    fresh,
-    row_shape,
+    result_atoms,
     soac_points,
     space_points,
 )
-from minifut.ir.interpret.translate import Writer, unpack
+from minifut.ir.interpret.walk import Frame
 from minifut.ir.scalars import Operator
-from minifut.ir.types import I64, AccType, Type, element_of
+from minifut.ir.types import I64, AccType, Type
+
+Segmented: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
 
 # --- combining --------------------------------------------------------------------
 
@@ -41,311 +46,208 @@ def single_operator(function: Lambda) -> Operator | None:
             return None
 
 
-def _by_ufunc(
-    writer: Writer,
-    call: str,
-    operator: Lambda,
-    neutral: tuple[Atom, ...],
-    points: Points,
-    first: int,
-    targets: list[str],
-) -> bool:
-    """Combine by NumPy's own fold (`call`), if there is one for the operator."""
+def screma(f: Frame, exp: soacs.Screma) -> list[Any]:
+    """Scans, reduces and maps of one pass."""
+    points = soac_points(f, exp.width, exp.arrays, exp.function)
+    results: list[Any] = []
+    for fold in exp.folds:
+        results += _folded(f, fold, points, len(results))
+    for i, type_ in list(enumerate(exp.function.results))[len(results) :]:
+        results.append(_mapped(f, points, i, type_))
+    return results
+
+
+def _folded(
+    f: Frame, fold: soacs.Scan | soacs.Reduce, points: Points, first: int
+) -> list[Any]:
+    """The values from result `first` on, scanned or reduced."""
+    operator, start = fold.operator, f.atoms(fold.neutral)
+    types = operator.results
+    scan = isinstance(fold, soacs.Scan)
     known = single_operator(operator)
     ufunc = fold_function(known) if known is not None else None
-    if ufunc is None:
-        return False
-    kept = writer.keep(ufunc, "ufunc")
-    values = points.array(first, operator.results[0], "()")
-    start = writer.atom(neutral[0])
-    writer.line(f"{targets[0]} = {call}({kept}, {start}, {values})")
-    return True
+    if ufunc is not None:
+        by_ufunc = arrays.accumulate_ufunc if scan else arrays.fold_ufunc
+        return [by_ufunc(ufunc, start[0], points.array(first, types[0]))]
+    columns = _columns(points, first, types)
+    if not scan:
+        return arrays.fold(f.function(operator), start, columns)
+    scanned = arrays.accumulate(f.function(operator), start, columns)
+    return _stacked(f, scanned, types)
 
 
-def _reduce(
-    writer: Writer,
-    operator: Lambda,
-    neutral: tuple[Atom, ...],
-    points: Points,
-    first: int,
-    targets: list[str],
-) -> None:
-    """`targets` become the reduction of the values from result `first` on."""
-    if _by_ufunc(writer, "fold_ufunc", operator, neutral, points, first, targets):
-        return
-    columns = _columns(points, first, operator)
-    function = writer.function(operator, "operator")
-    start = writer.atoms(neutral)
-    writer.line(f"{unpack(targets)} = fold({function}, ({start}), [{columns}])")
+def _stacked(
+    f: Frame, columns: list[list[Any]], types: Sequence[Type]
+) -> list[np.ndarray]:
+    """An array of each column of values."""
+    return [
+        arrays.stack(values, len(values), f.shape(type_), dtype_of(type_))
+        for values, type_ in zip(columns, types, strict=True)
+    ]
 
 
-def _columns(points: Points, first: int, operator: Lambda) -> str:
-    return ", ".join(
-        points.column(first + i, type_) for i, type_ in enumerate(operator.results)
-    )
+def _columns(points: Points, first: int, types: Sequence[Type]) -> list[list[Any]]:
+    return [points.column(i, type_) for i, type_ in enumerate(types, first)]
 
 
-def _scan(
-    writer: Writer,
-    operator: Lambda,
-    neutral: tuple[Atom, ...],
-    points: Points,
-    first: int,
-    targets: list[str],
-) -> None:
-    """`targets` become the arrays of partial reductions."""
-    if _by_ufunc(writer, "accumulate_ufunc", operator, neutral, points, first, targets):
-        return
-    columns = _columns(points, first, operator)
-    function = writer.function(operator, "operator")
-    start = writer.atoms(neutral)
-    scanned = fresh(writer, "scanned")
-    writer.line(f"{scanned} = accumulate({function}, ({start}), [{columns}])")
-    for i, (target, type_) in enumerate(zip(targets, operator.results, strict=True)):
-        element = element_of(type_)
-        writer.line(
-            f"{target} = stack({scanned}[{i}], {points.count}, "
-            f"{row_shape(writer, type_)}, {element.name!r})"
-        )
-
-
-def screma(writer: Writer, exp: soacs.Screma, targets: list[str]) -> None:
-    """Scans, reduces and maps of one pass."""
-    points = soac_points(writer, exp.width, exp.arrays, exp.function)
-    done = 0
-    for scan in exp.scans:
-        own = targets[done : done + len(scan.neutral)]
-        _scan(writer, scan.operator, scan.neutral, points, done, own)
-        done += len(scan.neutral)
-    for reduce in exp.reduces:
-        own = targets[done : done + len(reduce.neutral)]
-        _reduce(writer, reduce.operator, reduce.neutral, points, done, own)
-        done += len(reduce.neutral)
-    for i in range(done, len(targets)):
-        type_ = exp.function.results[i]
-        if isinstance(type_, AccType):
-            writer.line(f"{targets[i]} = {writer.name(type_.root)}")
-            continue
-        array = points.array(i, type_, row_shape(writer, type_))
-        writer.line(f"{targets[i]} = {array}")
+def _mapped(f: Frame, points: Points, i: int, type_: Type) -> Any:
+    """The i-th values as they are; an accumulator is the same for all points."""
+    if isinstance(type_, AccType):
+        return f.values[type_.root]
+    return points.array(i, type_, f.shape(type_))
 
 
 # --- writes -----------------------------------------------------------------------
 
 
-def scatter(writer: Writer, exp: soacs.Scatter, targets: list[str]) -> None:
+def scatter(f: Frame, exp: soacs.Scatter) -> list[Any]:
     """Writes in order; the last of several writes to one place wins."""
-    points = soac_points(writer, exp.width, exp.arrays, exp.function)
-    types = exp.function.results
-    ranks = [d.rank for d in exp.destinations for _ in range(d.count)]
-    index_at, value_at = 0, sum(ranks)
-    for destination, target in zip(exp.destinations, targets, strict=True):
-        writer.line(f"{target} = {writer.name(destination.array)}.copy()")
+    points = soac_points(f, exp.width, exp.arrays, exp.function)
+    index_at, value_at = 0, sum(d.rank * d.count for d in exp.destinations)
+    results = []
+    for destination in exp.destinations:
+        made = f.values[destination.array].copy()
         for _ in range(destination.count):
-            indices = [
-                points.column(index_at + i, I64) for i in range(destination.rank)
-            ]
-            value = points.column(value_at, types[value_at])
-            _write_all(writer, target, indices, value)
+            type_ = exp.function.results[value_at]
+            _write_all(made, points, index_at, destination.rank, value_at, type_)
             index_at += destination.rank
             value_at += 1
+        results.append(made)
+    return results
 
 
-def _write_all(writer: Writer, target: str, indices: list[str], value: str) -> None:
-    inner = ", ".join(indices)
-    writer.line(f"for w_at, w_value in zip(zip({inner}), {value}, strict=True):")
-    writer.line(f"    if inside(w_at, {target}.shape[:len(w_at)]):")
-    writer.line(f"        {target}[w_at] = w_value")
+def _write_all(
+    made: np.ndarray, points: Points, index: int, rank: int, value: int, type_: Type
+) -> None:
+    """Write the values of result `value` at the indices from result `index` on."""
+    indices = zip(*_columns(points, index, [I64] * rank), strict=True)
+    for at, element in zip(indices, points.column(value, type_), strict=True):
+        if arrays.inside(at, made.shape[:rank]):
+            made[at] = element
 
 
-def hist(writer: Writer, exp: soacs.Hist, targets: list[str]) -> None:
+def hist(f: Frame, exp: soacs.Hist) -> list[Any]:
     """Generalised histograms, element by element in order."""
-    points = soac_points(writer, exp.width, exp.arrays, exp.function)
-    _histograms(writer, exp.operators, points, exp.function.results, targets, [])
+    points = soac_points(f, exp.width, exp.arrays, exp.function)
+    return _histograms(f, exp.operators, points, exp.function.results, [])
 
 
 def _histograms(
-    writer: Writer,
-    operators: Sequence[Any],
+    f: Frame,
+    operators: Sequence[soacs.HistOp | kernels.SegHistOp],
     points: Points,
     types: Sequence[Type],
-    targets: list[str],
-    segments: list[str],
-) -> None:
-    bin_at = 0
-    value_at = sum(len(operator.shape) for operator in operators)
+    segments: list[list[int]],
+) -> list[Any]:
+    bin_at, value_at = 0, sum(len(operator.shape) for operator in operators)
+    results: list[Any] = []
     for operator in operators:
-        own, targets = (
-            targets[: len(operator.destinations)],
-            targets[len(operator.destinations) :],
-        )
-        for target, destination in zip(own, operator.destinations, strict=True):
-            writer.line(f"{target} = {writer.name(destination)}.copy()")
-        function = writer.function(operator.operator, "operator")
-        if isinstance(operator, kernels.SegHistOp) and operator.vector:
-            function = f"vectorised({function}, {len(operator.vector)})"
-        bins = [points.column(bin_at + i, I64) for i in range(len(operator.shape))]
-        values = [
-            points.column(value_at + i, types[value_at + i]) for i in range(len(own))
-        ]
+        own = [array.copy() for array in f.atoms(operator.destinations)]
+        combine = f.function(operator.operator)
+        if isinstance(operator, kernels.SegHistOp):
+            combine = arrays.vectorised(combine, len(operator.vector))
+        bins = segments + _columns(points, bin_at, [I64] * len(operator.shape))
+        values = _columns(points, value_at, types[value_at : value_at + len(own)])
+        for at, *new in zip(zip(*bins, strict=True), *values, strict=True):
+            if arrays.inside(at, own[0].shape[: len(at)]):
+                old = [arrays.element(array, at) for array in own]
+                for array, value in zip(own, combine(*old, *new), strict=True):
+                    array[at] = value
+        results += own
         bin_at += len(operator.shape)
         value_at += len(own)
-        _update_bins(writer, own, function, segments + bins, values)
-
-
-def _update_bins(
-    writer: Writer,
-    targets: list[str],
-    function: str,
-    bins: list[str],
-    values: list[str],
-) -> None:
-    columns = ", ".join((f"zip({', '.join(bins)})", *values))
-    names = "".join(f"h_{i}, " for i in range(len(values)))
-    writer.line(f"for h_at, {names} in zip({columns}, strict=True):")
-    writer.line(f"    if inside(h_at, {targets[0]}.shape[:len(h_at)]):")
-    old = "".join(f"element({t}, h_at), " for t in targets)
-    new = "".join(f"{t}[h_at], " for t in targets)
-    writer.line(f"        {new} = {function}({old}{names})")
+    return results
 
 
 # --- segmented operations ---------------------------------------------------------
 
 
-def _mapped(
-    writer: Writer,
-    exp: Any,
-    first: int,
+def segmented(f: Frame, exp: Segmented) -> list[Any]:
+    """A body at every point; reductions and scans along the innermost dimension."""
+    points = space_points(f, exp.space, exp.body, exp.types)
+    results: list[Any] = []
+    if not isinstance(exp, kernels.SegMap):
+        for operator in exp.operators:
+            results += _segments(f, exp, operator, points, len(results))
+    at = first = len(results)
+    for result, type_ in zip(exp.body.result[first:], exp.types[first:], strict=True):
+        results.append(_returned(f, exp, result, type_, points, at))
+        at += len(result_atoms(result))
+    return results
+
+
+def _segments(
+    f: Frame, exp: Segmented, operator: kernels.SegBinOp, points: Points, first: int
+) -> list[Any]:
+    """The values from result `first` on, scanned or reduced in each segment."""
+    *outer, inner = space = f.shape(exp.space.sizes)
+    scan = isinstance(exp, kernels.SegScan)
+    types = exp.types[first : first + len(operator.neutral)]
+    columns = _columns(points, first, types)
+    combine = arrays.vectorised(f.function(operator.operator), len(operator.shape))
+    neutral = [
+        np.full(f.shape(type_), value, dtype_of(type_)) if f.shape(type_) else value
+        for value, type_ in zip(f.atoms(operator.neutral), types, strict=True)
+    ]
+    combined: list[list[Any]] = [[] for _ in types]
+    for s in range(prod(outer)):
+        part = [column[s * inner : (s + 1) * inner] for column in columns]
+        if scan:
+            segment = arrays.accumulate(combine, neutral, part)
+        else:
+            segment = [[value] for value in arrays.fold(combine, neutral, part)]
+        for values, more in zip(combined, segment, strict=True):
+            values += more
+    if not scan and not outer:
+        return [value for (value,) in combined]
+    whole = space if scan else outer
+    stacked = _stacked(f, combined, types)
+    return [array.reshape((*whole, *array.shape[1:])) for array in stacked]
+
+
+def _returned(
+    f: Frame,
+    exp: Segmented,
+    result: kernels.KernelResult,
+    type_: Type,
     points: Points,
     at: int,
-    targets: list[str],
-) -> None:
-    """The results from `first` on: returned values, writes and tiles."""
-    shape = "".join(f"{writer.size(s)}, " for s in exp.space.sizes)
-    for i, target in zip(range(first, len(exp.body.result)), targets, strict=True):
-        result, type_ = exp.body.result[i], exp.types[i]
-        match result:
-            case kernels.Returns() if isinstance(type_, AccType):
-                writer.line(f"{target} = {writer.name(type_.root)}")
-                at += 1
-            case kernels.Returns():
-                row = row_shape(writer, type_)
-                array = points.array(at, type_, row)
-                writer.line(f"{target} = {array}.reshape(({shape}) + {row})")
-                at += 1
-            case kernels.WriteReturns(array, _, writes):
-                writer.line(f"{target} = {writer.name(array)}.copy()")
-                for indices, _ in writes:
-                    columns = [points.column(at + k, I64) for k in range(len(indices))]
-                    value = points.column(at + len(indices), type_)
-                    _write_all(writer, target, columns, value)
-                    at += len(indices) + 1
-            case kernels.TileReturns(dimensions, _):
-                _tiles(writer, exp, points.texts[at], type_, dimensions, target)
-                at += 1
-            case kernels.RegTileReturns(dimensions, _):
-                _register_tiles(
-                    writer, exp, points.texts[at], type_, dimensions, target
-                )
-                at += 1
+) -> Any:
+    """A result from the `at`-th values on: returned values, writes or tiles."""
+    space = f.shape(exp.space.sizes)
+    match result:
+        case kernels.Returns():
+            values = _mapped(f, points, at, type_)
+            if isinstance(type_, AccType):
+                return values
+            return values.reshape(space + f.shape(type_))
+        case kernels.WriteReturns(array, _, writes):
+            made = f.values[array].copy()
+            for indices, _ in writes:
+                rank = len(indices)
+                _write_all(made, points, at, rank, at + rank, type_)
+                at += rank + 1
+            return made
+        case kernels.TileReturns(dimensions) | kernels.RegTileReturns(dimensions):
+            sizes = [f.shape(size) for size in zip(*dimensions, strict=True)]
+            tiles = points.values[at]
+            return arrays.assemble_tiles(tiles, space, dtype_of(type_), *sizes)
 
 
-def _tiles(
-    writer: Writer, exp: Any, tiles: str, type_: Type, dimensions: Any, target: str
-) -> None:
-    element = element_of(type_)
-    totals = writer.shape(total for total, _ in dimensions)
-    sizes = writer.shape(tile for _, tile in dimensions)
-    space = writer.shape(exp.space.sizes)
-    writer.line(
-        f"{target} = assemble_tiles({tiles}, {space}, {totals}, {sizes}, "
-        f"{element.name!r})"
-    )
-
-
-def _register_tiles(
-    writer: Writer, exp: Any, tiles: str, type_: Type, dimensions: Any, target: str
-) -> None:
-    element = element_of(type_)
-    totals = writer.shape(total for total, _, _ in dimensions)
-    blocks = writer.shape(block for _, block, _ in dimensions)
-    registers = writer.shape(register for _, _, register in dimensions)
-    space = writer.shape(exp.space.sizes)
-    writer.line(
-        f"{target} = assemble_register_tiles({tiles}, {space}, {totals}, {blocks}, "
-        f"{registers}, {element.name!r})"
-    )
-
-
-def segmap(writer: Writer, exp: kernels.SegMap, targets: list[str]) -> None:
-    """A body at every point."""
-    points = space_points(writer, exp.space, exp.body)
-    _mapped(writer, exp, 0, points, 0, targets)
-
-
-def segred(writer: Writer, exp: kernels.SegRed, targets: list[str]) -> None:
-    """A reduction along the innermost dimension of every segment."""
-    _segmented(writer, exp, targets, "fold_segments", scan=False)
-
-
-def segscan(writer: Writer, exp: kernels.SegScan, targets: list[str]) -> None:
-    """A scan along the innermost dimension of every segment."""
-    _segmented(writer, exp, targets, "scan_segments", scan=True)
-
-
-def _segmented(
-    writer: Writer,
-    exp: kernels.SegRed | kernels.SegScan,
-    targets: list[str],
-    combine: str,
-    scan: bool,
-) -> None:
-    points = space_points(writer, exp.space, exp.body)
-    outer = writer.shape(exp.space.sizes[:-1])
-    inner = writer.size(exp.space.sizes[-1])
-    at = 0
-    for operator in exp.operators:
-        count = len(operator.neutral)
-        columns = ", ".join(
-            points.column(at + i, exp.types[at + i]) for i in range(count)
-        )
-        function = writer.function(operator.operator, "operator")
-        types = [
-            f"({_element(exp.types[at + i])!r}, {row_shape(writer, exp.types[at + i])})"
-            for i in range(count)
-        ]
-        writer.line(
-            f"{unpack(targets[at : at + count])} = {combine}({function}, "
-            f"({writer.atoms(operator.neutral)}), [{columns}], {outer}, {inner}, "
-            f"{len(operator.shape)}, [{', '.join(types)}])"
-        )
-        at += count
-    _mapped(writer, exp, at, points, at, targets[at:])
-
-
-def _element(type_: Type) -> str:
-    return element_of(type_).name
-
-
-def seghist(writer: Writer, exp: kernels.SegHist, targets: list[str]) -> None:
+def seghist(f: Frame, exp: kernels.SegHist) -> list[Any]:
     """Histograms, one per segment."""
-    points = space_points(writer, exp.space, exp.body)
-    sizes = [writer.size(s) for s in exp.space.sizes]
-    segments = []
-    grid = fresh(writer, "grid")
-    if len(sizes) > 1:
-        shape = f"({''.join(f'{s}, ' for s in sizes)})"
-        writer.line(f"{grid} = np.indices({shape}).reshape({len(sizes)}, -1).tolist()")
-        segments = [f"{grid}[{i}]" for i in range(len(sizes) - 1)]
-    _histograms(writer, exp.operators, points, exp.types, targets, segments)
+    points = space_points(f, exp.space, exp.body, exp.types)
+    sizes = f.shape(exp.space.sizes)
+    segments = np.indices(sizes).reshape(len(sizes), -1).tolist()[:-1]
+    return _histograms(f, exp.operators, points, exp.types, segments)
 
 
-RULES: dict[type, Callable[[Writer, Any, list[str]], None]] = {
+RULES: dict[type, Callable[[Frame, Any], list[Any]]] = {
     soacs.Screma: screma,
     soacs.Scatter: scatter,
     soacs.Hist: hist,
-    kernels.SegMap: segmap,
-    kernels.SegRed: segred,
-    kernels.SegScan: segscan,
+    kernels.SegMap: segmented,
+    kernels.SegRed: segmented,
+    kernels.SegScan: segmented,
     kernels.SegHist: seghist,
 }

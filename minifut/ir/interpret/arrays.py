@@ -1,52 +1,26 @@
-"""What the translated text calls: arrays, failures, folds."""
+"""Operations on arrays: making, slicing, folding them, assembling them from tiles."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import Any, NoReturn
 
 import numpy as np
 
 from minifut.errors import ProgramError
-from minifut.ir.interpret.arithmetic import NUMPY_TYPES
+
+Function = Callable[..., list[Any]]
 
 
-class TooManySteps(Exception):
-    """The interpreter has used up the steps that it was given."""
-
-
-class Steps:
-    """A budget: one step for a round of a loop or for a point of a SOAC."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
-
-    def take(self, count: int) -> None:
-        """Use some. Raises `TooManySteps` when there are none left."""
-        self.left -= count
-        if self.left < 0:
-            raise TooManySteps
-
-    def take_lanes(self, count: int) -> None:
-        """Use what evaluating so many points at once amounts to."""
-        self.take(STEPS_OF_LANES + count // LANES_OF_A_STEP)
-
-
-STEPS_OF_LANES, LANES_OF_A_STEP = 4, 64
-
-
-def fail(
-    message: tuple[Any, ...], values: tuple[Any, ...], backtrace: tuple[str, ...]
-) -> None:
+def fail(parts: Iterable[Any], backtrace: tuple[str, ...]) -> NoReturn:
     """Raise the failure of an `Assert`, its atoms replaced by their values."""
-    rest = iter(values)
-    parts = [part if isinstance(part, str) else show(next(rest)) for part in message]
-    raise ProgramError("".join(parts), backtrace)
+    raise ProgramError("".join(map(show, parts)), backtrace)
 
 
 def show(value: Any) -> str:
-    """A scalar in a message."""
+    """A part of a message: a text, or a scalar."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     return str(value)
@@ -58,8 +32,11 @@ def trace(label: str, value: Any) -> Any:
     return value
 
 
-def stretch(start: int, length: int, stride: int) -> slice:
-    """start, start + stride, ... as a NumPy slice."""
+def numpy_index(part: int | tuple[int, int, int]) -> int | slice:
+    """A part of an index; of a slice start, length and stride are given."""
+    if not isinstance(part, tuple):
+        return part
+    start, length, stride = part
     if length <= 0:
         return slice(0, 0)
     stop = start + length * stride
@@ -72,42 +49,22 @@ def _shape(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def iota(length: int, start: int, stride: int, element: str) -> np.ndarray:
+def iota(start: int, length: int, stride: int, element: np.dtype) -> np.ndarray:
     """start, start + stride, ... wrapping as the element type does."""
     (length,) = _shape((length,))
     numbers = np.arange(length, dtype=np.uint64)
     with np.errstate(over="ignore"):
         wide = numbers * np.array(stride % 2**64, np.uint64)
         wide = wide + np.array(start % 2**64, np.uint64)
-    return wide.astype(NUMPY_TYPES[element])
+    return wide.astype(element)
 
 
-def replicate(shape: tuple[int, ...], value: Any, element: str) -> np.ndarray:
+def replicate(shape: tuple[int, ...], value: Any, element: np.dtype) -> np.ndarray:
     """An array with the value at every index."""
     inner = value.shape if isinstance(value, np.ndarray) else ()
-    made = np.empty(_shape(shape) + inner, NUMPY_TYPES[element])
+    made = np.empty(_shape(shape) + inner, element)
     made[...] = value
     return made
-
-
-def scratch(shape: tuple[int, ...], element: str) -> np.ndarray:
-    """An array with unspecified contents (zeros here, so that runs repeat)."""
-    return np.zeros(_shape(shape), NUMPY_TYPES[element])
-
-
-def literal(
-    rows: tuple[Any, ...], row_shape: tuple[int, ...], element: str
-) -> np.ndarray:
-    """An array of the given rows."""
-    made = np.empty((len(rows), *row_shape), NUMPY_TYPES[element])
-    for i, row in enumerate(rows):
-        made[i] = row
-    return made
-
-
-def concat(arrays: tuple[np.ndarray, ...], dimension: int) -> np.ndarray:
-    """The arrays joined."""
-    return np.concatenate(arrays, dimension)
 
 
 def rows_of(array: np.ndarray) -> list[Any]:
@@ -116,10 +73,10 @@ def rows_of(array: np.ndarray) -> list[Any]:
 
 
 def stack(
-    values: list[Any], width: int, row_shape: tuple[int, ...], element: str
+    values: list[Any], width: int, row_shape: tuple[int, ...], element: np.dtype
 ) -> np.ndarray:
     """Results per point as one array."""
-    made = np.empty((width, *size_of_rows(row_shape)), NUMPY_TYPES[element])
+    made = np.empty((width, *size_of_rows(row_shape)), element)
     if row_shape:
         for i, value in enumerate(values):
             made[i] = value
@@ -134,11 +91,7 @@ def size_of_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(0, size) for size in shape)
 
 
-def fold(
-    function: Callable[..., tuple[Any, ...]],
-    neutral: tuple[Any, ...],
-    columns: list[list[Any]],
-) -> tuple[Any, ...]:
+def fold(function: Function, neutral: list[Any], columns: list[list[Any]]) -> list[Any]:
     """Reduce rows of operands, from the left, starting from the neutral element."""
     accumulator = neutral
     for row in zip(*columns, strict=True):
@@ -147,9 +100,7 @@ def fold(
 
 
 def accumulate(
-    function: Callable[..., tuple[Any, ...]],
-    neutral: tuple[Any, ...],
-    columns: list[list[Any]],
+    function: Function, neutral: list[Any], columns: list[list[Any]]
 ) -> list[list[Any]]:
     """All partial results of `fold`, column by column."""
     accumulator = neutral
@@ -180,27 +131,6 @@ def accumulate_ufunc(ufunc: Any, neutral: Any, values: np.ndarray) -> np.ndarray
         return np.asarray(ufunc.accumulate(started, **chosen)[1:], type_)
 
 
-def check_lanes(
-    condition: Any,
-    count: int,
-    message: tuple[Any, ...],
-    values: tuple[Any, ...],
-    backtrace: tuple[str, ...],
-) -> None:
-    """An `Assert` for all points at once: fails with the values of the first point
-    where it does not hold."""
-    holds = np.broadcast_to(np.asarray(condition), (count,))
-    if not holds.all():
-        first = int(np.argmin(holds))
-        at = [np.broadcast_to(np.asarray(v), (count,))[first].item() for v in values]
-        fail(message, tuple(at), backtrace)
-
-
-def spread(value: Any, count: int, element: str) -> np.ndarray:
-    """A value in lanes (or the same for all points) as an array of its own."""
-    return np.array(np.broadcast_to(value, (count,)), NUMPY_TYPES[element])
-
-
 def whole(part: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
     """A slice, if all of it was there: NumPy leaves out what is out of bounds."""
     if part.shape[: len(lengths)] != lengths:
@@ -215,13 +145,13 @@ class Accumulator:
         self,
         arrays: Sequence[np.ndarray],
         rank: int,
-        operator: Callable[..., tuple[Any, ...]] | None,
+        operator: Function | None,
     ) -> None:
         self.arrays = tuple(array.copy() for array in arrays)
         self.rank = rank
         self.operator = operator
 
-    def update(self, indices: tuple[int, ...], values: tuple[Any, ...]) -> Accumulator:
+    def update(self, indices: tuple[int, ...], values: list[Any]) -> Accumulator:
         """Combine what is at an index with the values, if there is such an index."""
         if inside(indices, self.arrays[0].shape[: self.rank]):
             if self.operator is not None:
@@ -242,27 +172,72 @@ def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
 
 
-EXPORTS: dict[str, Any] = {
-    "np": np,
-    "getrefcount": sys.getrefcount,
-    "fail": fail,
-    "trace": trace,
-    "stretch": stretch,
-    "iota": iota,
-    "replicate": replicate,
-    "scratch": scratch,
-    "literal": literal,
-    "concat": concat,
-    "rows_of": rows_of,
-    "stack": stack,
-    "fold": fold,
-    "accumulate": accumulate,
-    "fold_ufunc": fold_ufunc,
-    "accumulate_ufunc": accumulate_ufunc,
-    "inside": inside,
-    "check_lanes": check_lanes,
-    "spread": spread,
-    "whole": whole,
-    "Accumulator": Accumulator,
-    "element": element,
-}
+# --- segments and tiles -----------------------------------------------------------
+
+
+def vectorised(function: Function, rank: int) -> Function:
+    """The operator on arrays, applied elementwise over their `rank` leading dimensions.
+
+    A segmented operator with a shape combines values of that shape element by element.
+    """
+    if rank == 0:
+        return function
+
+    def apply(*operands: np.ndarray) -> list[Any]:
+        first = operands[0]
+        results = [np.empty_like(o) for o in operands[: len(operands) // 2]]
+        for at in product(*(range(n) for n in first.shape[:rank])):
+            given = [element(np.asarray(o), at) for o in operands]
+            for result, value in zip(results, function(*given), strict=True):
+                result[at] = value
+        return results
+
+    return apply
+
+
+def collective_copy(
+    array: np.ndarray, parts: Sequence[int | tuple[int, int, int]]
+) -> Any:
+    """A slice whose positions are clamped to the array; zeros if it is empty."""
+    full = (*parts, *((0, n, 1) for n in array.shape[len(parts) :]))
+    wanted = [
+        start + stride * np.arange(length)
+        for start, length, stride in (
+            p if isinstance(p, tuple) else (p, 1, 1) for p in full
+        )
+    ]
+    shape = tuple(p[1] for p in full if isinstance(p, tuple))
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    clamped = [w.clip(0, n - 1) for w, n in zip(wanted, array.shape, strict=True)]
+    copied = array[np.ix_(*clamped)].reshape(shape)
+    return copied if shape else copied.item()
+
+
+def assemble_tiles(
+    tiles: list[np.ndarray],
+    space: tuple[int, ...],
+    element: np.dtype,
+    totals: tuple[int, ...],
+    blocks: tuple[int, ...],
+    registers: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """Put the tile of every group at its place; what lies beyond the total is lost.
+
+    With `registers`, a group returns block x register tiles, thread dimensions first: a
+    tile of block * register elements per dimension, laid out block by block.
+    """
+    rank = len(totals)
+    registers = registers or (1,) * rank
+    order = [axis for i in range(rank) for axis in (i, rank + i)]
+    sizes = tuple(b * r for b, r in zip(blocks, registers, strict=True))
+    made = np.zeros(totals, element)
+    for tile, at in zip(tiles, product(*(range(n) for n in space)), strict=True):
+        where = tuple(
+            slice(min(i * s, t), min((i + 1) * s, t))
+            for i, s, t in zip(at, sizes, totals, strict=True)
+        )
+        full = np.asarray(tile).reshape(blocks + registers)
+        whole = full.transpose(order).reshape(sizes)
+        made[where] = whole[tuple(slice(0, n) for n in made[where].shape)]
+    return made
