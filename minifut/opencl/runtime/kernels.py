@@ -49,7 +49,7 @@ SMALL_WORK = 1 << 18
 have been woken"""
 
 UNKNOWN_WORK = 1 << 62
-"""of a launch whose work nobody said: `of` takes it off before"""
+"""of a launch that no call of `of` precedes"""
 
 
 class Launcher:
@@ -76,6 +76,7 @@ class Launcher:
         "_small",
         "_synchronous",
         "_width",
+        "_work",
         "kernel",
         "session",
     )
@@ -105,6 +106,7 @@ class Launcher:
         self._sizes: dict[int, Any] = {}
         self._built: dict[tuple[int, ...], Launcher] = {}
         self._enqueue: Any = self._first
+        self._work = UNKNOWN_WORK
 
     @property
     def latest(self) -> Any:
@@ -115,7 +117,7 @@ class Launcher:
         """The launcher for so many scalar operations."""
         session = self.session
         if work > SMALL_WORK or session.last_event is not None:
-            session.pending += work - UNKNOWN_WORK
+            self._work = work
             return self
         small = self._small
         if small is None:
@@ -145,7 +147,8 @@ class Launcher:
         return found
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        self._events.pending += UNKNOWN_WORK
+        self._events.pending += self._work
+        self._work = UNKNOWN_WORK
         width = self._width
         if width and points.__class__ is int:
             if points > 0:
@@ -166,7 +169,8 @@ class Launcher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         """The same with groups of a size that the caller chooses."""
-        self._events.pending += UNKNOWN_WORK
+        self._events.pending += self._work
+        self._work = UNKNOWN_WORK
         if points > 0:
             enqueue = self._sizes.get(group)
             if enqueue is None:

@@ -41,8 +41,7 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
           (i32) {add_i32(p, q)}), \(i: i64) -> (i64, i32) {i, 1i32})
         let rs_1: [k]i32 = hist(m, (js), bins([k], (hs_1), (0i32), \(p_1: i32,
           q_1: i32) -> (i32) {
-            let s_1: i32 = add_i32(p_1, q_1)
-            return s_1
+            return add_i32(p_1, q_1)
           }), \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         let rs: [k]i32 = rs_1
     declines: no input is joined of a few arrays

@@ -49,8 +49,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
         let zs: [n]i32 = map(n, (ys, is, xs), \(old: i32, i: i64, x: i32) -> (i32) {
           let p: i32 = old
           let q: i32 = x
-          let s: i32 = add_i32(p, q)
-          return s
+          return add_i32(p, q)
         })
     declines: it does not update every element once
         given (n: i64, k: i64, is: [n]i64, ys: [k]i32)

@@ -63,8 +63,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
               let x: i32 = xs[k]
               let i: i64 = is[j]
               let y: i32 = ys[j]
-              let v: i32 = mul_i32(x, y)
-              return v
+              return mul_i32(x, y)
             })
           return sum
         })

@@ -60,8 +60,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
         let rs: [k]i32 = with_acc((acc([k], (xs), (0i32), \(p_1: i32, q_1: i32) ->
           (i32) {
-          let s_1: i32 = add_i32(p_1, q_1)
-          return s_1
+          return add_i32(p_1, q_1)
         })), \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
           let e_1: acc a_1 [k] (i32) = map(n, (a_1),
             \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {

@@ -77,8 +77,7 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
           }
           let p: i32 = old
           let q: i32 = value
-          let s: i32 = add_i32(p, q)
-          return s
+          return add_i32(p, q)
         })
     declines: its indices are not those of its levels, shifted
         given (n: i64, k: i64, is: [n]i64, ys: [k]i32)

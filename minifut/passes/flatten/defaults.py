@@ -35,7 +35,7 @@ from collections.abc import Iterable, Sequence
 from minifut.ir.core import Index, Lambda, Loop, ScalarOp, Stm
 from minifut.ir.kernels import NEVER, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
-from minifut.ir.sizes import Size, maximum, product
+from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import bound_names, walk
 from minifut.ir.types import ArrayType
@@ -47,8 +47,6 @@ CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
-MANY = 1 << 32
-"""more points than a map has"""
 GROUP_BUSY = 256
 
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
@@ -74,8 +72,6 @@ def tiled_points(points: Size, last: Sequence[Stm]) -> Size:
     """The points of a map whose last version has these statements, as its threshold
     counts them: none if products of `CPU_PRODUCTS` results are tiled there, which a
     thread would do element by element.
-
-    points // (1 + MANY * ((rows * columns) // CPU_PRODUCTS))
     """
     bound = {name for statement in last for name in bound_names(statement)}
     results = [
@@ -86,7 +82,8 @@ def tiled_points(points: Size, last: Sequence[Stm]) -> Size:
     known = [size for size in results if size.names().isdisjoint(bound)]
     if not known:
         return points
-    return points // (maximum(*known) // CPU_PRODUCTS * MANY + 1)
+    is_tiled = minimum(ONE, maximum(*known) // CPU_PRODUCTS)
+    return points * (ONE - is_tiled)
 
 
 def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:

@@ -35,8 +35,7 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let zs: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {
           let y: i32 = add_i32(x, 1i32)
-          let z: i32 = mul_i32(y, y)
-          return z
+          return mul_i32(y, y)
         })
 
     What is needed elsewhere is mapped as well.
@@ -55,8 +54,7 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
           let other: i32 = ys[k]
-          let z: i32 = mul_i32(y_1, other)
-          return z
+          return mul_i32(y_1, other)
         })
         return zs
     """

@@ -53,8 +53,7 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
         let y: [n]f32 = segmap grid (i < n) -> (f32) {
           let s: f32 = loop (t: f32 = 0f32) for j: i64 < m do {
             let x: f32 = a[i, j]
-            let u: f32 = add_f32(t, x)
-            return u
+            return add_f32(t, x)
           }
           return returns s
         }
@@ -67,8 +66,7 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
         let y: [m]f32 = segmap grid (i < m) -> (f32) {
           let s: f32 = loop (t: f32 = 0f32) for j: i64 < n do {
             let x: f32 = a[j, i]
-            let u: f32 = add_f32(t, x)
-            return u
+            return add_f32(t, x)
           }
           return returns s
         }

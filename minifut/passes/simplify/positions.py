@@ -52,8 +52,7 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
           let j: i64 = sub_i64(k, i)
           let x: i32 = xs[i]
           let y: i32 = xs[j]
-          let z: i32 = add_i32(x, y)
-          return z
+          return add_i32(x, y)
         })
     """
     exp = statement.exp

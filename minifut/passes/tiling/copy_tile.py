@@ -61,8 +61,7 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
           #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < deep do {
             let j: i64 = size(min(t + x, n - 1))
             let e: f32 = a[l, j]
-            let v: f32 = add_f32(u, e)
-            return v
+            return add_f32(u, e)
           }
           return returns s
         }
@@ -78,8 +77,7 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
           #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < deep do {
             let j: i64 = size(min(t + x, n - 1))
             let e: f32 = tile_1[l, x]
-            let v: f32 = add_f32(u, e)
-            return v
+            return add_f32(u, e)
           }
           return returns s
         }
@@ -91,8 +89,7 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
           #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < d do {
             let k: i64 = size(min(x + l, n - 1))
             let e: f32 = a[k]
-            let v: f32 = add_f32(u, e)
-            return v
+            return add_f32(u, e)
           }
           return returns s
         }

@@ -97,8 +97,7 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
         let ys: [4]f32 = segmap register (j < 4) -> (f32) {
           let a: i64 = size(j + 1)
           #[blocks] let s: f32 = loop (u: f32 = 0f32) for k: i64 < a do {
-            let v: f32 = add_f32(u, 1f32)
-            return v
+            return add_f32(u, 1f32)
           }
           let b: f32 = convert_i64_f32(a)
           let t: f32 = mul_f32(s, b)
@@ -108,8 +107,7 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
         let ss: [4]f32 = segmap register (j < 4) -> (f32) {
           let a: i64 = size(j + 1)
           #[blocks] let s: f32 = loop (u: f32 = 0f32) for k: i64 < a do {
-            let v: f32 = add_f32(u, 1f32)
-            return v
+            return add_f32(u, 1f32)
           }
           return returns s
         }
@@ -124,8 +122,7 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
         given (m: i64, xs: [4]f32)
         let ys: [4]f32 = segmap thread (x < 4) -> (f32) {
           #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
-            let v: f32 = add_f32(u, 1f32)
-            return v
+            return add_f32(u, 1f32)
           }
           let t: f32 = xs[x]
           let y: f32 = mul_f32(s, t)

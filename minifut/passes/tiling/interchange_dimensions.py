@@ -35,8 +35,7 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
             let s: f32 = redomap(q, (as, bs, xs), reduce(add_f32, (0f32)),
               \(e: f32, f: f32, g: f32) -> (f32) {
                 let h: f32 = mul_f32(e, f)
-                let l: f32 = mul_f32(g, h)
-                return l
+                return mul_f32(g, h)
               })
             return returns s
           }
@@ -49,8 +48,7 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
             let s: f32 = redomap(q, (as, bs, xs), reduce(add_f32, (0f32)),
               \(e: f32, f: f32, g: f32) -> (f32) {
                 let h: f32 = mul_f32(e, f)
-                let l: f32 = mul_f32(g, h)
-                return l
+                return mul_f32(g, h)
               })
             return returns s
           }

@@ -42,8 +42,7 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
           #[blocks] let s: f32 = loop (u: f32 = 0f32) for b: i64 < n do {
             let e: f32 = xs[b]
             let f: f32 = mul_f32(e, c)
-            let v: f32 = add_f32(u, f)
-            return v
+            return add_f32(u, f)
           }
           return returns s
         }
@@ -70,8 +69,7 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
         let ys: [4]f32 = segmap thread (x < 4) -> (f32) {
           let a: i64 = size(x * 2)
           #[blocks] let s: f32 = loop (u: f32 = 0f32) for b: i64 < a do {
-            let v: f32 = add_f32(u, 1f32)
-            return v
+            return add_f32(u, 1f32)
           }
           return returns s
         }

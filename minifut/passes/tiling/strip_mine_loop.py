@@ -41,8 +41,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
           let y: f32 = mul_f32(x, x)
           let u: f32 = s_1
           let v: f32 = y
-          let w: f32 = add_f32(u, v)
-          return w
+          return add_f32(u, v)
         }
     declines: it is no reduction alone
         given (m: i64, xs: [m]f32)
@@ -68,8 +67,7 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
           ("cpu" = 256, "gpu" = 16) bounds 1 4096)
         #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
           let x: f32 = xs[k]
-          let v: f32 = add_f32(u, x)
-          return v
+          return add_f32(u, x)
         }
     after:
         let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
@@ -80,8 +78,7 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
           #[reduction] let r: f32 = loop (u: f32 = w) for l: i64 < deep do {
             let k: i64 = size(b * t + l)
             let x: f32 = xs[k]
-            let v: f32 = add_f32(u, x)
-            return v
+            return add_f32(u, x)
           }
           return r
         }
@@ -89,8 +86,7 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (m: i64, xs: [m]f32)
         #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
           let x: f32 = xs[k]
-          let v: f32 = add_f32(u, x)
-          return v
+          return add_f32(u, x)
         }
     declines: its steps are those of a block
         like before, with

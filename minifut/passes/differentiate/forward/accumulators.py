@@ -30,8 +30,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
           let z: [4]f64 = replicate([4], 0.0f64)
           let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), \(p: f64,
               q: f64) -> (f64) {
-            let s: f64 = add_f64(p, q)
-            return s
+            return add_f64(p, q)
           })), \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
             let m: acc c [4] (f64) = map(n, (c, is, a), \(e: acc c [4] (f64), i: i64,
                 x: f64) -> (acc c [4] (f64)) {

@@ -63,11 +63,9 @@ def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
         given (x: f64, dx: f64)
         let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
           let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
-            let exp: f64 = exp_f64(x_2)
-            return exp
+            return exp_f64(x_2)
           }, \(exp_1: f64, exp_2: f64) -> (f64) {
-            let mul: f64 = mul_f64(5.0f64, exp_2)
-            return mul
+            return mul_f64(5.0f64, exp_2)
           }, (x_1))
           return result_3
         }, (x), (dx), [])

@@ -21,8 +21,7 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
         given (x: f64, dx: f64)
         let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
           let sin: f64 = sin_f64(x_1)
-          let mul: f64 = mul_f64(sin, x_1)
-          return mul
+          return mul_f64(sin, x_1)
         }, (x), (dx), [])
         return result_2, derivative
     after:

@@ -27,8 +27,7 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
         let x_adj: f64 = if c then {
           let mul_2: f64 = mul_f64(x, w)
-          let add: f64 = add_f64(mul_2, mul_2)
-          return add
+          return add_f64(mul_2, mul_2)
         } else {0.0f64}
         return mul, x_adj
     """

@@ -90,11 +90,9 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
         given (x: f64, w: f64)
         let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
           let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
-            let exp: f64 = exp_f64(x_2)
-            return exp
+            return exp_f64(x_2)
           }, \(exp_1: f64, exp_2: f64) -> (f64) {
-            let mul: f64 = mul_f64(exp_2, exp_1)
-            return mul
+            return mul_f64(exp_2, exp_1)
           }, (x_1))
           return result_3
         }, (x), (w), [])

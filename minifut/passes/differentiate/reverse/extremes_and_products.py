@@ -194,8 +194,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let chosen_3: f64 = if and then {product} else {0.0f64}
           let div: f64 = div_f64(product, x_6)
           let chosen_4: f64 = if eq_1 then {div} else {chosen_3}
-          let mul_1: f64 = mul_f64(chosen_4, w)
-          return mul_1
+          return mul_f64(chosen_4, w)
         })
         return chosen_2, x_5
     """

@@ -223,8 +223,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
             let div: f64 = div_f64(x_34, x_33)
             let eq_6: bool = eq_i64(x_35, 0i64)
             let chosen_5: f64 = if eq_6 then {div} else {chosen_4}
-            let mul_2: f64 = mul_f64(chosen_5, x_36)
-            return mul_2
+            return mul_f64(chosen_5, x_36)
           })
           return x_32
         })
@@ -282,8 +281,7 @@ def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
             bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
               let add: f64 = add_f64(xs_2, xs_3)
               let mul: f64 = mul_f64(xs_2, xs_3)
-              let add_1: f64 = add_f64(add, mul)
-              return add_1
+              return add_f64(add, mul)
             }),
             \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
           return histogram

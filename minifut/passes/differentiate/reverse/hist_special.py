@@ -285,8 +285,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let div: f64 = div_f64(x_25, x_24)
           let eq_5: bool = eq_i64(x_26, 0i64)
           let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
-          let mul_1: f64 = mul_f64(chosen_4, x_27)
-          return mul_1
+          return mul_f64(chosen_4, x_27)
         })
         return x_15, x_23
     """

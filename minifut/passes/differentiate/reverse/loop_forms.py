@@ -146,8 +146,7 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let continue_2: bool = tape_1[sub]
           let x_adj: f64 = if continue_2 then {
             let mul_1: f64 = mul_f64(x_3, adj_1)
-            let add: f64 = add_f64(mul_1, mul_1)
-            return add
+            return add_f64(mul_1, mul_1)
           } else {adj_1}
           return x_adj
         }
@@ -185,8 +184,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         given (n: i64, x: f64, w: f64)
         let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
           #[stripmine(1)] let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
-            let mul: f64 = mul_f64(x_3, x_3)
-            return mul
+            return mul_f64(x_3, x_3)
           }
           return x_2
         }, (x), (w), [])
@@ -210,8 +208,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           #[stripmine(1)] let sub_1: i64 = sub_i64(rounds, mul)
           #[stripmine(1)] let min_1: i64 = min_i64(quot, sub_1)
           let x_3: f64 = loop (x_4: f64 = x_2) for place: i64 < min_1 do {
-            let mul_1: f64 = mul_f64(x_4, x_4)
-            return mul_1
+            return mul_f64(x_4, x_4)
           }
           return x_3, tape_2
         }
@@ -235,8 +232,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let sub_6: i64 = sub_i64(sub_5, j_1)
             let x_8: f64 = tape_3[sub_6]
             let mul_4: f64 = mul_f64(x_8, adj_3)
-            let add_1: f64 = add_f64(mul_4, mul_4)
-            return add_1
+            return add_f64(mul_4, mul_4)
           }
           return adj_2
         }

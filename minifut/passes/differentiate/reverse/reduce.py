@@ -88,8 +88,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
               let add: f64 = add_f64(xs_2, xs_3)
               let mul: f64 = mul_f64(xs_2, xs_3)
-              let add_1: f64 = add_f64(add, mul)
-              return add_1
+              return add_f64(add, mul)
             }, (0.0f64)),
             \(x: f64) -> (f64) {x})
           return reduced
@@ -100,16 +99,14 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
             let add: f64 = add_f64(xs_1, xs_2)
             let mul: f64 = mul_f64(xs_1, xs_2)
-            let add_1: f64 = add_f64(add, mul)
-            return add_1
+            return add_f64(add, mul)
           }, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let x_1: [n]f64 = scanomap(n, (xs),
           scan(\(xs_3: f64, xs_4: f64) -> (f64) {
             let add_2: f64 = add_f64(xs_3, xs_4)
             let mul_1: f64 = mul_f64(xs_3, xs_4)
-            let add_3: f64 = add_f64(add_2, mul_1)
-            return add_3
+            return add_f64(add_2, mul_1)
           }, (0.0f64)),
           \(x_2: f64) -> (f64) {x_2})
         let extent: i64 = size(n - 1)
@@ -118,8 +115,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           scan(\(xs_6: f64, xs_7: f64) -> (f64) {
             let add_4: f64 = add_f64(xs_7, xs_6)
             let mul_2: f64 = mul_f64(xs_7, xs_6)
-            let add_5: f64 = add_f64(add_4, mul_2)
-            return add_5
+            return add_f64(add_4, mul_2)
           }, (0.0f64)),
           \(x_4: f64) -> (f64) {x_4})
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
@@ -140,8 +136,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let mul_3: f64 = mul_f64(before, w)
           let add_6: f64 = add_f64(mul_3, w)
           let mul_4: f64 = mul_f64(before_1, add_6)
-          let add_7: f64 = add_f64(mul_4, add_6)
-          return add_7
+          return add_f64(mul_4, add_6)
         })
         return reduced, x_5
     """

@@ -23,8 +23,7 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let (result_3: f64, derivative: f64, derivative_1: f64) = vjp(\(x_1: f64,
             y_1: f64) -> (f64) {
           let exp: f64 = exp_f64(x_1)
-          let mul: f64 = mul_f64(exp, y_1)
-          return mul
+          return mul_f64(exp, y_1)
         }, (x, y), (w), [])
         return result_3, derivative, derivative_1
     after:

@@ -120,8 +120,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let scanned_1: f64 = scanned[sub_1]
             return scanned_1
           }
-          let mul_3: f64 = mul_f64(before, x_10)
-          return mul_3
+          return mul_f64(before, x_10)
         })
         return scanned, x_8
     """

@@ -100,8 +100,7 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         })
         let x_4: [n]f64 = map(n, (xs, gathered), \(x_5: f64, adj: f64) -> (f64) {
           let mul: f64 = mul_f64(x_5, adj)
-          let add: f64 = add_f64(mul, mul)
-          return add
+          return add_f64(mul, mul)
         })
         return r, x_4
     """
