@@ -32,6 +32,14 @@ def kernels_of(program: Program) -> dict[str, str]:
     }
 
 
+def one_thread_of(program: Program) -> tuple[str, ...]:
+    """What one work-item of a GPU does alone: where, what and how much work."""
+    recipe = program.recipe
+    if not isinstance(recipe, LoadedModule):
+        return ()
+    return tuple(generated_program(recipe.text).one_thread)
+
+
 def versions_of(program: Program, entry: str) -> tuple[Version, ...]:
     """The versions of an entry point, each with the settings that force it."""
     from minifut import stages

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from minifut.cli.errors import warn_of_one_thread
 from minifut.cli.options import (
     PROGRAM,
     print_parameters_option,
@@ -253,8 +254,10 @@ class Job:
         if not found:
             return
         from minifut.benchmarking.loaded import load_program
+        from minifut.inspection import one_thread_of
 
         loaded = load_program(path, self.options)
+        warn_of_one_thread(one_thread_of(loaded.program))
         names = dict.fromkeys(data.program_name for data in found)
         for name in names:
             yield loaded, name, [d for d in found if d.program_name == name]

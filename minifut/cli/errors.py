@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -74,6 +74,12 @@ def guarded(run: Callable[[], Any]) -> int:
 def say(text: str) -> None:
     """A message on stderr."""
     click.echo(text, err=True)
+
+
+def warn_of_one_thread(lines: Iterable[str]) -> None:
+    """Warnings of what a GPU does not do in parallel."""
+    for line in lines:
+        say(f"warning: in one work-item of the device: {line}")
 
 
 def _unexpected(error: Exception) -> int:

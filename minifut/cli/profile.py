@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from minifut.cli.errors import warn_of_one_thread
 from minifut.cli.options import PROGRAM, ValuesCommand, target_options, unguarded
 from minifut.files import require_writable, write_whole
 
@@ -35,6 +36,7 @@ def command(
     """
     from minifut import compiler, stages
     from minifut.cli.run import arguments_of, fit, read_npy_argument
+    from minifut.inspection import one_thread_of
     from minifut.values.reader import read_stream, read_values
 
     require_writable([] if json_path is None else [json_path])
@@ -44,6 +46,7 @@ def command(
         raise click.UsageError("give values or --data, not both")
     files = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, stages.Options(**target))
+    warn_of_one_thread(one_thread_of(program))
     chosen = program.entry(entry)
     if data is None:
         values = arguments_of(program, chosen, texts, files)

@@ -127,8 +127,9 @@ class _Part:
         lines.append('    options=("-w",),')
         if constants:
             lines.append(f"    constants={constants},")
-        if self.lowered.places:
-            lines.append(f"    places={tuple(self.lowered.places)!r},")
+        for name in ("places", "one_thread"):
+            if found := tuple(getattr(self.lowered, name)):
+                lines.append(f"    {name}={found!r},")
         texts = [
             f"TEXT_{schedule}_{name} = {_literal(text)}\n"
             for name, text in self.texts.functions.items()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
+from minifut.cli import bench, check, profile
 from minifut.cli.dev import command
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.reader import read_program
@@ -34,6 +36,32 @@ def test_a_reduction_of_arrays_in_one_work_item_is_listed(tmp_path: Path) -> Non
 
 def test_what_is_parallel_is_not_listed(tmp_path: Path) -> None:
     assert TITLE not in explained(tmp_path, SUM, "--explain")
+
+
+COMMANDS = {
+    "check": (check.command, ()),
+    "bench": (bench.command, ("-r", "1")),
+    "profile": (profile.command, ()),
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_warn(tmp_path: Path, name: str) -> None:
+    """Of what one work-item does in the GPU schedule, and of nothing else."""
+    command, options = COMMANDS[name]
+    test = "-- ==\n-- input {{ [{}] }}\n"
+    arguments = {LARGEST: "[[1f32, 2f32, 3f32]]", SUM: "[1f32, 2f32]"}
+    for schedule, text in (("gpu", LARGEST), ("gpu", SUM), ("cpu", LARGEST)):
+        path = tmp_path / "program.fut"
+        path.write_text(test.format(arguments[text][1:-1]) + text)
+        values = (arguments[text],) if name == "profile" else ()
+        result = CliRunner().invoke(
+            command, ["--schedule", schedule, *options, str(path), *values]
+        )
+        assert result.exit_code == 0, result.output
+        warned = "warning: " + TITLE in result.output
+        assert warned == (schedule == "gpu" and text == LARGEST)
 
 
 def test_printed_kernel_code_keeps_the_lines(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ class Program:
     """options for the OpenCL compiler"""
     places: Sequence[str] = ()
     """where functions of the device are called, for backtraces"""
+    one_thread: Sequence[str] = ()
+    """what one work-item of a GPU does alone: where, what and how much work"""
 
     def load(
         self,
