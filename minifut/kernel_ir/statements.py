@@ -7,6 +7,7 @@ from typing import TypeAlias
 from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import children
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir.expressions import (
     Binary,
@@ -375,3 +376,15 @@ class Kernel:
     comment: str = ""
     constants: tuple[BuildConstant, ...] = ()
     functions: tuple[DeviceFunction, ...] = ()
+
+
+def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
+    """The blocks right within a statement; a block is its own."""
+    if isinstance(statement, Block):
+        return (statement,)
+    return tuple(node for node in children(statement) if isinstance(node, Block))
+
+
+def expressions_of(statement: Statement) -> tuple[Expression, ...]:
+    """The expressions right within a statement, such as conditions and bounds."""
+    return tuple(node for node in children(statement) if isinstance(node, Expression))

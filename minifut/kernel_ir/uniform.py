@@ -89,23 +89,13 @@ class _Search:
                     self.dependences.append((result.name, (*values, *control)))
             case kc.Barrier() | kc.UniformExit():
                 self.barriers.append((statement, control))
-            case kc.For(variable, start, bound, step, body):
-                self.dependences.append((variable.name, (start, step, *control)))
-                self.statements(body.statements, (*control, start, bound, step))
-            case kc.While(condition, body):
-                self.statements(body.statements, (*control, condition))
-            case kc.Branch(condition, then, otherwise):
-                inner = (*control, condition)
-                self.statements(then.statements, inner)
-                if otherwise is not None:
-                    self.statements(otherwise.statements, inner)
-            case kc.StaticIf(_, then, otherwise):
-                self.statements(then.statements, control)
-                self.statements(otherwise.statements, control)
-            case kc.Block(inside):
-                self.statements(inside, control)
-            case kc.Reassociate(body) | kc.Unrolled(_, _, body):
-                self.statements(body.statements, control)
+            case _:
+                expressions = kc.expressions_of(statement)
+                if isinstance(statement, kc.For):
+                    own = statement.start, statement.step
+                    self.dependences.append((statement.variable.name, (*own, *control)))
+                for block in kc.blocks_of(statement):
+                    self.statements(block.statements, (*control, *expressions))
 
     def depend(
         self,

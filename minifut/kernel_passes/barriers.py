@@ -16,7 +16,7 @@ from typing import Any
 
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.editor import KernelEditor, blocks_of
+from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
 
@@ -43,7 +43,7 @@ def _with_blocks(node: Any) -> Any:
     """A statement with the blocks within it done."""
     if isinstance(node, kc.Block):
         return kc.Block(tuple(_hidden(node.statements)))
-    if any(map(has_barrier, blocks_of(node))):
+    if any(map(has_barrier, kc.blocks_of(node))):
         return map_children(node, _with_blocks)
     return node
 
@@ -51,7 +51,7 @@ def _with_blocks(node: Any) -> Any:
 def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
     """Variables from before loops and branches that these assign to, in order."""
     found: dict[Name, kc.Variable] = {}
-    waiting = [block for each in statements for block in blocks_of(each)]
+    waiting = [block for each in statements for block in kc.blocks_of(each)]
     own: set[Name] = set()
     while waiting:
         block = waiting.pop(0)
@@ -61,7 +61,7 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
                     own.add(name)
                 case kc.Assign(kc.Variable(name) as target, _):
                     found.setdefault(name, target)
-            waiting += blocks_of(statement)
+            waiting += kc.blocks_of(statement)
     return [variable for name, variable in found.items() if name not in own]
 
 
@@ -70,6 +70,6 @@ def has_barrier(block: kc.Block) -> bool:
     for statement in block.statements:
         if isinstance(statement, kc.Barrier | kc.UniformExit):
             return True
-        if any(has_barrier(inner) for inner in blocks_of(statement)):
+        if any(has_barrier(inner) for inner in kc.blocks_of(statement)):
             return True
     return False

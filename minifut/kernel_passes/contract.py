@@ -25,7 +25,7 @@ from minifut.ir.scalars import Operator
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.editor import KernelEditor, blocks_of
+from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
 Factors = tuple[kc.Expression, kc.Expression]
@@ -45,7 +45,7 @@ def _changed(node: Any, allowed: bool) -> Any:
         return kc.Block(_contracted(statements) if allowed else statements)
     if isinstance(node, kc.Reassociate):
         allowed = True
-    if not blocks_of(node):
+    if not kc.blocks_of(node):
         return node
     return map_children(node, lambda child: _changed(child, allowed))
 

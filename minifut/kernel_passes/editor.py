@@ -112,26 +112,10 @@ def _is(a: object, b: object) -> bool:
     return a is b
 
 
-def blocks_of(statement: kc.Statement) -> tuple[kc.Block, ...]:
-    """The blocks right within a statement."""
-    match statement:
-        case kc.Block():
-            return (statement,)
-        case kc.For() | kc.While() | kc.Reassociate():
-            return (statement.body,)
-        case kc.Branch(_, then, otherwise):
-            return (then,) if otherwise is None else (then, otherwise)
-        case kc.Unrolled(_, _, body):
-            return (body,)
-        case kc.StaticIf(_, then, otherwise):
-            return (then, otherwise)
-    return ()
-
-
 def loops_of(statements: Iterable[kc.Statement]) -> Iterator[kc.For | kc.While]:
     """The loops among statements and inside them, outer ones first."""
     for statement in statements:
         if isinstance(statement, kc.For | kc.While):
             yield statement
-        for block in blocks_of(statement):
+        for block in kc.blocks_of(statement):
             yield from loops_of(block.statements)

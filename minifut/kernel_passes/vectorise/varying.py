@@ -77,21 +77,10 @@ def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) ->
             case kc.Assign(kc.Variable(name, _), exp):
                 if some or varies(exp, varying):
                     varying.add(name)
-            case kc.For(variable, start, bound, step, body):
-                if some or any(varies(e, varying) for e in (start, bound, step)):
-                    varying.add(variable.name)
-                    _grow(body.statements, varying, True)
-                else:
-                    _grow(body.statements, varying, some)
-            case kc.While(condition, body):
-                inner = some or varies(condition, varying)
-                _grow(body.statements, varying, inner)
-            case kc.Branch(condition, then, otherwise):
-                inner = some or varies(condition, varying)
-                _grow(then.statements, varying, inner)
-                if otherwise is not None:
-                    _grow(otherwise.statements, varying, inner)
-            case kc.Block(inside):
-                _grow(inside, varying, some)
-            case kc.Reassociate(body):
-                _grow(body.statements, varying, some)
+            case _ if blocks := kc.blocks_of(statement):
+                expressions = kc.expressions_of(statement)
+                inner = some or any(varies(exp, varying) for exp in expressions)
+                if inner and isinstance(statement, kc.For):
+                    varying.add(statement.variable.name)
+                for block in blocks:
+                    _grow(block.statements, varying, inner)
