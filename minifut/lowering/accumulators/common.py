@@ -56,8 +56,7 @@ def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
     for bound, atom in zip(arrays, exp.function.body.result, strict=True):
         host.bind(bound, VALUE_ON_HOST(host, atom))
     for own, bins in lent:
-        for bound, array in zip(own, bins.arrays, strict=True):
-            host.bind(bound, array)
+        host.bind_all(own, bins.arrays)
     for root in roots:
         del host.accumulators[root]
 

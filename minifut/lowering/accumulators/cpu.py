@@ -74,8 +74,7 @@ def lower(
     _run(host, operation, outputs, (points, count), private)
     for each, copied in zip(bins, copies, strict=True):
         combine_copies(host, each, copied, several)
-    for bound, output in zip(pattern, outputs, strict=True):
-        host.bind(bound, output)
+    host.bind_all(pattern, outputs)
 
 
 def _run(
@@ -104,8 +103,7 @@ def _run(
     last = k.declare("last", smaller(first + k.size_value(share), end))
     at = MultiIndex(k, host.sizes(operation.space.sizes), first)
     with instead(host, own), k.loop("point", last, first):
-        for name, index in zip(operation.space.indices, at.indices, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(operation.space.indices, at.indices)
         run_points(k, operation.body, outputs, tuple(at.indices))
         at.increment()
     host.launch(k, count, 1)

@@ -100,8 +100,7 @@ class Reduction:
         """Run the body at a point: writes mapped results, gives the operands."""
         operation = self.operation
         names = operation.space.indices
-        for name, at in zip(names[:-1], segment, strict=True):
-            k.bind(name, at)
+        k.bind_all(names[:-1], segment)
         index = k.bind_index(names[-1], index)
         position = (*segment, index)
         count = len(self.types)
@@ -132,8 +131,7 @@ class Reduction:
         index = k.variable("i", kc.LONG)
         with k.nested() as tests:
             names = self.operation.space.indices
-            for name, at in zip(names[:-1], segment, strict=True):
-                k.bind(name, at)
+            k.bind_all(names[:-1], segment)
             k.bind_index(names[-1], index)
             k.statements_of(self.checks.statements)
             holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)

@@ -301,8 +301,7 @@ def bind_flat(
 ) -> tuple[kc.Expression, ...]:
     """Bind index names to the indices of a flat position, and give them."""
     indices = unravel(k, flat, tuple(k.resolve(size) for size in sizes))
-    for name, index in zip(names, indices, strict=True):
-        k.bind(name, index)
+    k.bind_all(names, indices)
     return indices
 
 

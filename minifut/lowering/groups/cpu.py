@@ -87,8 +87,7 @@ def lower(
             launch(host, launch_, f"{base}_scratch", "global")
         then, otherwise = kc.HostBlock(tuple(within)), kc.HostBlock(tuple(beyond))
         host.emit(kc.HostIf(fits(host, k.local_bytes), then, otherwise))
-    for bound, output in zip(pattern, outputs, strict=True):
-        host.bind(bound, output)
+    host.bind_all(pattern, outputs)
 
 
 def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
@@ -257,8 +256,7 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
     """The group of that number."""
     space, body = job.operation.space, job.operation.body
     at = unravel(k, group, k.host.sizes(space.sizes))
-    for name, index in zip(space.indices, at, strict=True):
-        k.bind_index(name, index)
+    k.bind_indices(space.indices, at)
     with k.nested() as statements:
         indices = tuple(k.as_size(index) for index in at)
         for each in k.plan.accumulators:

@@ -151,8 +151,7 @@ def bind_indices(
     k: KernelBuilder, space: kernels.SegSpace, at: tuple[Size, ...]
 ) -> None:
     """The indices of a point."""
-    for name, index in zip(space.indices, at, strict=True):
-        k.bind(name, k.size_value(index))
+    k.bind_all(space.indices, map(k.size_value, at))
 
 
 def operands(
@@ -184,8 +183,7 @@ def owned(k: KernelBuilder, bound: Param, name: Name) -> Array:
 def bind_results(
     k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]
 ) -> None:
-    for bound, value in zip(pattern, values, strict=True):
-        k.bind(bound.name, value)
+    k.bind_all([p.name for p in pattern], values)
 
 
 RULES: dict[type, Callable[..., None]] = {

@@ -67,8 +67,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.thread = (k.declare("thread", k.identity("get_global_id")), groups * group)
     number = k.declare("group", k.identity("get_group_id"))
     at = tuple(k.as_size(index) for index in unravel(k, number, sizes))
-    for name, index in zip(space.indices, at, strict=True):
-        k.bind(name, k.size_value(index))
+    k.bind_all(space.indices, map(k.size_value, at))
     rows = [
         (result.value, output.row(at))
         for result, output in zip(body.result, outputs, strict=True)
@@ -79,8 +78,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     for result, output in zip(body.result, outputs, strict=True):
         write_result(k, result, output, at, partial(_write_tile, interleaved.width))
     host.launch(k, groups * group, group)
-    for bound, output in zip(pattern, outputs, strict=True):
-        host.bind(bound, output)
+    host.bind_all(pattern, outputs)
 
 
 def _group_size(

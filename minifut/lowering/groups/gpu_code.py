@@ -47,11 +47,9 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
             case _:
                 raise NotInKernel("threads that return tiles")
     with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
-        for name, index in zip(space.indices, at, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(space.indices, at)
         _point(k, body, places, tuple(k.as_size(index) for index in at))
-    for bound, place in zip(stm.pattern, places, strict=True):
-        k.bind(bound.name, place)
+    k.bind_all([p.name for p in stm.pattern], places)
 
 
 def _point(
@@ -93,8 +91,7 @@ def _register_nest(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     with ExitStack() as nest:
         at = [nest.enter_context(k.unrolled("r", k.size_value(s))) for s in sizes]
         nest.enter_context(k.scope())
-        for name, index in zip(exp.space.indices, at, strict=True):
-            k.bind(name, index)
+        k.bind_all(exp.space.indices, at)
         k.statements_of(exp.body.statements)
         names = tuple(index.name for index in at)
         for place, result in zip(places, exp.body.result, strict=True):

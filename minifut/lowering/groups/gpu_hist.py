@@ -35,8 +35,7 @@ def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
     else:
         _together(k, exp, found)
     arrays = [array for each in found for array in each.arrays]
-    for bound, array in zip(stm.pattern, arrays, strict=True):
-        k.bind(bound.name, array)
+    k.bind_all([p.name for p in stm.pattern], arrays)
 
 
 def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
@@ -46,8 +45,7 @@ def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
         _convert(k, target, back=False)
     space = exp.space
     with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
-        for name, index in zip(space.indices, at, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(space.indices, at)
         outer = tuple(k.as_size(index) for index in at[:-1])
         for target, point in zip(targets, bin_updates(k, exp, bins), strict=True):
             with each_cell(k, point) as (where, values):

@@ -114,8 +114,7 @@ def _operands(exp: SegRed | SegScan) -> int:
 def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
     """Bind the last elements of the pattern."""
     bound = stm.pattern[len(stm.pattern) - len(arrays) :]
-    for param, array in zip(bound, arrays, strict=True):
-        k.bind(param.name, array)
+    k.bind_all([p.name for p in bound], arrays)
 
 
 # --- segments and lanes -------------------------------------------------------------

@@ -10,7 +10,7 @@ offset 0; then the variable of the memory is all there is to hand over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -322,6 +322,11 @@ class HostBuilder:
             self.emit(kc.HostAssign(name, read, bound.type))
             return
         self.values[bound.name] = value
+
+    def bind_all(self, pattern: Iterable[Param], values: Iterable[HostValue]) -> None:
+        """Bind all elements of a pattern."""
+        for bound, value in zip(pattern, values, strict=True):
+            self.bind(bound, value)
 
     # --- statements -------------------------------------------------------------------
 

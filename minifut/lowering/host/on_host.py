@@ -96,8 +96,7 @@ def map_on_host(host: HostBuilder, statement: Stm, operation: kernels.SegMap) ->
         host.emit(kc.HostFor(name, bound, kc.HostBlock(tuple(inner))))
 
     nest(0)
-    for bound, output in zip(statement.pattern, outputs, strict=True):
-        host.bind(bound, output)
+    host.bind_all(statement.pattern, outputs)
 
 
 def finish(

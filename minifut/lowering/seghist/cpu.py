@@ -196,10 +196,7 @@ def _update_results(host: HostBuilder, histogram: Histogram, wanted: Size) -> No
     outer = host.sizes(operation.space.sizes[:-1])
     segment = MultiIndex(k, outer, first)
     with k.loop("segment", k.declare("end", last), first):
-        for name, index in zip(
-            operation.space.indices[:-1], segment.indices, strict=True
-        ):
-            k.bind(name, index)
+        k.bind_all(operation.space.indices[:-1], segment.indices)
         at = tuple(Size.of(index.name) for index in segment.indices)
         with k.loop("i", k.size_value(histogram.length)) as i:
             k.bind(operation.space.indices[-1], i)
@@ -225,8 +222,7 @@ def _update_copies(
     )
     outer = host.sizes(operation.space.sizes[:-1])
     segment = MultiIndex(k, outer, k.declare("segment", unit // k.size_value(chunks)))
-    for name, index in zip(operation.space.indices[:-1], segment.indices, strict=True):
-        k.bind(name, index)
+    k.bind_all(operation.space.indices[:-1], segment.indices)
     at = tuple(Size.of(index.name) for index in segment.indices)
     with k.loop("copy", count) as copy:
         row = k.as_size(number * count + copy, "copy")

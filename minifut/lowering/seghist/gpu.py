@@ -137,8 +137,7 @@ def _in_global_memory(
     space = operation.space
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        for name, index in zip(space.indices, at[1:], strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(space.indices, at[1:])
         outer = tuple(k.as_size(index) for index in at[1:-1])
         found = bin_updates(k, operation, [target.bins for target in targets])
         for target, point in zip(targets, found, strict=True):

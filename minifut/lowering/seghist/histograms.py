@@ -107,8 +107,7 @@ def bind_all(
 ) -> None:
     """Bind the results."""
     arrays = [array for each in bins for array in each.arrays]
-    for bound, array in zip(pattern, arrays, strict=True):
-        host.bind(bound, array)
+    host.bind_all(pattern, arrays)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ def lower(
     simple = is_simple(operation)
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        for name, index in zip(space.indices, at, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(space.indices, at)
         run_points(k, body, outputs, at)
 
     options: dict[str, Any] = {}
@@ -62,8 +61,7 @@ def lower(
         fresh=all(isinstance(result, kernels.Returns) for result in body.result),
         **options,
     )
-    for bound, output in zip(pattern, outputs, strict=True):
-        host.bind(bound, output)
+    host.bind_all(pattern, outputs)
 
 
 def phases_of(
@@ -77,14 +75,12 @@ def phases_of(
     indices = operation.space.indices
 
     def test(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> kc.Expression:
-        for name, index in zip(indices, at, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(indices, at)
         k.statements_of(chosen.statements)
         return k.scalar(chosen.condition)
 
     def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        for name, index in zip(indices, at, strict=True):
-            k.bind_index(name, index)
+        k.bind_indices(indices, at)
         run_points(k, chosen.unchecked.body, outputs, at)
 
     return Phases(test, work)

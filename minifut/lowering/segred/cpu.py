@@ -82,8 +82,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         host.emit(kc.HostIf(few, *branches))
     else:
         reduce_along(host, reduction, flat, sizes, rows)
-    for bound, array in zip(pattern, (*results, *reduction.outs), strict=True):
-        host.bind(bound, array)
+    host.bind_all(pattern, (*results, *reduction.outs))
 
 
 def is_less(host: HostBuilder, size: Size, number: int) -> Atom:

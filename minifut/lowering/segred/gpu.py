@@ -90,8 +90,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     _first(host, whole, cut, results, mapped, partials)
     again = whole_segments(host, segments, cut.chunks, group, several)
     _second(host, whole, again, results, partials)
-    for param, array in zip(pattern, (*results, *mapped), strict=True):
-        host.bind(param, array)
+    host.bind_all(pattern, (*results, *mapped))
 
 
 @dataclass(frozen=True, slots=True)

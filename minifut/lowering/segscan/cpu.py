@@ -81,8 +81,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         scan_across(host, reduction, scanned, sizes, rows)
     else:
         scan_along(host, reduction, scanned, sizes, rows)
-    for bound, array in zip(pattern, arrays, strict=True):
-        host.bind(bound, array)
+    host.bind_all(pattern, arrays)
 
 
 @decision(

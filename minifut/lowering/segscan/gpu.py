@@ -74,8 +74,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     cut = replace(cut, groups=groups)
     _first(host, operation, cut, types, results, mapped, carries)
     _second(host, operation, cut, types, results, carries)
-    for bound, array in zip(pattern, (*results, *mapped), strict=True):
-        host.bind(bound, array)
+    host.bind_all(pattern, (*results, *mapped))
 
 
 def _first(

@@ -11,7 +11,7 @@ run in a kernel raises `NotInKernel`, and the host executes the points one by on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.ir import core, kernels
@@ -60,6 +60,15 @@ class KernelBuilder(CodeBuilder):
     def bind(self, name: Name, value: Value) -> None:
         """`name` stands for the value from now on."""
         self.values[name] = value
+
+    def bind_all(self, names: Iterable[Name], values: Iterable[Value]) -> None:
+        """Names stand for as many values."""
+        self.values.update(zip(names, values, strict=True))
+
+    def bind_indices(self, names: Iterable[Name], at: Iterable[kc.Expression]) -> None:
+        """Bind i64 expressions, kept in variables."""
+        for name, index in zip(names, at, strict=True):
+            self.bind_index(name, index)
 
     def bind_index(self, name: Name, exp: kc.Expression) -> kc.Expression:
         """Bind an i64 expression, kept in a variable."""

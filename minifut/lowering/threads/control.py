@@ -277,8 +277,7 @@ def lower_segmap(k: KernelBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     places = [k.fresh(bound) for bound in stm.pattern]
 
     def visit(at: tuple[Size, ...]) -> None:
-        for name, index in zip(exp.space.indices, at, strict=True):
-            k.bind(name, k.size_value(index))
+        k.bind_all(exp.space.indices, map(k.size_value, at))
         k.statements_of(exp.body.statements)
         for place, result in zip(places, exp.body.result, strict=True):
             assert isinstance(result, kernels.Returns)

@@ -53,8 +53,7 @@ def emit_register_nest(k: WorkerBuilder, stm: Stm, exp: SegMap) -> None:
                 _emit_point(k, exp, tiles, at)
             else:
                 _emit_lanes(k, exp, tiles, at, sizes)
-    for bound, tile in zip(stm.pattern, tiles, strict=True):
-        k.bind(bound.name, tile)
+    k.bind_all([p.name for p in stm.pattern], tiles)
 
 
 def _emit_lanes(

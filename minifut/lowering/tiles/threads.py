@@ -96,8 +96,7 @@ def _emit_loops(
         sizes = tuple(k.as_size(k.named(limit, "threads")) for limit in limits)
 
     def visit(thread: tuple[Size, ...]) -> None:
-        for name, index in zip(exp.space.indices, thread, strict=True):
-            k.bind(name, k.size_value(index))
+        k.bind_all(exp.space.indices, map(k.size_value, thread))
         for name in plan.prefetched:
             prefetch_accumulator(k, k.accumulators[name], thread)
         preloaded = {}
