@@ -1,4 +1,7 @@
-"""Parser actions for declarations, modules and module types."""
+"""Parser actions for declarations, modules and module types.
+
+An action that is a class makes such a node of its parts, see `build_lists.node`.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +9,9 @@ import re
 from typing import Any, TypeAlias
 
 from minifut.errors import Location
-from minifut.frontend import literals
-from minifut.frontend.syntax import (
-    Attribute,
-    Declaration,
-    Exp,
-    Import,
-    IncludeSpec,
-    Local,
-    ModuleApply,
-    ModuleAscription,
-    ModuleBody,
-    ModuleDeclaration,
-    ModuleExp,
-    ModuleImport,
-    ModuleLambda,
-    ModuleParam,
-    ModuleParens,
-    ModuleRef,
-    ModuleSpec,
-    ModuleTypeArrow,
-    ModuleTypeBody,
-    ModuleTypeDeclaration,
-    ModuleTypeExp,
-    ModuleTypeParens,
-    ModuleTypeRef,
-    ModuleTypeWith,
-    Open,
-    Pattern,
-    Program,
-    QualName,
-    Spec,
-    TypeAbbreviationSpec,
-    TypeDeclaration,
-    TypeExp,
-    TypeParameter,
-    TypeSpec,
-    ValueDeclaration,
-    ValueSpec,
-)
+from minifut.frontend import literals, syntax
+from minifut.frontend.build_lists import node, prepended
+from minifut.frontend.syntax import Declaration, Program, Spec
 
 At: TypeAlias = Location
 
@@ -54,13 +21,6 @@ def doc_text(comment: str) -> str:
     first, newline, others = comment.partition("\n")
     others = re.sub(r"^[ \t\f\v]*-- ?", "", others, flags=re.MULTILINE)
     return re.sub(r"^-- \| ?", "", first).rstrip("\r") + newline + others
-
-
-# --- programs ---------------------------------------------------------------
-
-
-def program_plain(at: At, first: Declaration, others: list[Declaration]) -> Program:
-    return Program(at, (first, *others))
 
 
 def program_documented(
@@ -84,145 +44,59 @@ def documented_declaration(
 
 
 def attributed(
-    at: At, attribute: Attribute, annotated: Declaration | Spec
+    at: At, attribute: syntax.Attribute, annotated: Declaration | Spec
 ) -> Declaration | Spec:
     annotated.attributes = (attribute, *annotated.attributes)
     return annotated
 
 
-# --- declarations -----------------------------------------------------------
-
-
-def value_declaration(
-    at: At,
-    is_entry: bool,
-    name: str,
-    type_parameters: list[TypeParameter],
-    parameters: list[Pattern],
-    result: TypeExp | None,
-    body: Exp,
-) -> ValueDeclaration:
-    return ValueDeclaration(
-        at, name, tuple(type_parameters), tuple(parameters), result, body, is_entry
-    )
-
-
-def operator_declaration(
-    at: At,
-    is_entry: bool,
-    left: Pattern,
-    name: str,
-    right: Pattern,
-    result: TypeExp | None,
-    body: Exp,
-) -> ValueDeclaration:
-    return ValueDeclaration(at, name, (), (left, right), result, body, is_entry)
-
-
-def type_declaration(
-    at: At,
-    lifted: str,
-    name: str,
-    parameters: list[TypeParameter],
-    definition: TypeExp,
-) -> TypeDeclaration:
-    return TypeDeclaration(at, name, lifted, tuple(parameters), definition)
-
-
-def module_declaration(
-    at: At,
-    name: str,
-    parameters: list[ModuleParam],
-    signature: ModuleTypeExp | None,
-    value: ModuleExp,
-) -> ModuleDeclaration:
-    return ModuleDeclaration(at, name, tuple(parameters), signature, value)
-
-
-def import_declaration(at: At, path: str) -> Import:
-    return Import(at, literals.string(path, at))
-
-
-# --- modules ----------------------------------------------------------------
-
-
-def module_import(at: At, path: str) -> ModuleImport:
-    return ModuleImport(at, literals.string(path, at))
-
-
-def module_body(at: At, declarations: list[Declaration]) -> ModuleBody:
-    return ModuleBody(at, tuple(declarations))
-
-
-def module_type_with(
-    at: At,
-    signature: ModuleTypeExp,
-    name: QualName,
-    parameters: list[TypeParameter],
-    definition: TypeExp,
-) -> ModuleTypeWith:
-    return ModuleTypeWith(at, signature, name, tuple(parameters), definition)
-
-
-def module_type_body(at: At, specs: list[Spec]) -> ModuleTypeBody:
-    return ModuleTypeBody(at, tuple(specs))
-
-
-def module_type_arrow(
-    at: At, argument: ModuleTypeExp, result: ModuleTypeExp
-) -> ModuleTypeArrow:
-    return ModuleTypeArrow(at, None, argument, result)
-
-
-# --- module types -----------------------------------------------------------
-
-
-def value_spec(
-    at: At, name: str, type_parameters: list[TypeParameter], type_exp: TypeExp
-) -> ValueSpec:
-    return ValueSpec(at, name, tuple(type_parameters), type_exp)
-
-
-def type_spec(
-    at: At, lifted: str, name: str, parameters: list[TypeParameter]
-) -> TypeSpec:
-    return TypeSpec(at, name, lifted, tuple(parameters))
-
+_value = node(syntax.ValueDeclaration)
+_type = node(syntax.TypeDeclaration)
 
 DECLARATIONS: dict[str, Any] = {
     "program_empty": lambda at: Program(at, ()),
-    "program_plain": program_plain,
+    "program_plain": prepended(Program),
     "program_documented": program_documented,
     "program_all_documented": program_all_documented,
     "documented_declaration": documented_declaration,
-    "value_declaration": value_declaration,
-    "operator_declaration": operator_declaration,
-    "type_declaration": type_declaration,
-    "module_type_declaration": ModuleTypeDeclaration,
-    "module_declaration": module_declaration,
-    "open_declaration": Open,
-    "import_declaration": import_declaration,
-    "local_declaration": Local,
+    "value_declaration": lambda at, entry, *parts: _value(at, *parts, entry),
+    "operator_declaration": lambda at, entry, left, name, right, result, body: _value(
+        at, name, (), (left, right), result, body, entry
+    ),
+    "type_declaration": lambda at, lifted, name, *parts: _type(
+        at, name, lifted, *parts
+    ),
+    "module_type_declaration": syntax.ModuleTypeDeclaration,
+    "module_declaration": syntax.ModuleDeclaration,
+    "open_declaration": syntax.Open,
+    "import_declaration": lambda at, path: syntax.Import(at, literals.string(path, at)),
+    "local_declaration": syntax.Local,
     "attributed_declaration": attributed,
-    "module_ascription": ModuleAscription,
-    "module_import": module_import,
-    "module_lambda": ModuleLambda,
-    "module_apply": ModuleApply,
-    "module_parens": ModuleParens,
-    "module_reference": ModuleRef,
-    "module_body": module_body,
-    "module_parameter": ModuleParam,
-    "module_type_reference": ModuleTypeRef,
-    "module_type_parens": ModuleTypeParens,
-    "module_type_arrow": module_type_arrow,
-    "module_type_named_arrow": ModuleTypeArrow,
-    "module_type_body": module_type_body,
-    "module_type_with": module_type_with,
-    "value_spec": value_spec,
-    "type_abbreviation_spec": TypeAbbreviationSpec,
-    "type_spec": type_spec,
-    "module_spec": ModuleSpec,
-    "include_spec": IncludeSpec,
+    "module_ascription": syntax.ModuleAscription,
+    "module_import": lambda at, path: syntax.ModuleImport(
+        at, literals.string(path, at)
+    ),
+    "module_lambda": syntax.ModuleLambda,
+    "module_apply": syntax.ModuleApply,
+    "module_parens": syntax.ModuleParens,
+    "module_reference": syntax.ModuleRef,
+    "module_body": syntax.ModuleBody,
+    "module_parameter": syntax.ModuleParam,
+    "module_type_reference": syntax.ModuleTypeRef,
+    "module_type_parens": syntax.ModuleTypeParens,
+    "module_type_arrow": lambda at, argument, result: syntax.ModuleTypeArrow(
+        at, None, argument, result
+    ),
+    "module_type_named_arrow": syntax.ModuleTypeArrow,
+    "module_type_body": syntax.ModuleTypeBody,
+    "module_type_with": syntax.ModuleTypeWith,
+    "value_spec": syntax.ValueSpec,
+    "type_abbreviation_spec": syntax.TypeAbbreviationSpec,
+    "type_spec": lambda at, lifted, name, parameters: syntax.TypeSpec(
+        at, name, lifted, tuple(parameters)
+    ),
+    "module_spec": syntax.ModuleSpec,
+    "include_spec": syntax.IncludeSpec,
     "documented_spec": lambda at, comment, spec: spec,
     "attributed_spec": attributed,
 }

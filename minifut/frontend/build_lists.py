@@ -1,8 +1,29 @@
-"""Parser actions that collect parts, without a place of their own in the source."""
+"""Parser actions that collect parts, and those that make a node of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
+
+from minifut.errors import Location
+
+
+def node(cls: type[Any]) -> Callable[..., Any]:
+    """The action that makes a node: the parts are its fields in order, lists as
+    tuples."""
+    if not any("tuple[" in str(field.type) for field in fields(cls)):
+        return cls
+
+    def make(at: Location, *parts: Any) -> Any:
+        return cls(at, *[tuple(p) if isinstance(p, list) else p for p in parts])
+
+    return make
+
+
+def prepended(cls: type[Any]) -> Callable[..., Any]:
+    """The action that makes a node of a first part and the others."""
+    return lambda at, first, others: cls(at, (first, *others))
 
 
 def _append(items: list[Any], item: Any) -> list[Any]:
@@ -16,10 +37,6 @@ def _chain_more(chain: list[Any], link: Any, operand: Any) -> list[Any]:
     return chain
 
 
-def _index_step(dimensions: list[Any]) -> tuple[Any, ...]:
-    return tuple(dimensions)
-
-
 LISTS: dict[str, Any] = {
     "empty": list,
     "single": lambda item: [item],
@@ -28,7 +45,7 @@ LISTS: dict[str, Any] = {
     "pair": lambda first, second: (first, second),
     "chain_start": lambda left, link, right: [left, link, right],
     "chain_more": _chain_more,
-    "index_step": _index_step,
+    "index_step": tuple,
     "field_step": lambda field: field,
     "fixed_dimension": lambda expression: expression,
     "plain_keyword": lambda: False,

@@ -5,38 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from minifut.errors import CompileError, Location
-from minifut.frontend import literals
-from minifut.frontend.syntax import (
-    AscribedPattern,
-    Attribute,
-    AttributedPattern,
-    ConstructorPattern,
-    Exp,
-    Literal,
-    LiteralPattern,
-    NamePattern,
-    ParensPattern,
-    Pattern,
-    QualName,
-    RecordPattern,
-    SizeArgument,
-    SizeParam,
-    TuplePattern,
-    TypeApply,
-    TypeArray,
-    TypeArrow,
-    TypeExistential,
-    TypeExp,
-    TypeParam,
-    TypeParens,
-    TypeRecord,
-    TypeRef,
-    TypeSum,
-    TypeTuple,
-    TypeUnique,
-    Var,
-    WildcardPattern,
-)
+from minifut.frontend import literals, syntax
+from minifut.frontend.build_lists import node, prepended
+from minifut.frontend.syntax import Literal, NamePattern, QualName, TypeExp
 
 At: TypeAlias = Location
 
@@ -44,15 +15,11 @@ At: TypeAlias = Location
 # --- names and literals -----------------------------------------------------
 
 
-def qualified_start(at: At, name: str) -> QualName:
-    return QualName(at, (), name)
-
-
 def qualified_more(at: At, module: QualName, name: str) -> QualName:
     return QualName(at, (*module.qualifiers, module.name), name)
 
 
-def bound_operator(at: At, operator: Var) -> str:
+def bound_operator(at: At, operator: syntax.Var) -> str:
     if operator.name.qualifiers:
         raise CompileError(
             at,
@@ -75,7 +42,7 @@ def character(at: At, text: str) -> Literal:
 # --- attributes and parameters ----------------------------------------------
 
 
-def attribute_number(at: At, text: str) -> Attribute:
+def attribute_number(at: At, text: str) -> syntax.Attribute:
     value, suffix = literals.number(text, at)
     if suffix or not isinstance(value, int):
         raise CompileError(
@@ -83,117 +50,77 @@ def attribute_number(at: At, text: str) -> Attribute:
             "a number in an attribute is a whole number without a suffix",
             anchor="syntax-error",
         )
-    return Attribute(at, value)
-
-
-def attribute_compound(at: At, name: str, arguments: list[Attribute]) -> Attribute:
-    return Attribute(at, name, tuple(arguments))
+    return syntax.Attribute(at, value)
 
 
 # --- types ------------------------------------------------------------------
 
 
-def type_tuple(at: At, first: TypeExp, others: list[TypeExp]) -> TypeTuple:
-    return TypeTuple(at, (first, *others))
-
-
-def type_record(at: At, fields: list[tuple[str, TypeExp]]) -> TypeRecord:
-    return TypeRecord(at, tuple(fields))
-
-
-def type_array(at: At, size: SizeArgument, element: TypeExp) -> TypeArray:
-    return TypeArray(at, size.size, element)
-
-
-def type_apply(
-    at: At, function: TypeExp, arguments: list[TypeExp | SizeArgument]
-) -> TypeApply:
-    return TypeApply(at, function, tuple(arguments))
-
-
-def type_sum(at: At, clauses: list[tuple[str, list[TypeExp]]]) -> TypeSum:
-    return TypeSum(at, tuple((name[1:], tuple(parts)) for name, parts in clauses))
-
-
-def type_existential(at: At, sizes: list[SizeParam], body: TypeExp) -> TypeExistential:
-    return TypeExistential(at, tuple(size.name for size in sizes), body)
+def type_sum(at: At, clauses: list[tuple[str, list[TypeExp]]]) -> syntax.TypeSum:
+    return syntax.TypeSum(
+        at, tuple((name[1:], tuple(parts)) for name, parts in clauses)
+    )
 
 
 # --- patterns ---------------------------------------------------------------
 
 
-def tuple_pattern(at: At, first: Pattern, others: list[Pattern]) -> TuplePattern:
-    return TuplePattern(at, (first, *others))
-
-
-def record_pattern(at: At, fields: list[tuple[str, Pattern]]) -> RecordPattern:
-    return RecordPattern(at, tuple(fields))
-
-
-def field_pattern_name(at: At, name: str) -> tuple[str, Pattern]:
-    return name, NamePattern(at, name)
-
-
-def field_pattern_ascribed(at: At, name: str, t: TypeExp) -> tuple[str, Pattern]:
+def field_pattern_ascribed(at: At, name: str, t: TypeExp) -> tuple[str, syntax.Pattern]:
     end = at.column + len(name)
     inner = NamePattern(Location(at.source, at.line, at.column, at.line, end), name)
-    return name, AscribedPattern(at, inner, t)
+    return name, syntax.AscribedPattern(at, inner, t)
 
 
-def constructor_pattern(
-    at: At, constructor: str, arguments: list[Pattern]
-) -> ConstructorPattern:
-    return ConstructorPattern(at, constructor[1:], tuple(arguments))
-
-
-def negative_pattern(at: At, literal: Literal) -> LiteralPattern:
-    return LiteralPattern(at, Literal(at, -literal.value, literal.suffix))
-
-
-def size_argument(at: At, size: Exp | None) -> SizeArgument:
-    return SizeArgument(at, size)
-
+_constructor = node(syntax.ConstructorPattern)
 
 TYPES: dict[str, Any] = {
-    "qualified_start": qualified_start,
+    "qualified_start": lambda at, name: QualName(at, (), name),
     "qualified_more": qualified_more,
     "bound_operator": bound_operator,
     "number": number,
     "character": character,
     "true": lambda at: Literal(at, True),
     "false": lambda at: Literal(at, False),
-    "attribute_atom": Attribute,
+    "attribute_atom": syntax.Attribute,
     "attribute_number": attribute_number,
-    "attribute_compound": attribute_compound,
-    "size_parameter": SizeParam,
-    "plain_type_parameter": TypeParam,
-    "size_lifted_type_parameter": lambda at, name: TypeParam(at, name, "~"),
-    "fully_lifted_type_parameter": lambda at, name: TypeParam(at, name, "^"),
-    "type_arrow": lambda at, argument, result: TypeArrow(at, None, argument, result),
-    "type_named_arrow": TypeArrow,
-    "type_existential": type_existential,
-    "type_unique": TypeUnique,
-    "type_array": type_array,
+    "attribute_compound": syntax.Attribute,
+    "size_parameter": syntax.SizeParam,
+    "plain_type_parameter": syntax.TypeParam,
+    "size_lifted_type_parameter": lambda at, name: syntax.TypeParam(at, name, "~"),
+    "fully_lifted_type_parameter": lambda at, name: syntax.TypeParam(at, name, "^"),
+    "type_arrow": lambda at, argument, result: syntax.TypeArrow(
+        at, None, argument, result
+    ),
+    "type_named_arrow": syntax.TypeArrow,
+    "type_existential": lambda at, sizes, body: syntax.TypeExistential(
+        at, tuple(size.name for size in sizes), body
+    ),
+    "type_unique": syntax.TypeUnique,
+    "type_array": lambda at, size, element: syntax.TypeArray(at, size.size, element),
     "type_sum": type_sum,
-    "type_apply": type_apply,
-    "type_reference": TypeRef,
-    "type_unit": lambda at: TypeTuple(at, ()),
-    "type_parens": TypeParens,
-    "type_tuple": type_tuple,
-    "type_record": type_record,
-    "size_argument": size_argument,
-    "ascribed_pattern": AscribedPattern,
-    "constructor_pattern": constructor_pattern,
-    "constant_pattern": lambda at, name: ConstructorPattern(at, name[1:], ()),
-    "attributed_pattern": AttributedPattern,
-    "negative_pattern": negative_pattern,
+    "type_apply": syntax.TypeApply,
+    "type_reference": syntax.TypeRef,
+    "type_unit": lambda at: syntax.TypeTuple(at, ()),
+    "type_parens": syntax.TypeParens,
+    "type_tuple": prepended(syntax.TypeTuple),
+    "type_record": syntax.TypeRecord,
+    "size_argument": syntax.SizeArgument,
+    "ascribed_pattern": syntax.AscribedPattern,
+    "constructor_pattern": lambda at, name, arguments: _constructor(
+        at, name[1:], arguments
+    ),
+    "constant_pattern": lambda at, name: _constructor(at, name[1:], ()),
+    "attributed_pattern": syntax.AttributedPattern,
+    "negative_pattern": lambda at, literal: syntax.LiteralPattern(
+        at, Literal(at, -literal.value, literal.suffix)
+    ),
     "name_pattern": NamePattern,
-    "wildcard_pattern": WildcardPattern,
-    "unit_pattern": lambda at: TuplePattern(at, ()),
-    "parens_pattern": ParensPattern,
-    "tuple_pattern": tuple_pattern,
-    "record_pattern": record_pattern,
-    "literal_pattern": LiteralPattern,
-    "field_pattern_name": field_pattern_name,
+    "wildcard_pattern": syntax.WildcardPattern,
+    "unit_pattern": lambda at: syntax.TuplePattern(at, ()),
+    "parens_pattern": syntax.ParensPattern,
+    "tuple_pattern": prepended(syntax.TuplePattern),
+    "record_pattern": syntax.RecordPattern,
+    "literal_pattern": syntax.LiteralPattern,
+    "field_pattern_name": lambda at, name: (name, NamePattern(at, name)),
     "field_pattern_ascribed": field_pattern_ascribed,
 }

@@ -13,7 +13,7 @@ from typing import Any
 from minifut.errors import CompileError, Source
 from minifut.frontend.build_declarations import DECLARATIONS
 from minifut.frontend.build_expressions import EXPRESSIONS
-from minifut.frontend.build_lists import LISTS
+from minifut.frontend.build_lists import LISTS, node
 from minifut.frontend.build_types import TYPES
 from minifut.frontend.lexer import Tokens, tokenize
 from minifut.frontend.syntax import Exp, Program, TypeExp
@@ -60,6 +60,8 @@ def futhark_table() -> tuple[Table, list[tuple[Any, ...]]]:
         located = builder is not None
         if name and builder is None:
             builder = LISTS[name]
+        elif isinstance(builder, type):
+            builder = node(builder)
         weight = 1 if located or name in DEEPENING else 0
         prepared.append((rule.origin, rule.size, rule.kept, builder, located, weight))
     return table, prepared
