@@ -156,36 +156,60 @@ def array(sizes: tuple[Size, ...], element: Type, unique: bool = False) -> Type:
     return result
 
 
-def map_type(
+def parts(type_: Type) -> list[Type]:
+    """The types right below a type, from left to right."""
+    match type_:
+        case Array(_, element):
+            return [element]
+        case Record(fields):
+            return [t for _, t in fields]
+        case Sum(constructors):
+            return [t for _, ts in constructors for t in ts]
+        case Arrow(_, argument, result):
+            return [argument, result]
+        case Named(_, arguments):
+            return [a for a in arguments if not is_size(a)]
+        case Scalar() | Meta():
+            return []
+
+
+def map_parts(
     type_: Type,
-    on_type: Callable[[Type], Type | None],
-    on_size: Callable[[Size], Size],
+    change: Callable[[Type], Type],
+    on_size: Callable[[Size], Size] = lambda size: size,
 ) -> Type:
-    """Rebuild a type: `on_type` may replace a whole subterm (None: go inside it),
-    `on_size` replaces each size."""
-    replaced = on_type(type_)
-    if replaced is not None:
-        return replaced
-
-    def again(inner: Type) -> Type:
-        return map_type(inner, on_type, on_size)
-
+    """The type with the types and sizes right below it replaced."""
     match type_:
         case Array(size, element, unique):
-            return Array(on_size(size), again(element), unique)
+            return Array(on_size(size), change(element), unique)
         case Record(fields):
-            return Record(tuple((name, again(t)) for name, t in fields))
+            return Record(tuple((name, change(t)) for name, t in fields))
         case Sum(constructors):
             return Sum(
-                tuple((c, tuple(again(t) for t in ts)) for c, ts in constructors)
+                tuple((c, tuple(change(t) for t in ts)) for c, ts in constructors)
             )
         case Arrow(parameter, argument, result, exts):
-            return Arrow(parameter, again(argument), again(result), exts)
+            return Arrow(parameter, change(argument), change(result), exts)
         case Named(name, arguments, lifted, unique) if arguments:
-            mapped = tuple(on_size(a) if is_size(a) else again(a) for a in arguments)
+            mapped = tuple(on_size(a) if is_size(a) else change(a) for a in arguments)
             return Named(name, mapped, lifted, unique)
         case _:
             return type_
+
+
+def map_type(
+    type_: Type,
+    on_type: Callable[[Type], Type | None],
+    on_size: Callable[[Size], Size] = lambda size: size,
+) -> Type:
+    """Rebuild a type: `on_type` may replace a whole subterm (None: go inside it),
+    `on_size` replaces each size."""
+
+    def change(term: Type) -> Type:
+        replaced = on_type(term)
+        return map_parts(term, change, on_size) if replaced is None else replaced
+
+    return change(type_)
 
 
 def as_type(term: Type | Size) -> Type:
@@ -220,7 +244,7 @@ def strip_unique(type_: Type) -> Type:
             case _:
                 return None
 
-    return map_type(type_, on_type, lambda size: size)
+    return map_type(type_, on_type)
 
 
 def mark_unique(type_: Type) -> Type:
@@ -237,7 +261,7 @@ def mark_unique(type_: Type) -> Type:
             case _:
                 return None
 
-    return map_type(type_, on_type, lambda size: size)
+    return map_type(type_, on_type)
 
 
 def has_unique(type_: Type) -> bool:
@@ -245,12 +269,8 @@ def has_unique(type_: Type) -> bool:
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
             return unique
-        case Record(fields):
-            return any(has_unique(t) for _, t in fields)
-        case Sum(constructors):
-            return any(has_unique(t) for _, ts in constructors for t in ts)
         case _:
-            return False
+            return not isinstance(type_, Arrow) and any(map(has_unique, parts(type_)))
 
 
 # --- showing ---------------------------------------------------------------------

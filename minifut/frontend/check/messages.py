@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Portable
 from minifut.frontend import types
+from minifut.frontend.check.witnesses import dimensions, free_in_size
 from minifut.frontend.types import Arrow, SizeVar, map_type
 from minifut.names import Name
 
@@ -112,20 +113,7 @@ def show(
 
 def mentions(type_: Type, name: object) -> bool:
     """Does a name stand in a size of the type?"""
-    found = False
-
-    def leaf(size: Size) -> Size:
-        nonlocal found
-        match size:
-            case types.SizeVar(other) if other == name:
-                found = True
-            case types.SizeOpaque(_, _, inner):
-                for _, s in inner:
-                    types.map_size(s, leaf)
-        return size
-
-    map_type(type_, lambda _: None, lambda size: types.map_size(size, leaf))
-    return found
+    return any(name in free_in_size(size) for size, _, _ in dimensions(type_))
 
 
 def describe(thing: object, finish: Callable[[Type], Type]) -> str:

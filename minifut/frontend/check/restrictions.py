@@ -21,7 +21,7 @@ from minifut.frontend.types import (
     Scalar,
     Sum,
     Type,
-    is_size,
+    parts,
 )
 
 if TYPE_CHECKING:
@@ -36,39 +36,16 @@ _LARGEST = {"f16": 65520.0, "f32": 3.4028235677973366e38}
 
 def is_first_order(type_: Type) -> bool:
     """May a value of the type not contain a function?"""
-    match type_:
-        case Arrow():
-            return False
-        case Named(_, arguments, lifted):
-            return lifted != "^" and all(
-                is_size(a) or is_first_order(a) for a in arguments
-            )
-        case Array(_, element):
-            return is_first_order(element)
-        case Record(fields):
-            return all(is_first_order(t) for _, t in fields)
-        case Sum(constructors):
-            return all(is_first_order(t) for _, ts in constructors for t in ts)
-        case _:
-            return True
+    return _no_arrow(type_) and lifted_inside(type_, ("^",)) is None
 
 
 def lifted_inside(type_: Type, kinds: tuple[str, ...]) -> Named | None:
     """A type parameter or abstract type in a type that is lifted in one of the ways."""
-    match type_:
-        case Named(_, arguments, lifted):
-            if lifted in kinds:
-                return type_
-            inner = [a for a in arguments if not is_size(a)]
-        case Array(_, element):
-            inner = [element]
-        case Record(fields):
-            inner = [t for _, t in fields]
-        case Sum(constructors):
-            inner = [t for _, ts in constructors for t in ts]
-        case _:
-            return None
-    found = (lifted_inside(t, kinds) for t in inner)
+    if isinstance(type_, Named) and type_.lifted in kinds:
+        return type_
+    if isinstance(type_, Arrow):
+        return None
+    found = (lifted_inside(t, kinds) for t in parts(type_))
     return next((f for f in found if f is not None), None)
 
 
@@ -92,19 +69,7 @@ def check_element(location: Location, type_: Type, when: str = "") -> None:
 
 
 def _no_arrow(type_: Type) -> bool:
-    match type_:
-        case Arrow():
-            return False
-        case Array(_, element):
-            return _no_arrow(element)
-        case Record(fields):
-            return all(_no_arrow(t) for _, t in fields)
-        case Sum(constructors):
-            return all(_no_arrow(t) for _, ts in constructors for t in ts)
-        case Named(_, arguments):
-            return all(is_size(a) or _no_arrow(a) for a in arguments)
-        case _:
-            return True
+    return not isinstance(type_, Arrow) and all(map(_no_arrow, parts(type_)))
 
 
 def check_instantiation(
@@ -131,17 +96,8 @@ def check_instantiation(
 
 
 def supports_equality(type_: Type) -> bool:
-    match type_:
-        case Array(_, element):
-            return supports_equality(element)
-        case Scalar():
-            return True
-        case Record(fields):
-            return all(supports_equality(t) for _, t in fields)
-        case Sum(constructors):
-            return all(supports_equality(t) for _, ts in constructors for t in ts)
-        case _:
-            return False
+    comparable = isinstance(type_, Scalar | Array | Record | Sum)
+    return comparable and all(map(supports_equality, parts(type_)))
 
 
 def must_always_match(pattern: syntax.Pattern) -> None:

@@ -29,6 +29,7 @@ from minifut.frontend.types import (
     Sum,
     is_size,
     map_type,
+    parts,
     record,
     show,
 )
@@ -119,12 +120,12 @@ class Solver:
                 return head
             known = done.get(term.id)
             if known is None:
-                known = map_type(head, on_type, lambda size: size)
+                known = map_type(head, on_type)
                 if not _has_meta(known):
                     done[term.id] = known
             return known
 
-        return map_type(type_, on_type, lambda size: size)
+        return map_type(type_, on_type)
 
     # --- unification ----------------------------------------------------------
 
@@ -288,13 +289,9 @@ class Solver:
                     _LIFTEDNESS[lifted] < _LIFTEDNESS[wanted.lifted]
                 ):
                     self.wanted[number] = Free(lifted)
-            case Record(fields):
-                for _, inner in fields:
+            case Record() | Sum():
+                for inner in parts(type_):
                     self._lower(lifted, inner)
-            case Sum(constructors):
-                for _, inners in constructors:
-                    for inner in inners:
-                        self._lower(lifted, inner)
 
     def _occurs(self, number: int, type_: Type) -> None:
         """Refuse infinite types and types of a deeper scope; lower levels."""
@@ -317,30 +314,14 @@ class Solver:
                         stack += wanted.fields.values()
                     elif isinstance(wanted, HasConstructors):
                         stack += [t for ts in wanted.constructors.values() for t in ts]
-                case Array(_, element):
-                    stack.append(element)
-                case Record(fields):
-                    stack += [t for _, t in fields]
-                case Sum(constructors):
-                    stack += [t for _, ts in constructors for t in ts]
-                case Arrow(_, argument, result):
-                    stack += [argument, result]
-                case Named(name, arguments):
-                    if self.parameter_levels.get(name, 0) > level:
-                        raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
-                    stack += [a for a in arguments if not is_size(a)]
+                case Named(name) if self.parameter_levels.get(name, 0) > level:
+                    raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
+                case _:
+                    stack += parts(term)
 
 
 def _has_meta(type_: Type) -> bool:
-    found = False
-
-    def on_type(term: Type) -> Type | None:
-        nonlocal found
-        found = found or isinstance(term, Meta)
-        return term if found else None
-
-    map_type(type_, on_type, lambda size: size)
-    return found
+    return isinstance(type_, Meta) or any(map(_has_meta, parts(type_)))
 
 
 def _unshared(ones: dict[str, Any], others: dict[str, Any]) -> str:

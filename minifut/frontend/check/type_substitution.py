@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.frontend.check.environment import TypeBinding
 from minifut.frontend.types import (
-    Array,
     Arrow,
     Named,
-    Record,
     SizeVar,
-    Sum,
     Type,
     is_size,
+    map_parts,
     mark_unique,
     substitute,
     substitute_size,
@@ -68,14 +66,6 @@ def replace_types(
 
     def go(term: Type) -> Type:
         match term:
-            case Array(size, element, unique):
-                return Array(substitute_size(size, sizes), go(element), unique)
-            case Record(fields):
-                return Record(tuple((n, go(t)) for n, t in fields))
-            case Sum(constructors):
-                return Sum(
-                    tuple((c, tuple(go(t) for t in ts)) for c, ts in constructors)
-                )
             case Arrow(parameter, argument, result, exts):
                 argument = go(argument)
                 before = len(left_over)
@@ -97,7 +87,7 @@ def replace_types(
                 expanded.setdefault(binding, found)
                 return mark_unique(found) if unique else found
             case _:
-                return term
+                return map_parts(term, go, lambda size: substitute_size(size, sizes))
 
     return go(type_), tuple(left_over)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.frontend import types
-from minifut.frontend.types import Array, Arrow, Named, Record, Sum
+from minifut.frontend.types import Array, Arrow, Named, Record, Sum, map_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,21 +68,20 @@ class AliasClosure:
 Tree: TypeAlias = AliasLeaf | Parts | AliasClosure
 
 
+def keyed_parts(type_: Record | Sum) -> list[tuple[str | tuple[str, int], Type]]:
+    """The types of the components, with their keys in `Parts`."""
+    if isinstance(type_, Record):
+        return list(type_.fields)
+    return [((c, i), t) for c, ts in type_.constructors for i, t in enumerate(ts)]
+
+
 def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
     """The tree of a type with the same aliases at every leaf that can have any."""
     match type_:
         case Array() | Named():
             return AliasLeaf(aliases)
-        case Record(fields):
-            return Parts(tuple((name, tree_of(t, aliases)) for name, t in fields))
-        case Sum(constructors):
-            return Parts(
-                tuple(
-                    ((c, i), tree_of(t, aliases))
-                    for c, ts in constructors
-                    for i, t in enumerate(ts)
-                )
-            )
+        case Record() | Sum():
+            return Parts(tuple((k, tree_of(t, aliases)) for k, t in keyed_parts(type_)))
         case Arrow():
             return AliasClosure(aliases, type_)
         case _:
@@ -172,16 +171,9 @@ def result_of(type_: Type, aliases: Aliases) -> Tree:
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
             return AliasLeaf(NONE if unique else aliases)
-        case Record(fields):
-            return Parts(tuple((f, result_of(t, aliases)) for f, t in fields))
-        case Sum(constructors):
-            return Parts(
-                tuple(
-                    ((c, i), result_of(t, aliases))
-                    for c, ts in constructors
-                    for i, t in enumerate(ts)
-                )
-            )
+        case Record() | Sum():
+            pairs = ((k, result_of(t, aliases)) for k, t in keyed_parts(type_))
+            return Parts(tuple(pairs))
         case _:
             return tree_of(type_, aliases)
 
@@ -200,25 +192,11 @@ def _mark_fresh(
     type_: Type, tree: Tree, consumable: set[Name], shared: set[Name]
 ) -> Type:
     match type_, tree:
-        case Record(fields), Parts():
-            return Record(
-                tuple(
-                    (f, _mark_fresh(t, tree.get(f), consumable, shared))
-                    for f, t in fields
-                )
-            )
-        case Sum(constructors), Parts():
-            return Sum(
-                tuple(
-                    (
-                        c,
-                        tuple(
-                            _mark_fresh(t, tree.get((c, i)), consumable, shared)
-                            for i, t in enumerate(ts)
-                        ),
-                    )
-                    for c, ts in constructors
-                )
+        case Record() | Sum(), Parts():
+            keys = iter([key for key, _ in keyed_parts(type_)])
+            return map_parts(
+                type_,
+                lambda t: _mark_fresh(t, tree.get(next(keys)), consumable, shared),
             )
         case _:
             own = array_aliases(tree)

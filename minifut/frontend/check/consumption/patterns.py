@@ -8,6 +8,7 @@ from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     Parts,
     combine,
+    keyed_parts,
     own_tree,
 )
 from minifut.frontend.syntax.traverse import binders, children, sub_patterns
@@ -132,11 +133,6 @@ def parameter_type(pattern: syntax.Pattern, declared: Type | None = None) -> Typ
 
 def component(type_: Type | None, key: str | tuple[str, int]) -> Type | None:
     """The type of a field or of a constructor's payload."""
-    match type_, key:
-        case Record(fields), str():
-            return dict(fields).get(key)
-        case Sum(constructors), (constructor, i):
-            payload = dict(constructors).get(constructor, ())
-            return payload[i] if i < len(payload) else None
-        case _:
-            return None
+    return (
+        dict(keyed_parts(type_)).get(key) if isinstance(type_, Record | Sum) else None
+    )

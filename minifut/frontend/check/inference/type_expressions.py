@@ -26,6 +26,7 @@ from minifut.frontend.types import (
     Sum,
     Type,
     mark_unique,
+    parts,
     record,
     substitute,
     tuple_type,
@@ -222,15 +223,9 @@ def _unique(state: Inference, node: syntax.TypeUnique) -> Evaluated:
 
 
 def _may_contain_array(type_: Type) -> bool:
-    match type_:
-        case Scalar() | Arrow():
-            return False
-        case Record(fields):
-            return any(_may_contain_array(t) for _, t in fields)
-        case Sum(constructors):
-            return any(_may_contain_array(t) for _, ts in constructors for t in ts)
-        case _:
-            return True
+    if isinstance(type_, Record | Sum):
+        return any(map(_may_contain_array, parts(type_)))
+    return not isinstance(type_, Scalar | Arrow)
 
 
 def _arrow(state: Inference, node: syntax.TypeArrow) -> Evaluated:

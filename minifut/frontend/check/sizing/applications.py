@@ -43,6 +43,7 @@ from minifut.frontend.types import (
     Type,
     map_size,
     map_type,
+    parts,
     substitute,
 )
 
@@ -152,16 +153,13 @@ def bind_pending(
 
 
 def _bound_inside(type_: Type) -> set[Name]:
-    match type_:
-        case Arrow(parameter, argument, result, exts):
-            here = set(exts) if parameter is None else {*exts, parameter}
-            return here | _bound_inside(argument) | _bound_inside(result)
-        case Record(fields):
-            return {n for _, t in fields for n in _bound_inside(t)}
-        case Sum(constructors):
-            return {n for _, ts in constructors for t in ts for n in _bound_inside(t)}
-        case _:
-            return set()
+    if not isinstance(type_, Arrow | Record | Sum):
+        return set()
+    here = {name for part in parts(type_) for name in _bound_inside(part)}
+    if isinstance(type_, Arrow):
+        here.update(type_.exts)
+        here |= set() if type_.parameter is None else {type_.parameter}
+    return here
 
 
 def _refuse_unknown_parameters(

@@ -17,15 +17,13 @@ from minifut.frontend.check.witnesses import (
     produced_and_taken,
 )
 from minifut.frontend.types import (
-    Array,
     Arrow,
-    Named,
     Record,
     SizeApply,
     SizeOpaque,
     SizeVar,
     Sum,
-    is_size,
+    map_parts,
 )
 
 if TYPE_CHECKING:
@@ -132,24 +130,6 @@ class _Replacer:
 
     def _type(self, type_: Type, mapping: list[tuple[Size, Size]]) -> Type:
         match type_:
-            case Array(size, element, unique):
-                done = self._size(size, mapping)
-                return Array(done, self._type(element, mapping), unique)
-            case Record(fields):
-                return Record(tuple((n, self._type(t, mapping)) for n, t in fields))
-            case Sum(constructors):
-                return Sum(
-                    tuple(
-                        (c, tuple(self._type(t, mapping) for t in ts))
-                        for c, ts in constructors
-                    )
-                )
-            case Named(name, arguments, lifted, unique) if arguments:
-                inner = tuple(
-                    self._size(a, mapping) if is_size(a) else self._type(a, mapping)
-                    for a in arguments
-                )
-                return Named(name, inner, lifted, unique)
             case Arrow(parameter, argument, result, exts):
                 argument = self._type(argument, mapping)
                 before = len(self.made)
@@ -159,7 +139,11 @@ class _Replacer:
                 del self.made[before:]
                 return Arrow(parameter, argument, result, (*exts, *more))
             case _:
-                return type_
+                return map_parts(
+                    type_,
+                    lambda inner: self._type(inner, mapping),
+                    lambda size: self._size(size, mapping),
+                )
 
 
 def move_exts_inwards(
@@ -179,12 +163,8 @@ def move_exts_inwards(
                     tuple(dict.fromkeys((*there, *own))), result
                 )
                 return Arrow(parameter, argument, result, inner)
-            case Record(fields):
-                return Record(tuple((n, deeper(t)) for n, t in fields))
-            case Sum(constructors):
-                return Sum(
-                    tuple((c, tuple(deeper(t) for t in ts)) for c, ts in constructors)
-                )
+            case Record() | Sum():
+                return map_parts(term, deeper)
             case _:
                 return term
 

@@ -34,6 +34,7 @@ from minifut.frontend.types import (
     as_type,
     map_type,
     mark_unique,
+    parts,
     show_size,
     substitute,
     substitute_size,
@@ -230,19 +231,11 @@ class Sizing:
 
     def register_binders(self, type_: Type, location: Location) -> None:
         """Let sizes inside a function type be linked to its own parameters."""
-        match type_:
-            case Arrow(parameter, argument, result):
-                if parameter is not None:
-                    self.bind_size_like(parameter, location)
-                self.register_binders(argument, location)
-                self.register_binders(result, location)
-            case Record(fields):
-                for _, inner in fields:
-                    self.register_binders(inner, location)
-            case Sum(constructors):
-                for _, payload in constructors:
-                    for inner in payload:
-                        self.register_binders(inner, location)
+        if isinstance(type_, Arrow) and type_.parameter is not None:
+            self.bind_size_like(type_.parameter, location)
+        if isinstance(type_, Arrow | Record | Sum):
+            for inner in parts(type_):
+                self.register_binders(inner, location)
 
     # --- values -------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
-from minifut.frontend.types import I64, Type, substitute
+from minifut.frontend.syntax.traverse import children
+from minifut.frontend.types import I64, Scheme, Type, substitute
 
 if TYPE_CHECKING:
     from minifut.frontend.check.sizing.state import Sizing
@@ -33,34 +34,17 @@ def check_sizes_in(state: Sizing, node: syntax.TypeExp) -> None:
     """Check the expressions that stand for sizes in a type expression."""
     from minifut.frontend.check.sizing.expressions import size
 
-    stack: list[syntax.TypeExp | syntax.SizeArgument | syntax.Exp | None] = [node]
+    stack: list[syntax.Node] = [node]
     while stack:
         item = stack.pop()
         match item:
             case syntax.Exp():
                 size(state, item)
-            case syntax.TypeParens() | syntax.TypeUnique():
-                stack.append(item.inner)
-            case syntax.TypeTuple():
-                stack += reversed(item.elements)
-            case syntax.TypeRecord():
-                stack += [t for _, t in reversed(item.fields)]
-            case syntax.TypeSum():
-                stack += [t for _, ts in reversed(item.constructors) for t in ts]
-            case syntax.TypeArray():
-                stack += [item.element, item.size]
-            case syntax.TypeApply():
-                stack += reversed(item.arguments)
-            case syntax.SizeArgument():
-                stack.append(item.size)
-            case syntax.TypeArrow():
-                if item.name_resolved is not None:
-                    scheme = state.inference.types[item.name_resolved]
-                    state.values[item.name_resolved] = scheme
-                stack += [item.result, item.argument]
+                continue
+            case syntax.TypeArrow() if item.name_resolved is not None:
+                scheme = state.inference.types[item.name_resolved]
+                state.values[item.name_resolved] = scheme
             case syntax.TypeExistential():
-                from minifut.frontend.types import Scheme
-
                 for name in item.names_resolved:
                     state.values[name] = Scheme((), I64)
-                stack.append(item.body)
+        stack += reversed(list(children(item)))
