@@ -29,7 +29,7 @@ def derivative(make: Maker, scope: Scope) -> None:
         f"let {x} = map (\\e -> {number} (e % 4)) {name}",
         f"let {dx} = map (\\i -> f64.i64 (i % 3)) (iota {size})",
         f"let {dy} = map (\\i -> f64.i64 (2 - i % 4)) (iota {size})",
-        f"let {f} = \\v -> {_function(make, scope, size)}",
+        f"let {f} = \\(v: [{size}]f64) -> {_function(make, scope, size)}",
     ]
     result = Type("f64", type_.dims)
     scope.lines.append(f"let {g} = vjp {f} {x} {dy}")
