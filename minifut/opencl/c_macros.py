@@ -15,8 +15,10 @@ PRELUDE = """\
 #endif
 #if defined(__clang__)
 #define STREAM(value, place) __builtin_nontemporal_store(value, place)
+#define RARELY(condition) __builtin_expect(condition, 0)
 #else
 #define STREAM(value, place) (*(place) = (value))
+#define RARELY(condition) (condition)
 #endif
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define barrier(fences) barrier(fences); __asm__ volatile("")
@@ -69,4 +71,4 @@ GROUP = "GROUP"
 
 MACROS = frozenset(
     {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH", "UNROLL"}
-) | {WORK_ITEMS, GROUP}
+) | {WORK_ITEMS, GROUP, "RARELY"}

@@ -136,7 +136,10 @@ class KernelPrinter(ExpressionPrinter):
                 self.line(f"while ({self.exp(condition)}) {{")
                 self.block(body)
             case kc.Branch(condition, then, otherwise):
-                self.line(f"if ({self.exp(condition)}) {{")
+                text = self.exp(condition)
+                if then.statements and isinstance(then.statements[-1], kc.Fail):
+                    text = f"RARELY({text})"
+                self.line(f"if ({text}) {{")
                 self.block(then)
                 if otherwise is not None and otherwise.statements:
                     self.line("} else {")

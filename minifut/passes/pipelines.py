@@ -13,6 +13,7 @@ from minifut.ir.core import Program
 from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
 from minifut.passes.accumulations.driver import accumulate
+from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
 from minifut.passes.fusion.driver import fuse
@@ -146,6 +147,14 @@ SHORT_CIRCUIT = Pass(
     "let loops write their results where updates would put them",
     traced=True,
 )
+COMPARE_UNSIGNED = Pass(
+    "compare-unsigned",
+    compare_unsigned,
+    KERNELS,
+    KERNELS,
+    "compare an index with both of its bounds at once",
+    traced=True,
+)
 UNSWITCH_CPU = Pass(
     "unswitch-cpu",
     unswitch_for_cpu,
@@ -196,6 +205,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     PLACE_RESULTS,
     SEQUENTIALISE,
     SHORT_CIRCUIT,
+    COMPARE_UNSIGNED,
     UNSWITCH_CPU,
     UNSWITCH_GPU,
     LAYOUT_CPU,
@@ -233,6 +243,8 @@ DEFAULT: tuple[Pass, ...] = (
     SIMPLIFY_KERNELS,
     # when reads through views have become reads of the arrays
     SHORT_CIRCUIT,
+    # when nothing asks for facts any more, which do not see through conversions
+    COMPARE_UNSIGNED,
 )
 
 FUSED: tuple[Pass, ...] = DEFAULT[: DEFAULT.index(ACCUMULATE)]

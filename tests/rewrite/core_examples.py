@@ -166,7 +166,11 @@ def _with_facts(context: StatementContext) -> FactContext:
     return FactContext(context.names, context.scope, facts)
 
 
-OF_FACTS = ("minifut.passes.remove_checks.", "minifut.passes.split.")
+OF_FACTS = (
+    "minifut.passes.compare_unsigned",
+    "minifut.passes.remove_checks.",
+    "minifut.passes.split.",
+)
 OF_VERSIONS = (choose_versions, choose_versions_of_fold)
 
 

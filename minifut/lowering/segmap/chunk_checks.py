@@ -68,18 +68,18 @@ def test_chunks_first(
           return returns x
         }
     after:
-        int fine = 1;
-        PARALLEL
-        for (long i = at; i < stop; i++) {
+            int fine = 1;
+            PARALLEL
+            for (long i = block; i < end; i++) {
         ..
-            fine = fine & ((int)below);
-        }
-        if (fine != 0) {
-        PARALLEL
+                fine = fine & ((int)below);
+            }
+            if (fine != 0) {
+            PARALLEL
         ..
-        } else {
+            } else {
         ..
-                if ((!below_2)) {
+                    if (RARELY((!below_2))) {
     declines: a condition needs what a check stands before
         given (n: i64, ks: [n]i64, xs: [n]i64)
         let ys: [n]i64 = segmap grid (i < n) -> (i64) {

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
@@ -39,6 +40,8 @@ EXPENSIVE_CHUNKS_PER_CORE = 32
 """where the costs of points may differ much"""
 LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
+CHECKED_BLOCK = 4096
+"""points whose checks are tested before any of their work"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
@@ -161,7 +164,8 @@ def points(
     phases: Phases | None = None,
 ) -> None:
     """The points of a chunk: the interior of a stencil apart from its border, if none
-    of its points can fail; else in phases, if their checks can be tested first."""
+    of its points can fail; else in phases, if their checks can be tested first, by
+    blocks whose inputs are in the cache when they are read again."""
     with k.nested() as body:
         visit(k, at)
     block = kc.Block(tuple(body))
@@ -172,17 +176,22 @@ def points(
         for statement in pieces if isinstance(pieces, tuple) else (loop,):
             k.emit(streamed(k, statement, kind))
         return
-    fine = k.declare("fine", kc.Literal(1, kc.INT))
-    with k.nested() as tests:
-        holds = kc.Cast(phases.test(k, at), kc.INT)
-        k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-    k.emit(kc.For(index, start, stop, one, kc.Block(tuple(tests)), True))
-    again = k.variable(index.name.base, kc.LONG)
-    with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
-        there = (*at[:-1], again)
-        points(k, again, start, stop, there, phases.work, Points(True, kind.expensive))
-    with k.otherwise():
-        k.emit(loop)
+    at_block = k.declare("block", start)
+    with k.while_loop(at_block < stop):
+        limit = at_block + kc.Literal(CHECKED_BLOCK, kc.LONG)
+        end = k.declare("end", kc.Call("min", (limit, stop), kc.LONG))
+        fine = k.declare("fine", kc.Literal(1, kc.INT))
+        with k.nested() as tests:
+            holds = kc.Cast(phases.test(k, at), kc.INT)
+            k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
+        k.emit(kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True))
+        again = k.variable(index.name.base, kc.LONG)
+        with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
+            there, kind = (*at[:-1], again), Points(True, kind.expensive)
+            points(k, again, at_block, end, there, phases.work, kind)
+        with k.otherwise():
+            k.emit(replace(loop, start=at_block, bound=end))
+        k.assign(at_block, end)
 
 
 def streamed(k: KernelBuilder, statement: kc.Statement, kind: Points) -> kc.Statement:

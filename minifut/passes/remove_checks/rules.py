@@ -102,7 +102,7 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     if not isinstance(exp, Assert):
         return None
     proof: list[Proof] = []
-    parts = _conjuncts(context.facts, exp.condition)
+    parts = conjuncts(context.facts, exp.condition)
     left: list[Atom] = []
     for part in parts:
         shown = context.facts.holds(part)
@@ -123,10 +123,11 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     return with_expression(statement, replace(exp, condition=condition), build)
 
 
-def _conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
+def conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
+    """The conditions that must all hold for this one to hold."""
     exp = facts.definition(condition)
     if isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
-        return [part for o in exp.operands for part in _conjuncts(facts, o)]
+        return [part for o in exp.operands for part in conjuncts(facts, o)]
     return [condition]
 
 
