@@ -11,11 +11,11 @@ Source: a well-known idiom; Warren, "Hacker's Delight", 4-1.
 
 from __future__ import annotations
 
+import itertools
+from functools import reduce
 from typing import Any, TypeGuard
 
-from minifut.analysis.facts import Facts
-from minifut.ir.builder import Builder
-from minifut.ir.core import Assert, Atom, Constant, Program, ScalarOp, Stm
+from minifut.ir.core import Assert, Constant, Function, Program, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import scope_of
@@ -34,16 +34,10 @@ def compare_unsigned(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program whose kernels compare each index once."""
-    walk_ = _Walk(names, scope_of(program), trace or Trace())
-    functions = tuple(
-        walk_.function(f) if any(isinstance(n, Assert) for n in walk(f)) else f
-        for f in program.functions
-    )
-    changed = {
-        new.name
-        for new, old in zip(functions, program.functions, strict=True)
-        if new.body.statements is not old.body.statements
-    }
+    checker = _Walk(names, scope_of(program), trace or Trace())
+    functions = tuple(map(checker.function, program.functions))
+    pairs = zip(functions, program.functions, strict=True)
+    changed = {function.name for function, old in pairs if function is not old}
     if not changed:
         return program
     return remove_dead_code(replace(program, functions=functions), changed)
@@ -52,23 +46,26 @@ def compare_unsigned(
 class _Walk(FactsWalk):
     """Changes the checks inside of kernels."""
 
-    inside_kernel = False
+    kernel = False
+
+    def function(self, function: Function) -> Function:
+        checked = any(isinstance(node, Assert) for node in walk(function))
+        return super().function(function) if checked else function
 
     def segmented(self, exp: Any) -> Any:
-        self.inside_kernel = True
+        self.kernel = True
         made = super().segmented(exp)
-        self.inside_kernel = False
+        self.kernel = False
         return made
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        if self.inside_kernel and isinstance(statement.exp, Assert):
-            outcome = compare_index_once(statement, self.context)
-            if isinstance(outcome, tuple):
-                return outcome
+        outcome = compare_index_once(statement, self.context) if self.kernel else None
+        if isinstance(outcome, tuple):
+            return outcome
         return (replace(statement, exp=self.inside(statement.exp)),)
 
 
-NO_INDEX = Declined("nothing is compared with zero and with a natural number")
+NO_INDEX = Declined("no number that is natural bounds an index from above")
 
 
 @rule(Assert, paper="Warren, Hacker's Delight (2012), 4-1", remark=by_facts)
@@ -89,41 +86,38 @@ def compare_index_once(statement: Stm, context: FactContext) -> Outcome:
         let low: bool = le_i64(0i64, i)
         let high: bool = lt_i64(i, m)
         let inside: bool = and_bool(low, high)
-        let index: u64 = convert_i64_u64(i)
-        let size: u64 = convert_i64_u64(m)
-        let below: bool = lt_u64(index, size)
+        let one: u64 = convert_i64_u64(i)
+        let other: u64 = convert_i64_u64(m)
+        let below: bool = lt_u64(one, other)
         let () = assert(below, ["outside"], [])
-    declines: nothing is compared with zero and with a natural number
-        given (i: i64, n: i64)
+    declines: no number that is natural bounds an index
+        given (i: i64)
         let low: bool = le_i64(0i64, i)
-        let high: bool = lt_i64(i, n)
-        let inside: bool = and_bool(low, high)
-        let () = assert(inside, ["outside"], [])
+        let () = assert(low, ["outside"], [])
     """
     exp = statement.exp
     if not isinstance(exp, Assert):
         return None
     facts, build = context.facts, context.builder(statement)
     parts = conjuncts(facts, exp.condition)
-    natural = {index: part for part in parts if (index := _is_natural(facts, part))}
-    done: set[Atom] = set()
-    left: list[Atom] = []
+    left = list(parts)
     context.proof = ()
-    for part in parts:
-        less = facts.definition(part)
-        if not _compares(less, "lt") or less.operands[0] not in natural:
+    for low, high in itertools.permutations(parts, 2):
+        natural, less = facts.definition(low), facts.definition(high)
+        if not (_compares(natural, "le") and _compares(less, "lt")):
             continue
-        proof = facts.natural_atom(less.operands[1])
-        if proof is not None:
-            context.proof += proof
-            done |= {part, natural[less.operands[0]]}
-            left.append(_unsigned(build, less))
-    if not left:
+        signed, (index, size) = less.operator.operands[0], less.operands
+        proof = facts.natural_atom(size)
+        if natural.operands != (Constant(0, signed), index) or proof is None:
+            continue
+        context.proof += proof
+        unsigned = convert(signed, SCALARS[f"u{signed.bits}"])
+        one, other = (build.let(ScalarOp(unsigned, (a,))) for a in (index, size))
+        left = [part for part in left if part not in (low, high)]
+        left.append(build.op("lt", one, other, base="below"))
+    if left == parts:
         return NO_INDEX
-    left += [part for part in parts if part not in done]
-    condition = left[0]
-    for part in left[1:]:
-        condition = build.op("and", condition, part, base="inside")
+    condition = reduce(lambda one, other: build.op("and", one, other), left)
     return with_expression(statement, replace(exp, condition=condition), build)
 
 
@@ -131,22 +125,3 @@ def _compares(exp: object, name: str) -> TypeGuard[ScalarOp]:
     if not isinstance(exp, ScalarOp) or exp.operator.name != name:
         return False
     return exp.operator.operands[0].kind == "int"
-
-
-def _is_natural(facts: Facts, condition: Atom) -> Atom | None:
-    """What a condition compares with zero from below."""
-    exp = facts.definition(condition)
-    if not _compares(exp, "le") or not isinstance(exp.operands[0], Constant):
-        return None
-    return exp.operands[1] if exp.operands[0].value == 0 else None
-
-
-def _unsigned(build: Builder, less: ScalarOp) -> Atom:
-    """The comparison of the same numbers without their signs."""
-    signed = less.operator.operands[0]
-    type_ = SCALARS[f"u{signed.bits}"]
-    index, size = (
-        build.let(ScalarOp(convert(signed, type_), (atom,)), base)
-        for atom, base in zip(less.operands, ("index", "size"), strict=True)
-    )
-    return build.op("lt", index, size, base="below")
