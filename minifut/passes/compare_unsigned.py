@@ -5,8 +5,6 @@
 A negative number is, read without its sign, greater than all sizes. One branch instead
 of two is what most of the cost of checks in loops comes to. Facts do not see through
 the conversions, so this comes after all passes that ask for facts.
-
-Source: a well-known idiom; Warren, "Hacker's Delight", 4-1.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from minifut.ir.core import Assert, Constant, Function, Program, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import walk
 from minifut.ir.types import SCALARS
 from minifut.names import NameSource
-from minifut.passes.remove_checks.driver import FactsWalk
+from minifut.passes.flatten.cheap import has_check
+from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.remove_checks.rules import FactContext, by_facts, conjuncts
 from minifut.passes.simplify.dead_code import remove_dead_code
 from minifut.rewrite.context import with_expression
@@ -41,31 +39,6 @@ def compare_unsigned(
     if not changed:
         return program
     return remove_dead_code(replace(program, functions=functions), changed)
-
-
-class _Walk(FactsWalk):
-    """Changes the checks inside of kernels."""
-
-    kernel = False
-
-    def function(self, function: Function) -> Function:
-        checked = any(isinstance(node, Assert) for node in walk(function))
-        return super().function(function) if checked else function
-
-    def segmented(self, exp: Any) -> Any:
-        self.kernel = True
-        made = super().segmented(exp)
-        self.kernel = False
-        return made
-
-    def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        outcome = compare_index_once(statement, self.context) if self.kernel else None
-        if isinstance(outcome, tuple):
-            return outcome
-        return (replace(statement, exp=self.inside(statement.exp)),)
-
-
-NO_INDEX = Declined("no number that is natural bounds an index from above")
 
 
 @rule(Assert, paper="Warren, Hacker's Delight (2012), 4-1", remark=by_facts)
@@ -116,7 +89,7 @@ def compare_index_once(statement: Stm, context: FactContext) -> Outcome:
         left = [part for part in left if part not in (low, high)]
         left.append(build.op("lt", one, other, base="below"))
     if left == parts:
-        return NO_INDEX
+        return Declined("no number that is natural bounds an index")
     condition = reduce(lambda one, other: build.op("and", one, other), left)
     return with_expression(statement, replace(exp, condition=condition), build)
 
@@ -125,3 +98,19 @@ def _compares(exp: object, name: str) -> TypeGuard[ScalarOp]:
     if not isinstance(exp, ScalarOp) or exp.operator.name != name:
         return False
     return exp.operator.operands[0].kind == "int"
+
+
+class _Walk(FactsWalk):
+    """Changes the checks inside of kernels."""
+
+    rules = NO_RULES
+
+    def function(self, function: Function) -> Function:
+        checked = has_check(function.body.statements)
+        return super().function(function) if checked else function
+
+    def segmented(self, exp: Any) -> Any:
+        self.rules = {Assert: (compare_index_once,)}
+        made = super().segmented(exp)
+        self.rules = NO_RULES
+        return made

@@ -7,6 +7,7 @@ A check that stays is known to hold from there on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from minifut.analysis.facts import Facts
@@ -51,6 +52,8 @@ RULES: dict[type, tuple[Rule, ...]] = {
 ASKED = frozenset({"mod", "rem", "min", "max"})
 """operators for which there is a rule"""
 
+NO_RULES: Mapping[type, tuple[Rule, ...]] = {}
+
 
 def remove_checks(
     program: Program, names: NameSource, trace: Trace | None = None
@@ -71,6 +74,8 @@ def remove_checks(
 class FactsWalk:
     """Walks bodies in order with the facts of each place, for the rules of this pass
     or, in a subclass, for others."""
+
+    rules: Mapping[type, tuple[Rule, ...]] = RULES
 
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         self.facts = Facts(scope)
@@ -97,7 +102,7 @@ class FactsWalk:
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp
-        rules = RULES.get(type(exp))
+        rules = self.rules.get(type(exp))
         if rules is None or (type(exp) is ScalarOp and exp.operator.name not in ASKED):
             return (replace(statement, exp=self.inside(exp)),)
         for rule in rules:

@@ -24,7 +24,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import free_names
 from minifut.names import Name, NameSource
-from minifut.passes.remove_checks.driver import FactsWalk
+from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.short_circuit.rules import PlaceContext, update_within_loop
 from minifut.rewrite.trace import Trace
 
@@ -41,6 +41,8 @@ def short_circuit(
 class _Walk(FactsWalk):
     """Bodies are rewritten before what is inside of their statements is looked at."""
 
+    rules = NO_RULES
+
     def node(self, node: Any) -> Any:
         if isinstance(node, (Body, KernelBody)):
             node = self.placed(node)
@@ -48,9 +50,6 @@ class _Walk(FactsWalk):
 
     def branch(self, condition: Any, truth: bool, body: Body) -> Body:
         return super().branch(condition, truth, self.placed(body))
-
-    def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        return (replace(statement, exp=self.inside(statement.exp)),)
 
     def placed(self, body: Any) -> Any:
         """The body without those of its updates that loops can do."""
