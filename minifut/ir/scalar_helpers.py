@@ -225,13 +225,29 @@ CIRCULAR = ("sin", "cos", "tan")
 # PoCL reduces all lanes as large arguments need it if one is at least 2**23, and small
 # ones then come out wrong: sin of 1e-5 beside 1e8 as 0.01.
 _CIRCULAR = """
-float# {name}_f32_#(float# x) {{
+__attribute__((always_inline)) float# {name}_f32_#(float# x) {{{near}
   int# large = fabs(x) >= (float#)(0x1p23f);
   float# of_small = {name}(large ? (float#)(0) : x);
-  if (!any(large)) return of_small;
-  return large ? {name}(large ? x : (float#)(0x1p23f)) : of_small;
+  if (any(large)) of_small = large ? {name}(large ? x : (float#)(0x1p23f)) : of_small;
+  return {result};
 }}
 """
+# Cody and Waite's reduction by multiples of pi / 2 in three parts, then polynomials:
+# within 1.5 units in the last place. What is common to sin and cos is computed once.
+_NEAR = """
+  float# sum = fma(x, (float#)(0.636619747f), (float#)(0x1.8p23f)), k = sum - 0x1.8p23f;
+  int# quarter = as_int#(sum) + {quarter}, far = !(fabs(x) < (float#)(48039.0f));
+  float# a = fma(k, (float#)(-0x1.921fb0p0f), x);
+  a = fma(k, (float#)(-0x1.846988p-48f), fma(k, (float#)(-0x1.5110b4p-22f), a));
+  float# s = a * a, p = fma((float#)(2.86567956e-6f), s, (float#)(-1.98559923e-4f));
+  p = fma(fma(p, s, (float#)(8.33338592e-3f)), s, (float#)(-0.166666672f));
+  float# q = fma((float#)(2.44677067e-5f), s, (float#)(-1.38877297e-3f));
+  q = fma(fma(q, s, (float#)(4.16666567e-2f)), s, (float#)(-0.5f));
+  p = fma(p, fma(a, s, (float#)(0)), a);
+  float# y = (quarter & 1) != 0 ? fma(q, s, (float#)(1)) : p;
+  y = as_float#(as_int#(y) ^ ((quarter & 2) << 30));
+  if (!any(far)) return y;
+  x = far ? x : (float#)(0);"""
 QUARTERED = ("pow", "fmod")
 """functions of two f64 that PoCL computes wrongly for eight lanes, not for four: pow of
 0.001 and -1 as 1.95, with AVX-512"""
@@ -269,8 +285,10 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
         return [*called, (helper, HALF[helper].lstrip())]
     name, type_name, *width = helper.split("_")
     if name in CIRCULAR:
-        text = _CIRCULAR.format(name=name).replace("#", width[0])
-        return [(helper, text.lstrip())]
+        near = _NEAR.format(quarter=int(name == "cos")) if name != "tan" else ""
+        result = "far ? of_small : y" if near else "of_small"
+        text = _CIRCULAR.format(name=name, near=near, result=result)
+        return [(helper, text.replace("#", width[0]).lstrip())]
     if name in QUARTERED and type_name == "f64":
         return [(helper, _in_quarters(name, int(width[0])))]
     return [(helper, _numeric(name, SCALARS[type_name], *width).lstrip())]

@@ -61,3 +61,31 @@ def test_points_without_calls_are_left_to_the_compiler_of_the_device() -> None:
     core = stages.to_core(stages.check(Source("plain.fut", text)))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "plain")
     assert "LANES" not in module
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("lanes", [16, 8])
+def test_circular_functions_in_lanes_are_exact_to_three_units(lanes: int) -> None:
+    """Near and far arguments in one vector, multiples of pi / 2, and what is no number."""
+    text = """entry main (xs: []f32): ([]f32, []f32, []f32) =
+      unzip3 (map (\\x -> (f32.sin x, f32.cos x, f32.tan x)) xs)"""
+    program = minifut.compile(text, schedule="cpu", params={"lanes": lanes})
+    rng = np.random.default_rng(5)
+    near = np.concatenate([rng.uniform(-60000, 60000, 40000), rng.normal(size=40000)])
+    odd = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 48038.9, 48039, 2**23, 1e30]
+    bits = rng.integers(0, 1 << 31, 40000, np.uint32).view(np.float32)
+    turns = np.arange(1, 30000) * np.pi / 2
+    parts = (near, odd, turns, bits[np.abs(bits) < 1e15], near[:50] * 1e-8)
+    xs = rng.permutation(np.concatenate([np.float32(part) for part in parts]))
+    exact, finite = xs.astype(np.float64), np.isfinite(xs)
+    for found, function in zip(program.main(xs), (np.sin, np.cos, np.tan), strict=True):
+        wanted = function(exact[finite])
+        unit = np.spacing(np.abs(wanted).astype(np.float32))
+        assert np.all(
+            np.abs(found[finite] - wanted) <= (4 if function is np.tan else 3) * unit
+        )
+        assert np.all(np.isnan(found[~finite]))
+    zeros = xs == 0
+    np.testing.assert_array_equal(
+        np.signbit(program.main(xs)[0][zeros]), np.signbit(xs[zeros])
+    )

@@ -115,9 +115,7 @@ def _corners(a: Range, b: Range) -> Range:
 
 
 def _modulo(a: Range, b: Range) -> Range | None:
-    if b[0] <= 0:
-        return None
-    return 0, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1)
+    return (0, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1)) if b[0] > 0 else None
 
 
 def _rest(a: Range, b: Range) -> Range | None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
@@ -61,6 +62,23 @@ class LoopContext(CodeContext):
             chosen = block
             self.widths.insert(0, width // share)
         return chosen
+
+
+WIDTHS = (16, 8)
+LANES = Parameter(
+    "lanes",
+    "lanes",
+    (("cpu", 16), ("gpu", 1)),
+    (1, 16),
+    "lanes of explicit vectors, for elements of 32 bits: 16, 8 or 1",
+)
+
+
+def loop_context(k: CodeBuilder) -> LoopContext:
+    """A loop whose vector width is chosen by the parameter."""
+    return LoopContext(
+        k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,)
+    )
 
 
 def widths_of(_: Any, context: LoopContext) -> Remark:

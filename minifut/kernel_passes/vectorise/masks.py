@@ -58,7 +58,7 @@ def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
         return None
     outer = lanes.mask
     made: list[kc.Statement] = []
-    truth = _named(vectoriser, made, lanes.vectorise(branch.condition), "truth")
+    truth = vectoriser.named(lanes.vectorise(branch.condition), "truth", made)
     _under(vectoriser, made, lanes.both(outer, truth), branch.then)
     if branch.otherwise is not None and branch.otherwise.statements:
         others = lanes.both(outer, lanes.complement(truth))
@@ -97,7 +97,7 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     outer = lanes.mask
     made: list[kc.Statement] = []
     first = lanes.both(outer, lanes.vectorise(loop.condition))
-    live = _named(vectoriser, made, first, "live")
+    live = vectoriser.named(first, "live", made)
     lanes.mask = live
     inside = vectoriser.block(loop.body.statements)
     # Inactive lanes keep their variables, so their condition stays false.
@@ -147,15 +147,6 @@ def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     return (kc.Declare(wide, start), *masked)
 
 
-def _named(
-    vectoriser: Vectoriser, made: list[kc.Statement], mask: kc.Expression, base: str
-) -> kc.Variable:
-    """A mask in a variable."""
-    variable = vectoriser.k.variable(base, mask.type)
-    made.append(kc.Declare(variable, mask))
-    return variable
-
-
 def _under(
     vectoriser: Vectoriser,
     made: list[kc.Statement],
@@ -165,7 +156,7 @@ def _under(
     """A block for the lanes of a mask; skipped if there are none, unless executing it
     is cheaper than the test."""
     lanes, outer = vectoriser.lanes, vectoriser.lanes.mask
-    active = _named(vectoriser, made, mask, "active")
+    active = vectoriser.named(mask, "active", made)
     lanes.mask = active
     inside = vectoriser.inner(block)
     lanes.mask = outer

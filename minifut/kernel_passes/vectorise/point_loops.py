@@ -15,8 +15,8 @@ from __future__ import annotations
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_map
-from minifut.kernel_passes.vectorise.widths import WIDTHS, loop_context
 from minifut.rewrite.rule import Declined
 
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"

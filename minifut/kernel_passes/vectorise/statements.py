@@ -175,10 +175,12 @@ class Vectoriser:
         place = lanes.place_own(store)
         self.out.append(kc.Store(memory, place, lanes.to_memory(memory, value)))
 
-    def named(self, value: kc.Expression, base: str) -> kc.Variable:
-        """A vector in a variable, declared here."""
+    def named(
+        self, value: kc.Expression, base: str, out: list[kc.Statement] | None = None
+    ) -> kc.Variable:
+        """A vector in a variable, declared here or in `out`."""
         variable = self.k.variable(base, value.type)
-        self.out.append(kc.Declare(variable, value))
+        (self.out if out is None else out).append(kc.Declare(variable, value))
         return variable
 
     def where_active(

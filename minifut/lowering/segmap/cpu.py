@@ -27,7 +27,7 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.split_loop import split_loop
-from minifut.kernel_passes.vectorise.widths import WIDTHS
+from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
 from minifut.lowering.segmap.streaming import stream_blocks
 from minifut.lowering.threads.builder import KernelBuilder

@@ -23,14 +23,13 @@ from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import Outcome
+from minifut.kernel_passes.vectorise.context import Outcome, loop_context
 from minifut.kernel_passes.vectorise.loops import (
     COMMUTES,
     distribute_fold_cyclically,
     distribute_fold_in_blocks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.kernel_passes.vectorise.widths import loop_context
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
     ReductionChunk,

@@ -18,9 +18,9 @@ from functools import cache
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import rewritten_or_comment
+from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_scan
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.kernel_passes.vectorise.widths import loop_context
 from minifut.lowering.cpu.reduction import Reduction
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.index_functions import Array
