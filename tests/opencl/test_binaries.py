@@ -106,7 +106,7 @@ def test_a_binary_that_lacks_the_program_is_not_stored(cache: Path) -> None:
 
 def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
     run(64, 4)
-    ((_, _, key, _),) = binaries._kept
+    ((_, key, _),) = binaries._kept
     binaries.store_binaries()
     (entry,) = cache.iterdir()
     _, _, whole = entry.read_bytes().partition(b"\n")

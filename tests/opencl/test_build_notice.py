@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,20 +74,21 @@ def test_a_terminal_shows_a_line_that_goes(
 
 @pytest.mark.device
 def test_a_first_call_says_what_it_builds(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def slow(*arguments: object) -> object:
         time.sleep(0.2)
         return build(*arguments)
 
     build = kernels._build
+    monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_build", slow)
     monkeypatch.setattr(build_notice, "PATIENCE", 0.05)
     caplog.set_level(logging.INFO, "minifut")
     program = minifut.compile(TEXT)
     program.main(np.ones(100, np.float32))
     (said,) = lines(caplog)
-    assert said.startswith("building 1 kernel of ")
+    assert said.startswith("building 2 kernels of ")
     caplog.clear()
     program.main(np.ones(100, np.float32))
     assert not lines(caplog)

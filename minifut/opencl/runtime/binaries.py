@@ -1,7 +1,7 @@
 """A cache of kernel binaries, shared by later processes.
 
     load_program(session, handle, key)    ->  what was kept for that key, or None
-    keep(device, handle, program, key)    keep it when this process ends
+    keep(device, program, key)            keep it when this process ends
 
 The key names the text, the options, the device and the driver. PoCL compiles a kernel
 when it is launched, once for each size of groups, so that its binary is worth asking
@@ -44,10 +44,12 @@ MOST = 512
 SPECIALISE = "POCL_WORK_GROUP_SPECIALIZATION"
 """which PoCL reads: whether it compiles for each size of groups"""
 ANY_SIZE = "0-0-0"
+PART_OF = b"part of "
+"""what is kept for a kernel in a program of several: this, and the key of that one"""
 
-_kept: list[tuple[Any, Any, str, int]] = []
-"""programs of this process, with the device that each is built for: what to store, and
-how large the stored binary was"""
+_kept: list[tuple[Any, str, int]] = []
+"""programs of this process, each built for one device: what to store, and how large the
+stored binary was"""
 
 
 def key_of(device: Device, handle: Any, options: str, text: str) -> str:
@@ -65,6 +67,12 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
     if session.device.is_simulator:
         return None
     binary = load_bytes("kernels", key)
+    if binary is not None and binary.startswith(PART_OF):
+        key = binary.removeprefix(PART_OF).decode()
+        binary = load_bytes("kernels", key)
+    for known, name, size in _kept:
+        if binary is not None and name == key and size == len(binary):
+            return known
     if binary is None or not is_whole(binary):
         return None
     cl = session.cl
@@ -75,20 +83,28 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
             program.build(cache_dir=False)
     except cl.Error:  # made by a driver that has changed since
         return None
-    _keep(program, handle, key, len(binary))
+    _keep(program, key, len(binary))
     return program
 
 
-def keep(device: Device, handle: Any, program: Any, key: str) -> None:
+def keep(device: Device, program: Any, key: str) -> None:
     """Store the binary of `program` when the process ends."""
     if not device.is_simulator:
-        _keep(program, handle, key, 0)
+        _keep(program, key, 0)
 
 
-def _keep(program: Any, handle: Any, key: str, known: int) -> None:
+def keep_part(device: Device, key: str, whole: str) -> None:
+    """Note that what this key stands for is in the program of another."""
+    from minifut.cache import store_bytes
+
+    if not device.is_simulator:
+        store_bytes("kernels", key, PART_OF + whole.encode())
+
+
+def _keep(program: Any, key: str, known: int) -> None:
     if len(_kept) >= MOST:
         store_binaries()
-    _kept.append((program, handle, key, known))
+    _kept.append((program, key, known))
 
 
 # PoCL's folders are removed after this has run: driver_cache was imported before.
@@ -100,9 +116,9 @@ def store_binaries() -> None:
     if os.environ.get(SPECIALISE, "1") == "1":
         for folder in private_folders():
             _link_what_was_launched(folder)
-    for program, handle, key, known in _kept:
+    for program, key, known in _kept:
         try:
-            binary = program.binaries[program.devices.index(handle)]
+            (binary,) = filter(None, program.binaries)
         except Exception:
             # At exit, and only a cache: a driver's refusal must not show.
             continue

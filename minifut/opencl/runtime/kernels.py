@@ -1,14 +1,15 @@
 """Kernels as Python callables: built on first use, from the cache if possible.
 
-Each kernel is an OpenCL program of its own, so that nothing is compiled that never
-runs and a tunable number rebuilds only the kernels whose text uses it. What the driver
-made of it is kept (binaries.py): loading it takes 2 ms, compiling 50-700.
+Kernels that a run launches first, one after the other, are one OpenCL program
+(first_launches.py), so that nothing is compiled that never runs, and a tunable number
+rebuilds only the kernels whose text uses it. What the driver made of a program is kept
+(binaries.py): loading it takes 2 ms, compiling 50-700 for each kernel.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import DTYPES, Kernel
 from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.driver_cache import require_room, restore_private_folder
+from minifut.opencl.runtime.sections import Section, together
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
@@ -77,6 +79,7 @@ class Launcher:
         "_synchronous",
         "_width",
         "_work",
+        "is_built",
         "kernel",
         "session",
     )
@@ -95,7 +98,7 @@ class Launcher:
         self._program = program
         self.session = session
         self._synchronous = synchronous
-        self._queue = session.synchronous if synchronous else session.queue
+        self._queue = session.synchronous if synchronous else session.commands
         self._events: Any = Done() if synchronous else session
         self._small: Launcher | None = self if session.synchronous is None else None
         self._failure = session.failure
@@ -107,10 +110,12 @@ class Launcher:
         self._built: dict[tuple[int, ...], Launcher] = {}
         self._enqueue: Any = self._first
         self._work = UNKNOWN_WORK
+        self.is_built = False
 
     @property
     def latest(self) -> Any:
         """The event of the latest command on its queue."""
+        self.session.launch_first()
         return self._events.last_event
 
     def of(self, work: int) -> Launcher:
@@ -147,6 +152,8 @@ class Launcher:
         return found
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
+        if self.session.first_launches.waiting and self.is_built:
+            self.session.launch_first()
         self._events.pending += self._work
         self._work = UNKNOWN_WORK
         width = self._width
@@ -169,6 +176,7 @@ class Launcher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         """The same with groups of a size that the caller chooses."""
+        self.session.launch_first()
         self._events.pending += self._work
         self._work = UNKNOWN_WORK
         if points > 0:
@@ -182,8 +190,25 @@ class Launcher:
             )
 
     def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
-        self._enqueue = self.prepare()
+        first = self.session.first_launches
+        if first.is_ready_for(self, arguments):
+            return first.add(self, queue, sizes, local, arguments)
+        self.session.launch_first()
+        if not self.is_built:
+            self.adopt(self.prepare())
         return self._launch_first(self._enqueue, queue, sizes, local, *arguments)
+
+    def adopt(self, kernel: Any) -> None:
+        """From now on enqueue this kernel object."""
+        self._enqueue, self.is_built = kernel, True
+
+    def launch_as_added(
+        self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
+    ) -> None:
+        """Enqueue what waited for the kernel to be built."""
+        self._events.last_event = self._launch_first(
+            self._enqueue, queue, sizes, local, *arguments
+        )
 
     def _launch_first(
         self, kernel: Any, queue: Any, sizes: Any, local: Any, *arguments: Any
@@ -193,35 +218,76 @@ class Launcher:
             return enqueue_unlocked(kernel, queue, sizes, local, arguments)
         return kernel(queue, sizes, local, *arguments)
 
-    def source(self, group: int | None = None) -> tuple[str, str]:
-        """The text that the driver compiles, and its options."""
+    def section(self) -> Section:
+        """The text of the kernel and what it is compiled with, without the sizes that
+        launches give."""
         prelude, options, constants = self._build
-        text = prelude + expanded(self.kernel.text or "", constants)
-        macros = dict(constants) if group is None else {**constants, WORK_ITEMS: group}
-        options = " ".join((options, *[f"-D{m}={v}" for m, v in macros.items()]))
+        text = expanded(self.kernel.text or "", constants)
         if self.session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
         if self.session.device.adds_floats and FLOAT_ATOMICS in text:
             options += " -cl-std=CL3.0"
+        return Section(self.kernel.name, prelude, text, options, constants)
+
+    def source(self, group: int | None = None) -> tuple[str, str]:
+        """The text that the driver compiles, and its options."""
+        section = self.section()
+        text, options = section.alone(() if group is None else ((WORK_ITEMS, group),))
         if group and self.session.device.takes_nvidia_options:
             options = " ".join((options, *register_options(text, group)))
         return text, options
 
+    @property
+    def handle(self) -> Any:
+        """The device that the kernel is built for."""
+        device = self.session.device
+        return device.synchronous if self._synchronous else device.handle
+
     def prepare(self, group: int | None = None) -> Any:
         """Build the kernel now (for groups of a size, where a launch gives that); gives
         the OpenCL kernel object."""
-        cl = self.session.cl
         text, options = self.source(group)
-        if debugging("kernels"):
-            report(f"// kernel {self.kernel.name}, built with {options}\n{text}")
-        device = self.session.device
-        handle = device.synchronous if self._synchronous else device.handle
         self.session.builds.begin(self._program)
-        program = _build(self.session, handle, text, options, self.kernel.name)
-        kernel = cl.Kernel(program, self.kernel.name)
+        name = self.kernel.name
+        return self.kernel_of(_build(self.session, self.handle, text, options, name))
+
+    def kernel_of(self, program: Any) -> Any:
+        """The OpenCL kernel object of a program that has the kernel."""
+        kernel = self.session.cl.Kernel(program, self.kernel.name)
         types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
         kernel.set_scalar_arg_dtypes(types)
         return kernel
+
+
+def build_together(launchers: Sequence[Launcher]) -> None:
+    """Build kernels of different names, those that have the same options as one
+    program; what was built before is loaded."""
+    groups: dict[tuple[Any, ...], dict[str, tuple[Launcher, Section]]] = {}
+    for launcher in launchers:
+        section, handle = launcher.section(), launcher.handle
+        session = launcher.session
+        text, options = section.alone()
+        key = binaries.key_of(session.device, handle, options, text)
+        program = binaries.load_program(session, handle, key)
+        if program is not None:
+            launcher.adopt(launcher.kernel_of(program))
+            continue
+        shared = handle.int_ptr, section.prelude, section.options
+        groups.setdefault(shared, {})[key] = launcher, section
+    for (_, prelude, options), members in groups.items():
+        first, *others = (launcher for launcher, _ in members.values())
+        if not others:
+            first.adopt(first.prepare())
+            continue
+        text = prelude + together([section for _, section in members.values()])
+        session, handle = first.session, first.handle
+        for launcher in (first, *others):
+            session.builds.begin(launcher._program)
+        program = _build(session, handle, text, options, first.kernel.name)
+        whole = binaries.key_of(session.device, handle, options, text)
+        for key, (launcher, _) in members.items():
+            launcher.adopt(launcher.kernel_of(program))
+            binaries.keep_part(session.device, key, whole)
 
 
 class Done:
@@ -233,6 +299,8 @@ class Done:
 
 def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     cl = session.cl
+    if debugging("kernels"):
+        report(f"// kernel {name}, built with {options}\n{text}")
     restore_private_folder()
     if session.device.platform == "PoCL":
         require_room()
@@ -254,7 +322,7 @@ def _build(session: Session, handle: Any, text: str, options: str, name: str) ->
             ) from None
         message = f"kernel {name}: {error}"
         raise InternalError("opencl", message, _numbered(text)) from None
-    binaries.keep(session.device, handle, program, key)
+    binaries.keep(session.device, program, key)
     return program
 
 

@@ -39,6 +39,7 @@ from minifut.errors import ProgramError, UsageError
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
+from minifut.opencl.runtime.first_launches import FirstLaunches
 from minifut.opencl.runtime.memory import share
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
 
@@ -100,15 +101,16 @@ class Session:
         handles = [device.handle, device.synchronous]
         self.context = cl.Context([handle for handle in handles if handle is not None])
         timed = cl.command_queue_properties.PROFILING_ENABLE
-        self.queue = cl.CommandQueue(self.context, device.handle, timed)
+        self.commands = cl.CommandQueue(self.context, device.handle, timed)
+        self.first_launches = FirstLaunches(self, device.shares_memory)
         self.synchronous = (
             None
             if device.synchronous is None
             else cl.CommandQueue(self.context, device.synchronous, timed)
         )
         """commands are done when they are enqueued here; only while no other runs"""
-        self._waiter = Waiter(self.queue)
-        self.pool = Pool(cl, self.context, self.queue, device, max_memory)
+        self._waiter = Waiter(self.commands)
+        self.pool = Pool(cl, self.context, self.commands, device, max_memory)
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
         self.builds = BuildNotice()
@@ -130,10 +132,22 @@ class Session:
         buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
         return cell, buffer
 
+    @property
+    def queue(self) -> Any:
+        """The queue for a command that comes after all launches."""
+        self.launch_first()
+        return self.commands
+
+    def launch_first(self) -> None:
+        """Enqueue launches that wait for their kernels to be built."""
+        if self.first_launches.waiting:
+            self.first_launches.run()
+
     # --- waiting ----------------------------------------------------------------------
 
     def wait(self) -> None:
         """Return when all commands are done."""
+        self.launch_first()
         event = self.last_event
         if event is None:
             return
@@ -178,6 +192,7 @@ class Session:
         `in_use`. Any other exception that is no `Exception` cancels what has not begun;
         while that is waited for, another one is like a user's interrupt.
         """
+        self.first_launches.drop()
         if isinstance(error, KeyboardInterrupt):
             self.abandon(*in_use)
             return error
@@ -301,6 +316,7 @@ class Session:
 
     def is_idle_in(self, *blocks: Block) -> bool:
         """Whether the host may access the blocks now, in place."""
+        self.launch_first()
         return self.last_event is None and all(b.host is not None for b in blocks)
 
     def fetch(self, block: Block, byte: int, into: np.ndarray) -> None:

@@ -1,0 +1,74 @@
+"""First launches of kernels: they wait for each other, to be built as one program.
+
+    kernels[0](..)   kernels[1](..)   kernels[2](..)   run.read(..)
+    →  one OpenCL program of three kernels, then the launches, then the read
+
+The driver takes a tenth of a second for a program, whatever it holds (PoCL links its
+library to each), and hundredths for another kernel in it. Which kernels a run needs is
+known when it launches them, so a launch of a kernel that is not built waits, and with
+it those of further ones, until a kernel is launched that is built, or one for the
+second time, or the host needs a result. The order of all commands stays the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from minifut.opencl.runtime.kernels import Launcher, build_together
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+
+MOST = 32
+"""kernels of a program"""
+
+Launch = tuple[Launcher, Any, Any, Any, tuple[Any, ...]]
+"""with its queue, sizes and arguments"""
+
+
+class Waiting:
+    """The event of a launch that waits: commands after it are not to be done first."""
+
+
+@dataclass(slots=True)
+class FirstLaunches:
+    """What waits, in order, and the latest event of the session before."""
+
+    session: Session
+    is_used: bool
+    """whether launches may wait: where kernels share the memory of the process"""
+    waiting: list[Launch] = field(default_factory=list)
+    before: Any = None
+
+    def is_ready_for(self, launcher: Launcher, arguments: tuple[Any, ...]) -> bool:
+        """Whether a launch of this launcher can wait with the others."""
+        name = launcher.kernel.name
+        if not self.is_used or launcher.is_built or len(self.waiting) >= MOST:
+            return False
+        if any(isinstance(each, self.session.cl.SVM) for each in arguments):
+            return False  # a pointer keeps no memory
+        return all(each.kernel.name != name for each, *_ in self.waiting)
+
+    def add(
+        self, launcher: Launcher, queue: Any, sizes: Any, local: Any, arguments: Any
+    ) -> Waiting:
+        """Let a launch wait; gives what stands for its event."""
+        if not self.waiting:
+            self.before = self.session.last_event
+        self.waiting.append((launcher, queue, sizes, local, arguments))
+        return Waiting()
+
+    def run(self) -> None:
+        """Build what is not built, and enqueue what waits."""
+        waiting = self.drop()
+        build_together([launcher for launcher, *_ in waiting])
+        for launcher, *launch in waiting:
+            launcher.launch_as_added(*launch)
+
+    def drop(self) -> list[Launch]:
+        """Forget what waits, as if it had not been launched; gives it."""
+        waiting, self.waiting = self.waiting, []
+        if waiting:
+            self.session.last_event = self.before
+        return waiting

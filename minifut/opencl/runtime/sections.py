@@ -1,0 +1,52 @@
+"""The texts of kernels, alone or several in one OpenCL program.
+
+    two texts with a helper of the same name, the second with LANES = 4:
+
+    #define half_of half_of_0                 #define half_of half_of_1
+    static long half_of(long a) {..}          #define LANES 4
+    __kernel void main_mapped(..) {..}        static long half_of(long a) {..}
+    #undef half_of                            __kernel void main_reduce(..) {..}
+                                              #undef half_of
+                                              #undef LANES
+
+So each text stands as it would alone: its functions have names of their own, and its
+macros end with it. Types and macros that are defined twice are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+_FUNCTION = re.compile(r"^static \w+ (\w+)\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A kernel's text behind a prelude, options of the compiler, and macros."""
+
+    name: str
+    prelude: str
+    text: str
+    options: str
+    macros: Mapping[str, int]
+
+    def alone(self, more: Iterable[tuple[str, int]] = ()) -> tuple[str, str]:
+        """The text and the options of a program of this kernel, with `more` macros."""
+        macros = (*self.macros.items(), *more)
+        flags = [f"-D{macro}={value}" for macro, value in macros]
+        return self.prelude + self.text, " ".join((self.options, *flags))
+
+
+def together(sections: Sequence[Section]) -> str:
+    """The text of a program of all these kernels, behind their prelude."""
+    parts: list[str] = []
+    for number, section in enumerate(sections):
+        names = dict.fromkeys(_FUNCTION.findall(section.text))
+        defined = {name: f"{name}_{number}" for name in names}
+        defined |= {macro: str(value) for macro, value in section.macros.items()}
+        parts += [f"#define {name} {value}\n" for name, value in defined.items()]
+        parts.append(section.text.rstrip("\n") + "\n")
+        parts += [f"#undef {name}\n" for name in defined]
+    return "".join(parts)
