@@ -12,7 +12,7 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.files import write_together, write_whole
-from minifut.values.npy import write_npy
+from minifut.values.npy import write_npy_files
 
 
 def test_an_existing_file_keeps_its_permissions(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     came: list[bytes] = []
     reader = threading.Thread(target=lambda: came.append(path.read_bytes()))
     reader.start()
-    write_npy(path, np.arange(3))
+    write_npy_files([(path, np.arange(3))])
     reader.join(10)
     assert came and came[0].startswith(b"\x93NUMPY") and path.is_fifo()
 

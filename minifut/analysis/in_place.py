@@ -245,6 +245,8 @@ class _Sweep:
                 names = [name for name, _ in pairs]
                 targets = [array for _, array in pairs]
                 read = _read_by(exp.body)
+                if exp.scan is not None:
+                    read |= free_names(exp.scan)
             case _:
                 return
         used = NONE.union(*[self.aliases.of(name) for name in read])

@@ -63,7 +63,8 @@ class _Pairing:
         cls = type(left)
         introduced = getattr(cls, "introduces", ())
         called = getattr(cls, "calls", ())
-        for name in fields.all_fields(cls):
+        binding = getattr(cls, "binds", {})
+        for name in sorted(fields.all_fields(cls), key=lambda f: f not in binding):
             if name in _IGNORED:
                 continue
             a, b = getattr(left, name), getattr(right, name)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, DimSlice, Lambda, Stm, WithNamesBelow
+from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithNamesBelow
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type
@@ -109,7 +109,18 @@ class RegTileReturns:
     tile: Name
 
 
-KernelResult: TypeAlias = Returns | WriteReturns | TileReturns | RegTileReturns
+@node
+class TotalReturns:
+    """The total of the scan that a map sees: a scalar, the neutral element if there are
+    no points."""
+
+    printed = "returns_total {value}"
+    value: Name
+
+
+KernelResult: TypeAlias = (
+    Returns | WriteReturns | TileReturns | RegTileReturns | TotalReturns
+)
 
 
 @node
@@ -138,14 +149,23 @@ class SegBinOp:
 
 @node
 class SegMap:
-    """`types`: the type per point of each result."""
+    """`types`: the type per point of each result. A map over one dimension of the grid
+    may see a scan over the same points: `seen` are in its body the scanned values at
+    the point, the mapped ones, and the totals, scanned values of the last point."""
 
-    printed = "segmap {level} {space} -> {types} {body}"
-    binds: ClassVar = {"space": ("body",)}
+    printed = "segmap {level} {space}<? seeing{seen} of {scan}> -> {types} {body}"
+    binds: ClassVar = {"space": ("body",), "scan": (), "seen": ("body",)}
     level: Level
     space: SegSpace
     body: KernelBody
     types: tuple[Type, ...]
+    seen: tuple[Param, ...] = ()
+    scan: SegScan | None = None
+
+    @property
+    def totals(self) -> tuple[Param, ...]:
+        """Those of `seen` that are totals."""
+        return self.seen[len(self.scan.types) :] if self.scan else ()
 
 
 @node

@@ -200,6 +200,8 @@ def result_type(
             return array_of(type_, shape)
         case kernels.WriteReturns(array, _, _):
             return array_type(array, scope)
+        case kernels.TotalReturns():
+            return type_
         case kernels.TileReturns(dimensions, _):
             return shaped(type_, tuple(total for total, _ in dimensions))
         case kernels.RegTileReturns(dimensions, _):

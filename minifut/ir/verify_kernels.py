@@ -17,7 +17,13 @@ _DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
 
 
 def segmented(v: Verifier, exp: Any) -> None:
-    """Space, body and results of a segmented operation; then its operators."""
+    """Space, body and results of a segmented operation; then its operators. The same
+    of a scan that it sees."""
+    if isinstance(exp, kernels.SegMap) and exp.scan is not None:
+        segmented(v, exp.scan)
+        scanned = sum(len(operator.neutral) for operator in exp.scan.operators)
+        wanted = (*exp.scan.types, *exp.scan.types[:scanned])
+        v.same_types(wanted, [p.type for p in exp.seen], "the map sees")
     if v.levels:
         outer, inner = _DEPTH[v.levels[-1].kind], _DEPTH[exp.level.kind]
         require(inner > 0 and inner >= outer, f"{exp.level} inside {v.levels[-1]}")
@@ -31,7 +37,7 @@ def segmented(v: Verifier, exp: Any) -> None:
     v.levels.append(exp.level)
     for index in exp.space.indices:
         v.bind_name(index, I64)
-    added = v.kernel_body(exp.body)
+    added = v.bind(getattr(exp, "seen", ())) + v.kernel_body(exp.body)
     for result, type_ in zip(exp.body.result, exp.types, strict=True):
         _kernel_result(v, result, type_)
     v.unbind([*added, *exp.space.indices])
@@ -60,6 +66,8 @@ def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> No
             for indices, written in writes:
                 value = check_slice(v, array, indices)
                 check_atom(v, written, value, "a written value")
+        case kernels.TotalReturns(value):
+            check_atom(v, value, type_, "a total")
         case kernels.TileReturns(dimensions, tile):
             shape = tuple(size for _, size in dimensions if size != ONE)
             check_atom(v, tile, array_of(element_of(type_), shape), "the tile")

@@ -1,8 +1,6 @@
 """Printed kernel code read back: the forms of nodes, followed from left to right.
 
-    read_program(text)             a whole program, as `kernel_ir.printer` shows it
-    read_kernels(text)             functions and kernels
-    read_statements(text)          statements of a kernel
+`read_program(text)` gives a whole program, as `kernel_ir.printer` shows it.
 
 What the core has too (entry points, scalar operations of the host) is read as there
 (`ir.reader`). A name that was not declared is an i64.
@@ -45,26 +43,6 @@ def names_after(program: KernelProgram) -> NameSource:
     """Fresh names that do not collide with any in the program, as it is printed."""
     tags = _TAG.findall(show(program, renumber=False))
     return NameSource(max(map(int, tags), default=0) + 1)
-
-
-def read_kernels(text: str) -> tuple[kc.Kernel, ...]:
-    """The kernels of a text, with the functions that stand before them."""
-    reader = Reader(text)
-    found: list[kc.Kernel] = []
-    while reader.kind != "end":
-        made = reader.definition(kc.Kernel | kc.DeviceFunction)
-        if isinstance(made, kc.Kernel):
-            found.append(made)
-    return tuple(found)
-
-
-def read_statements(text: str) -> tuple[kc.Statement, ...]:
-    """Statements in order."""
-    reader = Reader(text)
-    found: list[kc.Statement] = []
-    while reader.kind != "end":
-        found.append(reader.value(kc.Statement))
-    return tuple(found)
 
 
 class Reader(ExpressionReader):

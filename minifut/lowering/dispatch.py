@@ -24,6 +24,7 @@ from minifut.lowering.segred import cpu as segred_cpu
 from minifut.lowering.segred import gpu as segred_gpu
 from minifut.lowering.segscan import cpu as segscan_cpu
 from minifut.lowering.segscan import gpu as segscan_gpu
+from minifut.lowering.segscan import scan_then_map
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.transposition import cpu as transposition_cpu
 from minifut.lowering.transposition import gpu as transposition_gpu
@@ -66,5 +67,7 @@ PREPARE_ACCUMULATORS = {
     "gpu": accumulators_gpu.prepared,
 }
 """what surrounds the updates of accumulators"""
+LOWER_AFTER_SCAN = scan_then_map.lower
+"""maps whose points see a scan"""
 LOWER_PRIVATE_COPIES = accumulators_cpu.lower
 """maps whose updates go to copies of their own"""

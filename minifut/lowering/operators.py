@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from minifut.ir import core
-from minifut.ir.core import Lambda, Stm
+from minifut.ir.core import Lambda
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
 from minifut.ir.scalar_identities import identities
 from minifut.ir.sizes import Size
@@ -23,11 +23,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.builder import KernelBuilder, Value
 from minifut.names import Name
-
-CHEAP_STATEMENTS = 48
-"""number of statements above which copies of a body cost more compile time than they
-gain"""
-
+from minifut.passes.flatten.cheap import is_scalar_code
 
 # --- properties -----------------------------------------------------------------------
 
@@ -81,34 +77,13 @@ def works_on_scalars(operator: SegBinOp) -> bool:
 
 def is_cheap(body: KernelBody) -> bool:
     """Scalar code without checks, loops or arrays of its own."""
-    return _cheap(body.statements, CHEAP_STATEMENTS) is not None
-
-
-def _cheap(statements: tuple[Stm, ...], budget: int) -> int | None:
-    """The rest of the budget; None if the code is not cheap."""
-    left: int | None = budget - len(statements)
-    for statement in statements:
-        if left is None or left < 0:
-            return None
-        for bound in statement.pattern:
-            if not isinstance(bound.type, ScalarType):
-                return None
-        match statement.exp:
-            case core.ScalarOp() | core.Index() | core.Copy() | core.SizeExp():
-                pass
-            case core.If(_, then, otherwise):
-                left = _cheap(then.statements, left)
-                if left is not None:
-                    left = _cheap(otherwise.statements, left)
-            case _:
-                return None
-    return left if left is not None and left >= 0 else None
+    return is_scalar_code(body.statements)
 
 
 def is_cheap_operator(operator: SegBinOp) -> bool:
     """Whether the operator itself is cheap and works on scalars."""
     statements = operator.operator.body.statements
-    return works_on_scalars(operator) and _cheap(statements, 32) is not None
+    return works_on_scalars(operator) and is_scalar_code(statements, 32)
 
 
 def value_types(operators: tuple[SegBinOp, ...]) -> list[Type]:

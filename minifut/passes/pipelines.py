@@ -16,6 +16,7 @@ from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
+from minifut.passes.fuse_scans import fuse_scans
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
@@ -171,6 +172,14 @@ UNSWITCH_GPU = Pass(
     "copy loops for the versions that a GPU's default parameters choose",
     traced=True,
 )
+FUSE_SCANS = Pass(
+    "fuse-scans",
+    fuse_scans,
+    KERNELS,
+    KERNELS,
+    "make scans and sums part of the maps that scatter by them",
+    traced=True,
+)
 LAYOUT_CPU = Pass(
     "layout-cpu",
     lay_out_for_cpu,
@@ -210,6 +219,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     UNSWITCH_GPU,
     LAYOUT_CPU,
     LAYOUT_GPU,
+    FUSE_SCANS,
 )
 
 DEFAULT: tuple[Pass, ...] = (
@@ -260,7 +270,7 @@ FULL: tuple[Pass, ...] = tuple(
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     # last, since what is good for one schedule is bad for the other; loops first, since
     # all versions of a place must return results in the same layout
-    "cpu": (UNSWITCH_CPU, LAYOUT_CPU),
+    "cpu": (UNSWITCH_CPU, LAYOUT_CPU, FUSE_SCANS),
     "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }
 """what follows the pipeline, for each schedule apart"""

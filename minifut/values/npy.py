@@ -115,11 +115,6 @@ def _element_type(text: str) -> np.dtype[Any]:
     raise _BadHeader(f"'{text}' is not an element type")
 
 
-def write_npy(path: Path, value: Value) -> None:
-    """Write a value; the file appears whole or not at all."""
-    write_npy_files([(path, value)])
-
-
 def write_npy_files(files: Sequence[tuple[Path, Value]]) -> None:
     """Write values; no file appears before all of them are written."""
     write_together([(path, partial(_save, value=value)) for path, value in files])

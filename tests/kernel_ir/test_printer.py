@@ -12,11 +12,12 @@ from minifut.ir import forms
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import CLASSES, show
 from minifut.kernel_ir.program import KernelProgram
-from minifut.kernel_ir.reader import read_kernels, read_program, read_statements
+from minifut.kernel_ir.reader import read_program
 from minifut.names import Name
 from minifut.opencl.kernel_texts import kernel_text
 from minifut.opencl.module import text_of
 from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
+from tests.kernel_ir.reading import read_kernels, read_statements
 
 SUM = dedent(
     """\

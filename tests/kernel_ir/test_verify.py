@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from minifut.errors import InternalError
-from minifut.kernel_ir.reader import read_kernels
 from minifut.kernel_ir.verify import verify_kernel, verify_program
 from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
+from tests.kernel_ir.reading import read_kernels
 
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

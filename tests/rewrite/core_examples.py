@@ -33,16 +33,19 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Param, Stm
 from minifut.ir.entries import Entry, EntryType
+from minifut.ir.kernels import GRID, Returns, SegMap
+from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import free_names, size_names, walk
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.names import Name
-from minifut.passes.flatten.context import NestContext
+from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.driver import apply_rules, try_rules
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
-from minifut.passes.flatten.judgement import read_judgement, stay
+from minifut.passes.flatten.judgement import leave
+from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.flatten.versions import choose_versions
 from minifut.passes.remove_checks.rules import FactContext
@@ -139,6 +142,28 @@ def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | 
     if example.returned is not None:
         above = _still_needed(above, outcome, needed)
     return (*above, *outcome)
+
+
+def read_judgement(statement: Stm) -> Judgement:
+    """Σ and e of a statement; an empty Σ if it is none of the form."""
+    exp = statement.exp
+    if isinstance(exp, SegMap) and exp.level == GRID and exp.body.statements:
+        *above, last = exp.body.statements
+        values = [r.value for r in exp.body.result if isinstance(r, Returns)]
+        if values == [p.name for p in last.pattern] and len(values) == len(exp.types):
+            bound = frozenset(exp.space.indices)
+            nest = Nest(exp.space.indices, exp.space.sizes, (), bound).then(above)
+            return Judgement(nest, last, statement.pattern)
+    return Judgement(Nest(), statement, statement.pattern)
+
+
+def stay(judgement: Judgement, context: NestContext) -> bool:
+    """Emit the judgement as it is, also where it is just a statement of the host."""
+    nest, statement, pattern = judgement
+    if nest.depth:
+        return leave(judgement, context)
+    context.build.append(replace(statement, pattern=pattern))
+    return True
 
 
 def _flattened(

@@ -11,7 +11,7 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.values.binary import write_binary
-from minifut.values.npy import read_npy, write_npy, write_npy_files
+from minifut.values.npy import read_npy, write_npy_files
 from minifut.values.reader import read_file, read_values
 from minifut.values.types import DTYPES, value_type
 
@@ -55,7 +55,7 @@ def test_damaged_binary(data: bytes, message: str) -> None:
 def test_npy_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     for array in (np.float32(2), np.arange(6, dtype=np.int16).reshape(2, 3)):
-        write_npy(path, array)
+        write_npy_files([(path, array)])
         got = read_npy(path)
         assert value_type(got) == value_type(array)
         np.testing.assert_array_equal(got, array)
@@ -96,7 +96,7 @@ def test_npy_cut_short(tmp_path: Path) -> None:
 
 def test_write_to_nowhere_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
-        write_npy(tmp_path / "no" / "a.npy", np.int32(1))
+        write_npy_files([(tmp_path / "no" / "a.npy", np.int32(1))])
 
 
 def test_compressed_files(tmp_path: Path) -> None:

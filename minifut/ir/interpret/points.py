@@ -12,7 +12,7 @@ failing point.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -85,18 +85,25 @@ def soac_points(
 
 
 def space_points(
-    f: Frame, space: kernels.SegSpace, body: kernels.KernelBody, types: Sequence[Type]
+    f: Frame,
+    space: kernels.SegSpace,
+    body: kernels.KernelBody,
+    types: Sequence[Type],
+    seen: Mapping[Name, Any],
 ) -> Points:
-    """The kernel body at every point, row by row; results as a flat list of atoms."""
+    """The kernel body at every point, row by row; results as a flat list of atoms.
+    `seen` are arrays whose element at the point the body sees."""
     atoms = [atom for result in body.result for atom in result_atoms(result)]
     sizes, indices = f.shape(space.sizes), space.indices
-    if may_run_in_lanes(f, body, set(indices), types):
+    if may_run_in_lanes(f, body, {*indices, *seen}, types):
+        f.values.update(seen)
         grid = (axis.ravel() for axis in np.indices(sizes))
         f.values.update(zip(indices, grid, strict=True))
         return _in_lanes(f, body, atoms, prod(sizes), set())
     found = []
-    for at in product(*[range(n) for n in sizes]):
+    for number, at in enumerate(product(*[range(n) for n in sizes])):
         f.values.update(zip(indices, at, strict=True))
+        f.values.update({name: all_[number].item() for name, all_ in seen.items()})
         f.statements(body.statements)
         found.append(f.atoms(atoms))
     return Points.one_by_one(found, len(atoms))
@@ -109,6 +116,8 @@ def result_atoms(result: kernels.KernelResult) -> list[Atom]:
             return [value]
         case kernels.WriteReturns(_, _, writes):
             return [a for indices, value in writes for a in (*indices, value)]
+        case kernels.TotalReturns():
+            return []
         case kernels.TileReturns(_, tile) | kernels.RegTileReturns(_, tile):
             return [tile]
 

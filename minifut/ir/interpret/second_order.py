@@ -25,6 +25,7 @@ from minifut.ir.interpret.points import (
 from minifut.ir.interpret.walk import Frame
 from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
+from minifut.names import Name
 
 Segmented: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
 
@@ -164,7 +165,14 @@ def _histograms(
 
 def segmented(f: Frame, exp: Segmented) -> list[Any]:
     """A body at every point; reductions and scans along the innermost dimension."""
-    points = space_points(f, exp.space, exp.body, exp.types)
+    seen: dict[Name, Any] = {}
+    if isinstance(exp, kernels.SegMap) and exp.scan is not None:
+        scanned = segmented(f, exp.scan)
+        seen = {p.name: all_ for p, all_ in zip(exp.seen, scanned, strict=False)}
+        neutral = [atom for o in exp.scan.operators for atom in f.atoms(o.neutral)]
+        for total, all_, none in zip(exp.totals, scanned, neutral, strict=False):
+            f.values[total.name] = all_[-1].item() if len(all_) else none
+    points = space_points(f, exp.space, exp.body, exp.types, seen)
     results: list[Any] = []
     if not isinstance(exp, kernels.SegMap):
         for operator in exp.operators:
@@ -228,6 +236,8 @@ def _returned(
                 _write_all(made, points, at, rank, at + rank, type_)
                 at += rank + 1
             return made
+        case kernels.TotalReturns(value):
+            return f.values[value]
         case kernels.TileReturns(dimensions) | kernels.RegTileReturns(dimensions):
             sizes = [f.shape(size) for size in zip(*dimensions, strict=True)]
             tiles = points.values[at]
@@ -236,7 +246,7 @@ def _returned(
 
 def seghist(f: Frame, exp: kernels.SegHist) -> list[Any]:
     """Histograms, one per segment."""
-    points = space_points(f, exp.space, exp.body, exp.types)
+    points = space_points(f, exp.space, exp.body, exp.types, {})
     sizes = f.shape(exp.space.sizes)
     segments = np.indices(sizes).reshape(len(sizes), -1).tolist()[:-1]
     return _histograms(f, exp.operators, points, exp.types, segments)

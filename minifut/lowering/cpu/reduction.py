@@ -48,8 +48,6 @@ class Reduction:
     """scalar code without checks"""
     outs: list[Array]
     """arrays of the mapped results; none: they are not written"""
-    operands_out: list[Array] | None = None
-    """where the operands themselves are stored (by scans with expensive bodies)"""
     checks: ChunkChecks[SegRed | SegScan] | None = None
     """those that `operation` lacks, as they are tested before a range"""
 
@@ -109,8 +107,6 @@ class Reduction:
         k.statements_of(operation.body.statements)
         values = returned(k, operation.body)
         for out, value in zip(self.outs, values[count:], strict=False):
-            k.write(out, position, value)
-        for out, value in zip(self.operands_out or [], values, strict=False):
             k.write(out, position, value)
         return values[:count]
 

@@ -32,50 +32,59 @@ def run_on_host(host: HostBuilder, statement: Stm, reason: str) -> None:
     if isinstance(operation, kernels.SegMap):
         map_on_host(host, statement, operation)
         return
-    if all(isinstance(s.exp, Index) for s in operation.body.statements):
+    if only_reads(operation):
         raise CompileError(
             statement.location,
             f"this operation cannot run on the device: {reason}",
             "give the arrays that its operator makes a constant size",
         )
-    host.statements_of(split(host, statement, operation))
+    host.statements_of(split_body(host, statement, operation))
 
 
-def split(host: HostBuilder, statement: Stm, operation: Any) -> tuple[Stm, ...]:
-    """The body as a map of its own, then the operation on the arrays it returns."""
-    space = operation.space
-    pattern, body_results, reads = [], [], []
-    body = operation.body
+def only_reads(operation: Any) -> bool:
+    """Whether the body of an operation does no more than read arrays."""
+    return all(isinstance(s.exp, Index) for s in operation.body.statements)
+
+
+def split_body(host: HostBuilder, statement: Stm, operation: Any) -> tuple[Stm, ...]:
+    """The body as a map of its own, which returns mapped results as they are wanted;
+    then the operation on the arrays of its operands."""
+    space, body = operation.space, operation.body
+    count = len(body.result)
+    if not isinstance(operation, kernels.SegHist):
+        count = sum(len(operator.neutral) for operator in operation.operators)
+    operands: list[Param] = []
+    reads: list[Stm] = []
+    indices = tuple(host.names.like(name) for name in space.indices)
     for result, type_ in zip(body.result, operation.types, strict=True):
         if not isinstance(result, kernels.Returns):
             raise CompileError(
                 statement.location, "writes inside this operation are not supported"
             )
-        whole = Param(host.names.fresh("mapped"), array_of(type_, space.sizes))
-        element = Param(host.names.fresh("x"), type_)
-        pattern.append(whole)
-        reads.append((element, whole))
-        body_results.append(kernels.Returns(element.name))
-    mapped = Stm(
-        tuple(pattern),
-        kernels.SegMap(operation.level, space, body, operation.types),
-        (),
-        statement.location,
-    )
-    indices = tuple(host.names.like(name) for name in space.indices)
-    statements = tuple(
-        Stm((element,), Index(whole.name, indices)) for element, whole in reads
-    )
+        if len(operands) < count:
+            operands.append(
+                Param(host.names.fresh("mapped"), array_of(type_, space.sizes))
+            )
+            element = Param(host.names.fresh("x"), type_)
+            reads.append(Stm((element,), Index(operands[-1].name, indices)))
+    pattern = (*operands, *statement.pattern[count:])
+    mapped = kernels.SegMap(operation.level, space, body, operation.types)
+    results = tuple(kernels.Returns(read.pattern[0].name) for read in reads)
     rest = replace(
         operation,
         space=kernels.SegSpace(indices, space.sizes),
-        body=kernels.KernelBody(statements, tuple(body_results)),
+        body=kernels.KernelBody(tuple(reads), results),
+        types=operation.types[:count],
     )
-    return mapped, replace(statement, exp=rest)
+    return (
+        replace(statement, pattern=pattern, exp=mapped),
+        replace(statement, pattern=statement.pattern[:count], exp=rest),
+    )
 
 
 def map_on_host(host: HostBuilder, statement: Stm, operation: kernels.SegMap) -> None:
     """A loop on the host for each dimension."""
+    assert operation.scan is None, "scans do not run on the host"
     space, body = operation.space, operation.body
     outputs = [
         output_of(host, bound, result, space)

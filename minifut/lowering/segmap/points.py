@@ -15,7 +15,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import ArrayType, shape_of
+from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
 from minifut.lowering.host.slices import destination
@@ -34,8 +34,15 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch one kernel."""
-    from minifut.lowering.dispatch import LAUNCH_NEST, LOWER_PRIVATE_COPIES
+    from minifut.lowering.dispatch import (
+        LAUNCH_NEST,
+        LOWER_AFTER_SCAN,
+        LOWER_PRIVATE_COPIES,
+    )
 
+    if operation.scan is not None:
+        LOWER_AFTER_SCAN(host, pattern, operation, operation.scan)
+        return
     roots = combined_directly(host, operation)
     if roots:
         LOWER_PRIVATE_COPIES(host, pattern, operation, roots)
@@ -119,6 +126,8 @@ def output_of(
             if bound.name in host.in_place.updates:
                 return target
             return host.copied(target)
+        case kernels.TotalReturns():
+            return host.allocate(element_of(bound.type), (), bound.name.base)
     raise NotInKernel(f"{type(result).__name__} at the level of the grid")
 
 

@@ -251,10 +251,11 @@ def combine_chunks(
     reduction: Reduction,
     split: Partition,
     partials: list[Array],
-    results: list[Array],
+    results: list[Array] | None,
     rows: Size,
 ) -> None:
-    """Combine the partial results of each segment, `partials[row][chunk]`, in order."""
+    """Combine the partial results of each segment, `partials[row][chunk]`, in order;
+    without `results`, scan them in place."""
     over = partition(host, (), rows, Size.constant(16))
     k = host.kernel("combine")
     with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
@@ -266,5 +267,8 @@ def combine_chunks(
                 at_chunk = (Size.of(row.name), Size.of(chunk.name))
                 values = [element_or_row(k, p.row(at_chunk)) for p in partials]
                 accumulators.combine(values)
-            accumulators.save(results, (row,))
+                if results is None:
+                    accumulators.save(partials, (row, chunk))
+            if results is not None:
+                accumulators.save(results, (row,))
     host.launch(k, over.groups * split.is_split, 1)

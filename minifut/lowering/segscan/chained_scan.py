@@ -19,9 +19,11 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from minifut.ir.sizes import Size, minimum
+from minifut.ir.sizes import minimum
 from minifut.ir.types import U32, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import to_word, word_of
@@ -32,12 +34,19 @@ from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segred.cpu import atomic_read, reduce_range
-from minifut.lowering.segscan.vector_scan import vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
 
 AGGREGATE, PREFIX = 1, 2
 """status bits of a chunk: its aggregate, its inclusive prefix is published"""
 WORD = kc.VectorType(U32)
+
+ScannedRange: TypeAlias = tuple[list[kc.Variable], kc.Expression, kc.Expression]
+"""indices of a segment, its first point, and the one after the last"""
+ScanRange: TypeAlias = Callable[
+    [KernelBuilder, Accumulators, ScannedRange, list[Array]], None
+]
+"""scans a range with the accumulators as carry-in, and stores what comes of it; given
+the scanned partial results of all chunks, if they are known before"""
 
 
 @dataclass(slots=True)
@@ -80,15 +89,10 @@ class ChunkStatus:
 
 
 def chained_scan(
-    host: HostBuilder,
-    reductions: tuple[Reduction, Reduction],
-    split: Partition,
-    scanned: list[Array],
-    total: Size,
+    host: HostBuilder, reduction: Reduction, split: Partition, scan_range: ScanRange
 ) -> None:
     """Scan segments of several chunks; an empty launch where each is one chunk.
-    `reductions` are the operation, and the same without mapped results."""
-    reduction, _ = reductions
+    `reduction` is the operation without mapped results."""
     count = split.units * split.is_split
 
     def words(base: str) -> list[kc.Memory]:
@@ -112,23 +116,22 @@ def chained_scan(
         unit = k.declare("unit", kc.Cast(fetched, kc.LONG))
         k.assign(again, unit < k.size_value(split.units))
         with k.branch(again):
-            _scan_unit(k, reductions, split, (unit, status), scanned, total)
+            _scan_unit(k, reduction, split, (unit, status), scan_range)
     host.launch(k, groups * split.is_split, 1)
 
 
 def _scan_unit(
     k: KernelBuilder,
-    reductions: tuple[Reduction, Reduction],
+    reduction: Reduction,
     split: Partition,
     place: tuple[kc.Variable, ChunkStatus],
-    scanned: list[Array],
-    total: Size,
+    scan_range: ScanRange,
 ) -> None:
-    (reduction, without_maps), (unit, status) = reductions, place
+    unit, status = place
     chunks = k.size_value(split.chunks)
     chunk = k.declare("own", unit % chunks)
     is_last = k.declare("is_last", chunk.equals(chunks - 1))
-    before = _look_back(k, without_maps, split, (unit, chunk, is_last), status)
+    before = _look_back(k, reduction, split, (unit, chunk, is_last), status)
     with k.branch(kc.Call("!", (is_last,), kc.TRUTH)):
         prefix = Accumulators(k, reduction.operators)
         replace_state(k, prefix, scalar_places(before))
@@ -136,8 +139,7 @@ def _scan_unit(
         status.publish(k, status.prefixes, (unit, PREFIX), prefix)
     at = MultiIndex(k, (*split.segments, split.chunks), unit)
     first, last = chunk_bounds(k, split, at.indices[-1])
-    range_ = (at.indices[:-1], first, last)
-    vector_scan(k, reduction, before, range_, scanned, total)
+    scan_range(k, before, (at.indices[:-1], first, last), [])
 
 
 def _look_back(

@@ -7,12 +7,13 @@ vectors (`segscan.vector_scan`): where segments are short or many, each by one g
 else in chunks by all cores (`segscan.chained_scan`). Of these two kernels only the one
 that runs is ever built.
 
-Expensive bodies (loops, checks, arrays) take three kernels, which run the body once:
+Of expensive bodies (loops, checks, arrays) a map stores the operands first. Expensive
+operators take three kernels:
 
-    reduce   result[i, j] = xs[i, j]; partial[unit] = sum of the chunk
-    prefix   partial[unit] = inclusive prefix of the chunk in its segment
-    scan     acc = partial[unit - 1], or neutral;
-             for j in chunk: acc = acc + result[i, j]; result[i, j] = acc
+    reduce    partial[unit] = sum of the chunk
+    combine   partial[unit] = inclusive prefix of the chunk in its segment
+    scan      acc = partial[unit - 1], or neutral;
+              for j in chunk: acc = acc + xs[i, j]; result[i, j] = acc
 
 Where neighbouring segments are contiguous in memory, lanes are segments
 (`cpu.segment_blocks`).
@@ -22,14 +23,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minifut.ir.core import Param
+from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import (
     ALIGNMENT,
     GROUPS_PER_CORE,
-    MultiIndex,
     Partition,
     chunk_bounds,
     each_work_unit,
@@ -39,7 +39,6 @@ from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
     Reduction,
     combine_lane,
-    element_or_row,
     mapped_array,
     store_neutral,
 )
@@ -51,10 +50,15 @@ from minifut.lowering.cpu.segment_blocks import (
     vectorise_across_segments,
 )
 from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.host.on_host import only_reads, split_body
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
-from minifut.lowering.segred.cpu import per_chunk, reduce_units
-from minifut.lowering.segscan.chained_scan import chained_scan
+from minifut.lowering.segred.cpu import combine_chunks, per_chunk, reduce_units
+from minifut.lowering.segscan.chained_scan import (
+    ScannedRange,
+    ScanRange,
+    chained_scan,
+)
 from minifut.lowering.segscan.vector_scan import vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
@@ -71,6 +75,10 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     count = len(reduction.types)
     sizes = host.sizes(operation.space.sizes)
     across = vectorise_across_segments.fires(reduction, host)
+    if not (across or reduction.is_cheap or only_reads(operation)):
+        whole = Stm(pattern, operation, (), host.location)
+        host.statements_of(split_body(host, whole, operation))
+        return
     arrays = [
         mapped_array(host, sizes, t, p, transposed=across)
         for p, t in zip(pattern, operation.types, strict=True)
@@ -110,12 +118,10 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
         ..
         *(__global loose_int16 *)(s + at_3) = right_6;
     declines: has loops, checks or arrays
-        given (n: i64, xs: [n]i32)
-        let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          let y: i32 = loop (y_1: i32 = x) for j: i64 < 3i64 do {add_i32(y_1, y_1)}
-          return returns y
-        }
+        like before, with
+        add_i32 => \\(a: i32, b: i32) -> (i32) {
+        => let c: i32 = loop (d: i32 = a) for j: i64 < 1i64 do {
+        => let e: i32 = add_i32(d, b) return e } return c }
     """
     if not reduction.is_cheap:
         return Declined(f"{EXPENSIVE}, which must not run twice")
@@ -131,21 +137,18 @@ def scan_along(
 ) -> None:
     """Each work unit is a chunk of one segment."""
     without_maps = replace(reduction, outs=[])
+
+    def scan_range(
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
+    ) -> None:
+        vector_scan(k, reduction, accumulators, place, scanned, rows * sizes[-1])
+
     if scan_in_one_pass.fires(reduction, host):
         split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
-        scan_segments(host, reduction, split, scanned, rows)
-        total = rows * sizes[-1]
-        chained_scan(host, (reduction, without_maps), split, scanned, total)
+        scan_in_chunks(host, without_maps, split, scan_range)
         return
     split = partition(host, sizes[:-1], sizes[-1], ONE)
-    first = replace(reduction, operands_out=scanned)
-    partials = reduce_units(host, first, split, always=True)
-    chunked = [per_chunk(p, rows, split) for p in partials]
-    scan_partials(host, reduction, split, chunked, rows)
-    k = host.kernel("scan")
-    with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
-        rescan_unit(k, without_maps, split, (unit, at), partials, scanned)
-    host.launch(k, split.groups, 1)
+    scan_in_two_passes(host, without_maps, split, rows, scan_range)
 
 
 def partition_for_caches(
@@ -164,68 +167,41 @@ def partition_for_caches(
     return Partition(segments, length, chunks, chunk_size, units, groups, each)
 
 
-def scan_segments(
-    host: HostBuilder,
-    reduction: Reduction,
-    split: Partition,
-    scanned: list[Array],
-    rows: Size,
+def scan_in_chunks(
+    host: HostBuilder, reduction: Reduction, split: Partition, scan_range: ScanRange
 ) -> None:
-    """Scan whole segments, when each is a single chunk."""
+    """Scan whole segments, when each is a single chunk; else chunk by chunk."""
     k = host.kernel("scan_segments")
     length = k.size_value(split.length)
     with each_work_unit(k, split, split.segments) as (_, at, _):
         accumulators = Accumulators(k, reduction.operators)
         accumulators.reset()
-        segment = (at.indices, kc.Literal(0, kc.LONG), length)
-        vector_scan(k, reduction, accumulators, segment, scanned, rows * split.length)
+        scan_range(k, accumulators, (at.indices, kc.Literal(0, kc.LONG), length), [])
     host.launch(k, split.groups * (ONE - split.is_split), 1)
+    chained_scan(host, reduction, split, scan_range)
 
 
-def rescan_unit(
-    k: KernelBuilder,
-    reduction: Reduction,
-    split: Partition,
-    place: tuple[kc.Variable, MultiIndex],
-    partials: list[Array],
-    scanned: list[Array],
-) -> None:
-    """Scan one work unit, whose operands are in `scanned`."""
-    unit, indices = place[0], place[1].indices
-    segment, chunk = indices[:-1], indices[-1]
-    accumulators = Accumulators(k, reduction.operators)
-    accumulators.reset()
-    with k.branch(chunk > 0):
-        accumulators.load(partials, (k.named(unit - 1, "before"),))
-    first, last = chunk_bounds(k, split, chunk)
-    with k.loop("i", last, first) as index:
-        position = (*segment, index)
-        at = tuple(Size.of(i.name) for i in position)
-        accumulators.combine([element_or_row(k, array.row(at)) for array in scanned])
-        accumulators.save(scanned, position)
-
-
-def scan_partials(
+def scan_in_two_passes(
     host: HostBuilder,
     reduction: Reduction,
     split: Partition,
-    partials: list[Array],
     rows: Size,
+    scan_range: ScanRange,
 ) -> None:
-    """Scan the partial results of each segment, `partials[row][chunk]`, in place."""
-    over = partition(host, (), rows, Size.constant(16))
-    k = host.kernel("prefix")
-    with each_work_unit(k, over, (over.chunks,)) as (_, at, _):
+    """Reduce each chunk, scan the partial results, then scan each chunk."""
+    partials = reduce_units(host, reduction, split, always=True)
+    chunked = [per_chunk(p, rows, split) for p in partials]
+    combine_chunks(host, reduction, split, chunked, None, rows)
+    k = host.kernel("scan")
+    with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
+        *segment, chunk = at.indices
         accumulators = Accumulators(k, reduction.operators)
-        first, last = chunk_bounds(k, over, at.indices[0])
-        with k.loop("row", last, first) as row:
-            accumulators.load(partials, (row, Size.constant(0)))
-            with k.loop("chunk", k.size_value(split.chunks), 1) as chunk:
-                at_chunk = (Size.of(row.name), Size.of(chunk.name))
-                views = [p.row(at_chunk) for p in partials]
-                accumulators.combine([element_or_row(k, view) for view in views])
-                accumulators.save(partials, (row, chunk))
-    host.launch(k, over.groups * split.is_split, 1)
+        accumulators.reset()
+        with k.branch(chunk > 0):
+            accumulators.load(partials, (k.named(unit - 1, "before"),))
+        ends = chunk_bounds(k, split, chunk)
+        scan_range(k, accumulators, (segment, *ends), partials)
+    host.launch(k, split.groups, 1)
 
 
 def scan_across(
@@ -242,7 +218,7 @@ def scan_across(
     first = replace(reduction, outs=[])
     partials = reduce_across_segments(host, first, split, space, None)
     chunked = [p.rearrange((1, 0)) for p in partials]
-    scan_partials(host, reduction, split, chunked, rows)
+    combine_chunks(host, reduction, split, chunked, None, rows)
     k = host.kernel("scan_columns")
     with each_work_unit(k, split, (*space[:-1], split.chunks, blocks)) as (_, at, _):
         block = SegmentBlock(k, reduction, split, at.indices)

@@ -26,6 +26,7 @@ from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segmap.streaming import LARGE
+from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.threads.builder import KernelBuilder
 
 
@@ -33,7 +34,7 @@ def vector_scan(
     k: KernelBuilder,
     reduction: Reduction,
     accumulators: Accumulators,
-    place: tuple[list[kc.Variable], kc.Expression, kc.Expression],
+    place: ScannedRange,
     scanned: list[Array],
     total: Size,
 ) -> None:
@@ -57,7 +58,7 @@ def _scan_in_vectors(
     k: KernelBuilder,
     reduction: Reduction,
     accumulators: Accumulators,
-    place: tuple[list[kc.Variable], kc.Expression, kc.Expression],
+    place: ScannedRange,
     scanned: list[Array],
     total: Size,
 ) -> kc.Expression:

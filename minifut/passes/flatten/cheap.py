@@ -30,7 +30,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.traverse import walk
-from minifut.ir.types import AccType, ArrayType
+from minifut.ir.types import AccType, ArrayType, ScalarType
 
 CHEAP = (
     Assert, Copy, Index, Iota, Opaque, Rearrange, Replicate, Reshape, ScalarOp, SizeExp,
@@ -52,6 +52,22 @@ def is_cheap(statement: Stm) -> bool:
 def all_cheap(statements: Iterable[Stm]) -> bool:
     """Whether all statements may be done again for each inner point."""
     return all(is_cheap(statement) for statement in statements)
+
+
+SCALAR = (Copy, If, Index, ScalarOp, SizeExp)
+CHEAP_STATEMENTS = 48
+"""number of statements above which copies of a body cost more compile time than they
+gain"""
+
+
+def is_scalar_code(statements: Iterable[Stm], most: int = CHEAP_STATEMENTS) -> bool:
+    """Whether there are few statements, on scalars, without checks or loops."""
+    inner = [n for s in statements for n in walk(s) if isinstance(n, Stm)]
+    return len(inner) <= most and all(
+        isinstance(s.exp, SCALAR)
+        and all(isinstance(p.type, ScalarType) for p in s.pattern)
+        for s in inner
+    )
 
 
 def has_check(statements: Iterable[Stm]) -> bool:

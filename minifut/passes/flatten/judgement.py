@@ -20,13 +20,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from minifut.ir.builder import i64
-from minifut.ir.core import Index, Param, Stm
-from minifut.ir.kernels import GRID, Returns, SegMap
+from minifut.ir.core import Index, Param
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE
 from minifut.ir.types import AccType, array_of
 from minifut.passes.flatten.context import Judgement, NestContext
-from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import Declined, Emitted
 
 SLIDES = "Regular flattening"
@@ -35,28 +33,6 @@ PPOPP = "Incremental flattening for nested data parallelism (PPoPP'19)"
 
 Pattern: TypeAlias = tuple[Param, ...]
 Answer: TypeAlias = Emitted | Declined | None
-
-
-def read_judgement(statement: Stm) -> Judgement:
-    """Σ and e of a statement; an empty Σ if it is none of the form."""
-    exp = statement.exp
-    if isinstance(exp, SegMap) and exp.level == GRID and exp.body.statements:
-        *above, last = exp.body.statements
-        values = [r.value for r in exp.body.result if isinstance(r, Returns)]
-        if values == [p.name for p in last.pattern] and len(values) == len(exp.types):
-            bound = frozenset(exp.space.indices)
-            nest = Nest(exp.space.indices, exp.space.sizes, (), bound).then(above)
-            return Judgement(nest, last, statement.pattern)
-    return Judgement(Nest(), statement, statement.pattern)
-
-
-def stay(judgement: Judgement, context: NestContext) -> bool:
-    """Emit the judgement as it is, also where it is just a statement of the host."""
-    nest, statement, pattern = judgement
-    if nest.depth:
-        return leave(judgement, context)
-    context.build.append(replace(statement, pattern=pattern))
-    return True
 
 
 def leave(judgement: Judgement, context: NestContext) -> bool:

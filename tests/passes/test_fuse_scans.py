@@ -1,0 +1,136 @@
+"""Scans and sums within the maps that scatter by them: meaning, and what is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.ir.core import Program
+from minifut.ir.interpret import run
+from minifut.ir.kernels import SegMap, SegRed, SegScan
+from minifut.ir.parser import names_after, parse_program
+from minifut.ir.printer import show
+from minifut.ir.traverse import walk
+from minifut.passes.fuse_scans import fuse_scans
+from tests.passes.meaning import assert_same, outcome
+from tests.passes.test_versions import compiled
+
+FUSED = {
+    "filter": "def main [n] (xs: [n]i64) = filter (\\x -> x % 3 == 0) xs",
+    "partition": "def main [n] (xs: [n]i64) = partition (\\x -> x % 3 == 0) xs",
+    "partition into three": """
+def main [n] (xs: [n]i64) = partition2 (\\x -> x % 3 == 0) (\\x -> x % 3 == 1) xs""",
+    "one bit": """
+def main [n] (xs: [n]i64) =
+  let ones = map (& 1) xs
+  let zeros = map (1 -) ones
+  let before = map2 (*) zeros (scan (+) 0 zeros)
+  let behind = map2 (*) ones (map (+ i64.sum zeros) (scan (+) 0 ones))
+  in scatter (copy xs) (map (\\x -> x - 1) (map2 (+) before behind)) xs""",
+    "digits, and their counts after the scatter": """
+def main [n] (xs: [n]i64) =
+  let flags = map (\\x -> (i64.bool (x % 3 == 0), i64.bool (x % 3 == 1))) xs
+  let ends = scan (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) flags
+  let (na, nb) = if n == 0 then (0, 0) else ends[n - 1]
+  let place x i (a, b) =
+    if x % 3 == 0 then a - 1 else if x % 3 == 1 then na + b - 1 else na + nb + i - a - b
+  let sorted = scatter (copy xs) (map3 place xs (iota n) ends) xs
+  let last = if n == 0 then 0 else (ends[n - 1]).0
+  in (sorted, last + 2 * nb)""",
+    "starts of runs": """
+def main [n] (xs: [n]i64) =
+  filter (\\i -> i == 0 || xs[i] / 4 != xs[i - 1] / 4) (iota n)""",
+    "a product of two, with gaps": """
+def main [n] (xs: [n]i64) (ys: *[n]i64) =
+  let (ends, most) = scan (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, i64.lowest)
+                          (map (\\x -> (x & 1, x)) xs) |> unzip
+  in scatter ys (map2 (\\e x -> if x & 1 == 1 then 2 * e - 1 else -7) ends xs) most""",
+    "segments by flags": """
+def main [n] (xs: [n]i64) =
+  let add (f, a) (g, b) = (f || g, if g then b else a + b)
+  let (_, sums) = scan add (false, 0) (map (\\x -> (x % 5 == 0, x)) xs) |> unzip
+  let ends = scan (+) 0 (map (\\x -> i64.bool (x % 5 == 0)) xs)
+  let places = map2 (\\e x -> if x % 5 == 0 then e - 1 else -1) ends xs
+  in scatter (replicate n 0) places sums""",
+}
+"""programs of which no scan stays behind"""
+
+KEPT = {
+    "read elsewhere": """
+def main [n] (xs: [n]i64) =
+  let ends = scan (+) 0 (map (& 1) xs)
+  let place i = if xs[i] & 1 == 1 then ends[n - 1] - ends[n - 1 - i] + i else -1
+  in scatter (copy xs) (map place (iota n)) (replicate n 7)""",
+    "returned, too": """
+def main [n] (xs: [n]i64) =
+  let ends = scan (+) 0 (map (& 1) xs)
+  let places = map2 (\\e x -> if x & 1 == 1 then e - 1 else -1) ends xs
+  in (ends, scatter (copy xs) places xs)""",
+    "a scan of a scan": """
+def main [n] (xs: [n]i64) =
+  let ends = scan (+) 0 (scan i64.max 0 (map (& 1) xs))
+  in scatter (copy xs) (map2 (+) ends (iota n)) xs""",
+}
+"""those of which one does"""
+
+
+def scheduled(source: str) -> tuple[Program, Program]:
+    """The program before and after the pass."""
+    _, before = compiled(source)
+    return before, fuse_scans(before, names_after(before))
+
+
+def inputs(source: str, n: int) -> list[Any]:
+    draw = np.random.default_rng(n)
+    count = source.count("*[n]i64)") + 1
+    return [draw.integers(-50, 50, n) for _ in range(count)]
+
+
+def on_grid(program: Program) -> list[object]:
+    """The scans and sums that are kernels of their own."""
+    maps = [node for node in walk(program) if isinstance(node, SegMap)]
+    seen = [node.scan for node in maps]
+    folds = [n for n in walk(program) if isinstance(n, SegScan | SegRed)]
+    return [fold for fold in folds if fold not in seen]
+
+
+@pytest.mark.parametrize("name", FUSED | KEPT)
+@pytest.mark.parametrize("n", [0, 1, 7, 64, 100])
+def test_the_meaning_stays(name: str, n: int) -> None:
+    source = (FUSED | KEPT)[name]
+    before, after = scheduled(source)
+    given = inputs(source, n)
+    assert_same(outcome(before, given), outcome(after, given), name)
+    again = parse_program(show(after, renumber=False))
+    assert_same(outcome(before, given), outcome(again, given), name)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_nothing_is_stored_between(name: str) -> None:
+    _, after = scheduled(FUSED[name])
+    assert on_grid(after) == []
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_needed_stays(name: str) -> None:
+    _, after = scheduled(KEPT[name])
+    assert on_grid(after)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", FUSED | KEPT)
+def test_the_device_agrees(name: str) -> None:
+    source = (FUSED | KEPT)[name]
+    program = minifut.compile(source.replace("def main", "entry main"), schedule="cpu")
+    _, before = compiled(source)
+    for n in (0, 1, 63, 40_000, 70_001):
+        given = inputs(source, n)
+        expected = run(before, "main", [np.copy(a) for a in given])
+        found = program.main(*given)
+        found = found if isinstance(found, tuple) else (found,)
+        sized = [np.asarray(e) for e in expected][-len(found) :]
+        for one, other in zip(found, sized, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other, err_msg=f"{name} {n}")
