@@ -8,48 +8,19 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from minifut.ir import core, kernels, soacs
 from minifut.ir.accumulators import UpdateAcc, WithAcc
-from minifut.ir.core import (
-    Apply,
-    ArrayLiteral,
-    Assert,
-    Concat,
-    Copy,
-    If,
-    Index,
-    Iota,
-    Loop,
-    Manifest,
-    Match,
-    Opaque,
-    Rearrange,
-    Replicate,
-    Reshape,
-    ScalarOp,
-    Scratch,
-    SizeExp,
-    Trace,
-    Update,
-)
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
-from minifut.ir.kernels import (
-    AtLeast,
-    CollectiveCopy,
-    GetParameter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-)
-from minifut.ir.soacs import Hist, Scatter, Screma
 
 CoreExp: TypeAlias = (
-    Copy | ScalarOp | SizeExp | Index | Update | Iota | Replicate | Scratch
-    | ArrayLiteral | Rearrange | Reshape | Concat | Manifest | If | Match | Loop
-    | Apply | Assert | Trace | Opaque
+    core.Copy | core.ScalarOp | core.SizeExp | core.Index | core.Update | core.Iota
+    | core.Replicate | core.Scratch | core.ArrayLiteral | core.Rearrange | core.Reshape
+    | core.Concat | core.Manifest | core.If | core.Match | core.Loop | core.Apply
+    | core.Assert | core.Trace | core.Opaque
 )  # fmt: skip
-SegOp: TypeAlias = SegMap | SegRed | SegScan | SegHist
+SegOp: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
 Exp: TypeAlias = (
-    CoreExp | WithAcc | UpdateAcc | Screma | Scatter | Hist | Jvp | Vjp | CustomVjp
-    | SegOp | GetParameter | AtLeast | CollectiveCopy
+    CoreExp | WithAcc | UpdateAcc | soacs.Screma | soacs.Scatter | soacs.Hist
+    | Jvp | Vjp | CustomVjp | SegOp
+    | kernels.GetParameter | kernels.AtLeast | kernels.CollectiveCopy
 )  # fmt: skip

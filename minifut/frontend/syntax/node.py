@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import typing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
     from minifut.errors import Location
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def checked(default: Any = None, *, init: Literal[False] = False) -> Any:
+def checked(default: Any = None, *, init: typing.Literal[False] = False) -> Any:
     """A slot that the checker fills in."""
     return field(default=default, init=init, repr=False)
 
