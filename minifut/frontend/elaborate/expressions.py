@@ -157,11 +157,6 @@ def _string(exp: syntax.StringLiteral, env: Environment, work: Work) -> Value:
     return arrays.literal(work, rows) if rows else _empty(StaticScalar(U8), work)
 
 
-def _hole(exp: syntax.Hole, env: Environment, work: Work) -> Value:
-    assert exp.type is not None
-    return _hole_of(exp, exp.type, env, work)
-
-
 def _hole_of(exp: syntax.Hole, type_: Type, env: Environment, work: Work) -> Value:
     """A value of the type that fails when it is needed."""
     from minifut.frontend.elaborate.static_types import build
@@ -314,10 +309,6 @@ def _lambda(exp: syntax.Lambda, env: Environment, work: Work) -> Value:
 # --- the rest ------------------------------------------------------------------------
 
 
-def _ascription(exp: syntax.Ascription, env: Environment, work: Work) -> Value:
-    return evaluate(exp.value, env, work)
-
-
 def _coercion(exp: syntax.Coercion, env: Environment, work: Work) -> Value:
     value = evaluate(exp.value, env, work)
     work.location = exp.location
@@ -343,7 +334,7 @@ def _attributed(exp: syntax.Attributed, env: Environment, work: Work) -> Value:
 FORMS: dict[type, Callable[[Any, Environment, Work], Value]] = {
     syntax.Literal: _literal,
     syntax.StringLiteral: _string,
-    syntax.Hole: _hole,
+    syntax.Hole: lambda exp, env, work: _hole_of(exp, exp.type, env, work),
     syntax.Var: variable,
     syntax.QualParens: _qualified_parens,
     syntax.TupleExp: _tuple,
@@ -366,7 +357,7 @@ FORMS: dict[type, Callable[[Any, Environment, Work], Value]] = {
     syntax.Match: branches.match,
     syntax.Loop: loops.loop,
     syntax.Constructor: _constructor,
-    syntax.Ascription: _ascription,
+    syntax.Ascription: lambda exp, env, work: evaluate(exp.value, env, work),
     syntax.Coercion: _coercion,
     syntax.Assert: _assert,
     syntax.Attributed: _attributed,

@@ -150,9 +150,7 @@ def reduce(
         (operation,),
         _identity(call, arrays.row_leaves(array)),
     )
-    work.build.location = work.place_of(call.location)
-    results = work.build.let_many(exp, ["reduced"] * len(start))
-    return values.with_atoms(row, iter(results))
+    return _emitted(call, exp, "reduced", row)
 
 
 def scan(call: Call) -> Value:
@@ -171,17 +169,18 @@ def scan(call: Call) -> Value:
         (soacs.Scan(operator, start),),
         _identity(call, arrays.row_leaves(array)),
     )
-    work.build.location = work.place_of(call.location)
-    results = work.build.let_many(exp, ["scanned"] * len(start))
-    return values.with_atoms(array, iter(results))
+    return _emitted(call, exp, "scanned", array)
 
 
 # --- scatter and histograms ----------------------------------------------------------
 
 
-def _index_leaves(indices: Value) -> list[Leaf]:
-    """The arrays of i64 that make up an array of indices."""
-    return values.leaves(indices)
+def _emitted(call: Call, exp: soacs.Soac, base: str, like: Value) -> Value:
+    """The results of a SOAC, as a value with the structure of `like`."""
+    build = call.work.build
+    build.location = call.work.place_of(call.location)
+    results = build.let_many(exp, [base] * len(values.leaves(like)))
+    return values.with_atoms(like, iter(results))
 
 
 def scatter(call: Call, rank: int) -> Value:
@@ -195,7 +194,7 @@ def scatter(call: Call, rank: int) -> Value:
     own = values.array_sizes(destination)
     given = with_width(call, given, width)
     given = coerce(work, given, [width, *own[rank:]])
-    index_names = [leaf.atom for leaf in _index_leaves(indices)]
+    index_names = names_of(indices)
     value_names = names_of(given)
     types = [I64] * rank + arrays.row_leaves(given)
     parameters = [Param(work.names.fresh("x"), type_) for type_ in types]
@@ -206,11 +205,8 @@ def scatter(call: Call, rank: int) -> Value:
     destinations = tuple(
         soacs.ScatterDestination(name, rank, 1) for name in names_of(destination)
     )
-    exp = soacs.Scatter(width, (*index_names, *value_names), destinations, function)  # type: ignore[arg-type]
-    work.build.location = work.place_of(call.location)
-    return values.with_atoms(
-        destination, iter(work.build.let_many(exp, ["scattered"] * len(value_names)))
-    )
+    exp = soacs.Scatter(width, (*index_names, *value_names), destinations, function)
+    return _emitted(call, exp, "scattered", destination)
 
 
 def reduce_by_index(call: Call, rank: int) -> Value:
@@ -237,9 +233,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
         ),
         _identity(call, types),
     )
-    work.build.location = work.place_of(call.location)
-    results = work.build.let_many(exp, ["histogram"] * len(start))
-    return values.with_atoms(destination, iter(results))
+    return _emitted(call, exp, "histogram", destination)
 
 
 # --- shapes --------------------------------------------------------------------------

@@ -122,10 +122,6 @@ def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
 # --- transparent ------------------------------------------------------------------
 
 
-def parenthesised(state: State, exp: syntax.Parens | syntax.QualParens) -> Tree:
-    return check_expression(state, exp.inner)
-
-
 def wrapped(
     state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
 ) -> Tree:
@@ -221,10 +217,6 @@ def let_function(state: State, exp: syntax.LetFunction) -> Tree:
     assert exp.name_resolved is not None
     state.bind(exp.name_resolved, closure, consumable=False)
     return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
-
-
-def lambda_expression(state: State, exp: syntax.Lambda) -> Tree:
-    return check_function(state, exp.parameters, exp.result, exp.body, exp.location)
 
 
 def branch(state: State, exp: syntax.If) -> Tree:
@@ -329,8 +321,8 @@ RULES: dict[type, Callable[..., Tree]] = {
     syntax.IndexSection: fresh,
     syntax.UpdateSection: fresh,
     syntax.Var: variable,
-    syntax.Parens: parenthesised,
-    syntax.QualParens: parenthesised,
+    syntax.Parens: lambda s, e: check_expression(s, e.inner),
+    syntax.QualParens: lambda s, e: check_expression(s, e.inner),
     syntax.Ascription: wrapped,
     syntax.Coercion: wrapped,
     syntax.Attributed: wrapped,
@@ -342,7 +334,9 @@ RULES: dict[type, Callable[..., Tree]] = {
     syntax.Index: indexing,
     syntax.Let: let,
     syntax.LetFunction: let_function,
-    syntax.Lambda: lambda_expression,
+    syntax.Lambda: lambda s, e: check_function(
+        s, e.parameters, e.result, e.body, e.location
+    ),
     syntax.If: branch,
     syntax.Match: match,
     syntax.Loop: check_loop,

@@ -95,10 +95,6 @@ def _string(state: Inference, node: syntax.StringLiteral) -> Type:
     return Array(SizeConst(len(node.value.encode())), U8)
 
 
-def _hole(state: Inference, node: syntax.Hole) -> Type:
-    return state.free(node.location)
-
-
 def _variable(state: Inference, node: syntax.Var) -> Type:
     name, fields = state.resolve(node.name)
     node.name_resolved, node.fields = name, fields
@@ -135,14 +131,6 @@ def _no_such_field(
     )
 
 
-def _project(state: Inference, node: syntax.Project) -> Type:
-    return project(state, infer(state, node.record), node.field, node.location)
-
-
-def _parens(state: Inference, node: syntax.Parens) -> Type:
-    return infer(state, node.inner)
-
-
 def _qualified_parens(state: Inference, node: syntax.QualParens) -> Type:
     module = state.resolve_module(node.module)
     if not isinstance(module, Structure):
@@ -152,10 +140,6 @@ def _qualified_parens(state: Inference, node: syntax.QualParens) -> Type:
     type_ = infer(state, node.inner)
     state.scope.restore(mark)
     return type_
-
-
-def _tuple(state: Inference, node: syntax.TupleExp) -> Type:
-    return tuple_type(tuple(infer(state, e) for e in node.elements))
 
 
 def _record(state: Inference, node: syntax.RecordExp) -> Type:
@@ -247,14 +231,6 @@ def step_type(
     return type_
 
 
-def _negate(state: Inference, node: syntax.Negate) -> Type:
-    return require(state, node.operand, NUMBERS, "numeric negation")
-
-
-def _not(state: Inference, node: syntax.Not) -> Type:
-    return require(state, node.operand, ("bool", *INTEGERS), "logical negation")
-
-
 def _if(state: Inference, node: syntax.If) -> Type:
     require(state, node.condition, ("bool",), "a condition")
     then = infer(state, node.then)
@@ -269,19 +245,47 @@ def unify_branches(
     state: Inference, location: Location, former: Type, latter: Type
 ) -> None:
     """Branches must have one type."""
+    labels = ("Former", "Latter")
+    headline = "Branches differ in type."
+    _unify_shown(state, location, former, latter, headline, labels, "branches-differ")
+
+
+def unify_expected(
+    state: Inference, location: Location, wanted: Type, found: Type, headline: str
+) -> None:
+    """What is there must have the type that was asked for."""
+    labels = ("Expected", "Actual")
+    _unify_shown(state, location, wanted, found, headline, labels, "type-mismatch")
+
+
+def _unify_shown(
+    state: Inference,
+    location: Location,
+    one: Type,
+    other: Type,
+    headline: str,
+    labels: tuple[str, str],
+    anchor: str,
+) -> None:
+    """Unify two types, which the error shows one above the other."""
     try:
-        state.solver.unify(former, latter)
+        state.solver.unify(one, other)
     except Mismatch as fault:
+        shown = two_types(labels[0], state.show(one), labels[1], state.show(other))
+        text = state.with_details(f"{headline}\n{shown}", fault)
+        hint = hints.conversion(state.finish(one), state.finish(other))
         special = state.special_mismatch(location, fault)
-        text = "Branches differ in type.\n" + two_types(
-            "Former", state.show(former), "Latter", state.show(latter)
-        )
-        raise special or error(
-            location,
-            state.with_details(text, fault),
-            "branches-differ",
-            hints.conversion(state.finish(former), state.finish(latter)),
-        ) from None
+        raise special or error(location, text, anchor, hint) from None
+
+
+def _annotated(
+    state: Inference, value: syntax.Exp, annotation: syntax.TypeExp, kind: str
+) -> Type:
+    found = infer(state, value)
+    wanted, _, _ = infer_type(state, annotation)
+    headline = f"Expression does not have expected type from {kind}."
+    unify_expected(state, value.location, wanted, found, headline)
+    return plain(wanted)
 
 
 def _constructor(state: Inference, node: syntax.Constructor) -> Type:
@@ -289,77 +293,34 @@ def _constructor(state: Inference, node: syntax.Constructor) -> Type:
     return state.with_constructor(node.name, payload, node.location)
 
 
-def _ascription(state: Inference, node: syntax.Ascription) -> Type:
-    found = infer(state, node.value)
-    wanted, _, _ = infer_type(state, node.ascription)
-    unify_expected(
-        state,
-        node.value.location,
-        wanted,
-        found,
-        "Expression does not have expected type from type ascription.",
-    )
-    return plain(wanted)
-
-
-def unify_expected(
-    state: Inference, location: Location, wanted: Type, found: Type, headline: str
-) -> None:
-    """What is there must have the type that was asked for."""
-    try:
-        state.solver.unify(wanted, found)
-    except Mismatch as fault:
-        special = state.special_mismatch(location, fault)
-        text = f"{headline}\n" + two_types(
-            "Expected", state.show(wanted), "Actual", state.show(found)
-        )
-        hint = hints.conversion(state.finish(wanted), state.finish(found))
-        raise special or error(
-            location, state.with_details(text, fault), "type-mismatch", hint
-        ) from None
-
-
-def _coercion(state: Inference, node: syntax.Coercion) -> Type:
-    found = infer(state, node.value)
-    wanted, _, _ = infer_type(state, node.target)
-    unify_expected(
-        state,
-        node.value.location,
-        wanted,
-        found,
-        "Expression does not have expected type from size coercion.",
-    )
-    return plain(wanted)
-
-
 def _assert(state: Inference, node: syntax.Assert) -> Type:
     require(state, node.condition, ("bool",), "an assertion")
     return infer(state, node.value)
 
 
-def _attributed(state: Inference, node: syntax.Attributed) -> Type:
-    return infer(state, node.value)
-
+LOGICAL = ("bool", *INTEGERS)
 
 RULES: dict[type, Callable[[Inference, Any], Type]] = {
     syntax.Literal: _literal,
     syntax.StringLiteral: _string,
-    syntax.Hole: _hole,
+    syntax.Hole: lambda s, e: s.free(e.location),
     syntax.Var: _variable,
-    syntax.Project: _project,
-    syntax.Parens: _parens,
+    syntax.Project: lambda s, e: project(s, infer(s, e.record), e.field, e.location),
+    syntax.Parens: lambda s, e: infer(s, e.inner),
     syntax.QualParens: _qualified_parens,
-    syntax.TupleExp: _tuple,
+    syntax.TupleExp: lambda s, e: tuple_type(tuple(infer(s, x) for x in e.elements)),
     syntax.RecordExp: _record,
     syntax.ArrayExp: _array,
     syntax.RangeExp: _range,
     syntax.Index: _index,
-    syntax.Negate: _negate,
-    syntax.Not: _not,
+    syntax.Negate: lambda s, e: require(s, e.operand, NUMBERS, "numeric negation"),
+    syntax.Not: lambda s, e: require(s, e.operand, LOGICAL, "logical negation"),
     syntax.If: _if,
     syntax.Constructor: _constructor,
-    syntax.Ascription: _ascription,
-    syntax.Coercion: _coercion,
+    syntax.Ascription: lambda s, e: _annotated(
+        s, e.value, e.ascription, "type ascription"
+    ),
+    syntax.Coercion: lambda s, e: _annotated(s, e.value, e.target, "size coercion"),
     syntax.Assert: _assert,
-    syntax.Attributed: _attributed,
+    syntax.Attributed: lambda s, e: infer(s, e.value),
 }

@@ -109,16 +109,6 @@ def _as_inferred(state: Sizing, node: syntax.Exp) -> Type:
     return state.inference.finish(node.type)
 
 
-def _string(state: Sizing, node: syntax.StringLiteral) -> Type:
-    assert node.type is not None
-    return node.type
-
-
-def _hole(state: Sizing, node: syntax.Hole) -> Type:
-    assert node.type is not None
-    return state.inferred(node.type, node.location, "^")
-
-
 def _variable(state: Sizing, node: syntax.Var) -> Type:
     assert node.name_resolved is not None
     return project(state.value_type(node.name_resolved, node), node.fields)
@@ -129,22 +119,6 @@ def project(type_: Type, fields: tuple[str, ...]) -> Type:
         assert isinstance(type_, Record)
         type_ = dict(type_.fields)[field]
     return type_
-
-
-def _project(state: Sizing, node: syntax.Project) -> Type:
-    return project(size(state, node.record), (node.field,))
-
-
-def _inner(state: Sizing, node: syntax.Parens | syntax.QualParens) -> Type:
-    return size(state, node.inner)
-
-
-def _tuple(state: Sizing, node: syntax.TupleExp) -> Type:
-    return tuple_type(tuple(size(state, e) for e in node.elements))
-
-
-def _record(state: Sizing, node: syntax.RecordExp) -> Type:
-    return record({f.name: size(state, f.value) for f in node.fields})
 
 
 def _array(state: Sizing, node: syntax.ArrayExp) -> Type:
@@ -218,10 +192,6 @@ def _range_size(state: Sizing, node: syntax.RangeExp) -> Size | None:
     if node.kind == "..." and is_constant(start, 1) and is_constant(second, 2):
         return end
     return None
-
-
-def _negate(state: Sizing, node: syntax.Negate | syntax.Not) -> Type:
-    return size(state, node.operand)
 
 
 def _if(state: Sizing, node: syntax.If) -> Type:
@@ -319,10 +289,6 @@ def _assert(state: Sizing, node: syntax.Assert) -> Type:
     return size(state, node.value)
 
 
-def _attributed(state: Sizing, node: syntax.Attributed) -> Type:
-    return size(state, node.value)
-
-
 def update_fields(
     state: Sizing,
     location: Location,
@@ -360,22 +326,22 @@ def arrow(argument: Type, result: Type, exts: tuple[Name, ...] = ()) -> Type:
 
 RULES: dict[type, Callable[[Sizing, Any], Type]] = {
     syntax.Literal: _as_inferred,
-    syntax.StringLiteral: _string,
-    syntax.Hole: _hole,
+    syntax.StringLiteral: lambda _, e: e.type,
+    syntax.Hole: lambda s, e: s.inferred(e.type, e.location, "^"),
     syntax.Var: _variable,
-    syntax.Project: _project,
-    syntax.Parens: _inner,
-    syntax.QualParens: _inner,
-    syntax.TupleExp: _tuple,
-    syntax.RecordExp: _record,
+    syntax.Project: lambda s, e: project(size(s, e.record), (e.field,)),
+    syntax.Parens: lambda s, e: size(s, e.inner),
+    syntax.QualParens: lambda s, e: size(s, e.inner),
+    syntax.TupleExp: lambda s, e: tuple_type(tuple(size(s, x) for x in e.elements)),
+    syntax.RecordExp: lambda s, e: record({f.name: size(s, f.value) for f in e.fields}),
     syntax.ArrayExp: _array,
     syntax.RangeExp: _range,
-    syntax.Negate: _negate,
-    syntax.Not: _negate,
+    syntax.Negate: lambda s, e: size(s, e.operand),
+    syntax.Not: lambda s, e: size(s, e.operand),
     syntax.If: _if,
     syntax.Constructor: _constructor,
     syntax.Ascription: _ascription,
     syntax.Coercion: _coercion,
     syntax.Assert: _assert,
-    syntax.Attributed: _attributed,
+    syntax.Attributed: lambda s, e: size(s, e.value),
 }
