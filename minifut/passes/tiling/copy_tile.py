@@ -46,7 +46,7 @@ class Reach:
     dimensions: tuple[frozenset[Name], ...]
 
 
-@rule(of=SegMap, label="Step 3", paper=LECTURE)
+@rule(label="Step 3", paper=LECTURE)
 def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
     r"""Read from a tile in local memory that the group copies collectively.
 

@@ -31,7 +31,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 TOTAL = (SizeExp, ScalarOp)
 
 
-@rule(of=SegMap, paper=PAPER)
+@rule(paper=PAPER)
 def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Hoist what is invariant in a nest in front of it.
 
@@ -88,7 +88,7 @@ def is_target(statement: Stm, level: Level) -> bool:
     return level == REGISTER and REDUCTION in statement.attributes
 
 
-@rule(of=SegMap, label="Step 3", paper=PAPER)
+@rule(label="Step 3", paper=PAPER)
 def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make two nests of one: up to the first loop, and what follows.
 

@@ -30,7 +30,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(of=SegMap, label="Step 4", paper=PAPER)
+@rule(label="Step 4", paper=PAPER)
 def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move a nest into the loop that it consists of.
 

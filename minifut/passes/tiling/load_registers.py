@@ -28,7 +28,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 PURE = (Index, ScalarOp, SizeExp, Copy, If)
 
 
-@rule(of=Loop, label="Step 5b", paper=PAPER)
+@rule(label="Step 5b", paper=PAPER)
 def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     r"""Hoist reads that are invariant in the steps into registers.
 

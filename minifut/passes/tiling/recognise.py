@@ -31,7 +31,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(of=SegMap, paper=LECTURE)
+@rule(paper=LECTURE)
 def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     """Decide along which dimensions a kernel is tiled.
 

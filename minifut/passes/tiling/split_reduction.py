@@ -39,7 +39,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(of=SegMap, label="Section 7.3.1", paper=PAPER)
+@rule(label="Section 7.3.1", paper=PAPER)
 def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
     r"""Reduce parts of the common dimension, then combine them.
 

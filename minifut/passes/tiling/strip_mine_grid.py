@@ -47,7 +47,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(of=SegMap, label="Step 1", paper=PAPER)
+@rule(label="Step 1", paper=PAPER)
 def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make a group compute a tile of the result, each of its threads an element.
 

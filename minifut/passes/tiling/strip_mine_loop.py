@@ -27,7 +27,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 DEPTH = ".block_depth"
 
 
-@rule(of=Screma, label="Step 5a", paper=PAPER)
+@rule(label="Step 5a", paper=PAPER)
 def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""Turn a reduction inside a thread into a loop.
 
@@ -57,7 +57,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-@rule(of=Loop, label="Step 1", paper=PAPER)
+@rule(label="Step 1", paper=PAPER)
 def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Go through the common dimension block by block.
 

@@ -36,7 +36,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(of=SegMap, label="Step 1", paper=PAPER)
+@rule(label="Step 1", paper=PAPER)
 def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
     r"""Give each thread of a group a register tile instead of one element.
 
