@@ -1,11 +1,12 @@
 """Programs as a user would write them, against NumPy and, where it is installed, Numba.
 
-    python benchmarks/workloads.py [NAME...] [--rounds 9] [--scale 1.0]
+    python benchmarks/workloads.py [NAME...] [--rounds 9] [--scale 1.0] [--versions]
 
 `workloads/*.fut` are written without the compiler in mind. Each result is compared with
 NumPy's; then all contenders run in turns, called from Python on arrays in memory. A
 ratio is the median of the fastest peer over that of minifut: above 1, minifut wins.
-`--scale` multiplies the lengths of the larger dimensions.
+`--scale` multiplies the lengths of the larger dimensions. `--versions` compares the
+default with each forced version of minifut in the place of peers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,60 @@ def nearest_loops(words: Any, codes: Any) -> Any:
     return found
 
 
+def power(steps: int, a: Any) -> Any:
+    v = np.ones(len(a), a.dtype)
+    for _ in range(steps):
+        w = a @ v
+        v = w / np.sqrt((w * w).sum())
+    return v
+
+
+def power_loops(steps: int, a: Any) -> Any:
+    v = np.ones(len(a), a.dtype)
+    for _ in range(steps):
+        w = np.dot(a, v)
+        v = w / np.sqrt(np.sum(w * w))
+    return v
+
+
+def subsequence(x: Any, y: Any) -> Any:
+    n = len(x)
+    before = now = np.zeros(n + 1, np.int32)
+    for d in range(2 * n - 1):
+        low, high = max(1, d + 2 - n), min(n, d + 1) + 1
+        same = x[low - 1 : high - 1] == y[d + 2 - np.arange(low, high) - 1]
+        apart = np.maximum(now[low - 1 : high - 1], now[low:high])
+        after = np.zeros(n + 1, np.int32)
+        after[low:high] = np.where(same, before[low - 1 : high - 1] + 1, apart)
+        before, now = now, after
+    return now[n]
+
+
+def subsequence_loops(x: Any, y: Any) -> Any:
+    row, after = np.zeros(len(y) + 1, np.int32), np.zeros(len(y) + 1, np.int32)
+    for i in range(len(x)):
+        for j in range(len(y)):
+            apart = max(row[j + 1], after[j])
+            after[j + 1] = row[j] + 1 if x[i] == y[j] else apart
+        row, after = after, row
+    return row[len(y)]
+
+
+def knapsack(capacity: int, weights: Any, values: Any) -> Any:
+    best = np.zeros(capacity + 1, np.int32)
+    for weight, value in zip(weights, values, strict=True):
+        best[weight:] = np.maximum(best[weight:], best[: len(best) - weight] + value)
+    return best[capacity]
+
+
+def knapsack_loops(capacity: int, weights: Any, values: Any) -> Any:
+    best = np.zeros(capacity + 1, np.int32)
+    for i in range(len(weights)):
+        for c in range(capacity, weights[i] - 1, -1):
+            best[c] = max(best[c], best[c - weights[i]] + values[i])
+    return best[capacity]
+
+
 # --- the programs ---------------------------------------------------------------------
 
 
@@ -325,6 +380,25 @@ WORKS: dict[str, Work] = {
         nearest,
         nearest_loops,
     ),
+    "power": Work(
+        lambda r, s: (50, r.random((int(512 * s),) * 2, np.float32)),
+        power,
+        power_loops,
+    ),
+    "subsequence": Work(
+        lambda r, s: tuple(_bytes(r, 4, int(4000 * s)) for _ in "ab"),
+        subsequence,
+        subsequence_loops,
+    ),
+    "knapsack": Work(
+        lambda r, s: (
+            int(30_000 * s),
+            r.integers(1, 50, 100),
+            r.integers(1, 100, 100, np.int32),
+        ),
+        knapsack,
+        knapsack_loops,
+    ),
 }
 
 
@@ -339,13 +413,17 @@ def agree(found: Any, wanted: Any, slack: float) -> bool:
     )
 
 
-def measured(name: str, rounds: int, scale: float) -> tuple[dict[str, float], bool]:
+def measured(
+    name: str, rounds: int, scale: float, versions: bool
+) -> tuple[dict[str, float], bool]:
     """The median seconds of each contender, and whether the result is right."""
     work = WORKS[name]
     arguments = work.arguments(np.random.default_rng(7), scale)
     program = minifut.compile(str(FOLDER / f"{name}.fut"))
     contenders: dict[str, Function] = {"minifut": program.main, "numpy": work.numpy}
-    if njit is not None and work.loops is not None:
+    if versions:
+        contenders |= forced(program)
+    elif njit is not None and work.loops is not None:
         contenders["numba"] = njit(parallel=True)(work.loops)
     results = {who: call(*arguments) for who, call in contenders.items()}
     times: dict[str, list[float]] = {who: [] for who in contenders}
@@ -359,22 +437,44 @@ def measured(name: str, rounds: int, scale: float) -> tuple[dict[str, float], bo
     return {who: statistics.median(found) for who, found in times.items()}, right
 
 
+def forced(program: minifut.Program) -> dict[str, Function]:
+    """A call of each version of the program, by the version's name."""
+    default = dict(program.tuning)
+
+    def call(settings: Mapping[str, int]) -> Function:
+        def run(*arguments: Any) -> Any:
+            program.tuning.update(settings)
+            try:
+                return program.main(*arguments)
+            finally:
+                program.tuning.update(default)
+
+        return run
+
+    return {v.name: call(v.settings) for v in program.versions("main")}
+
+
 def main() -> int:
     """Measure the programs, print a line for each and the geometric mean."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("names", nargs="*", choices=[[], *WORKS], help="all by default")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--versions", action="store_true")
     options = parser.parse_args()
     ratios, all_right = [], True
-    print(f"{'ms':12}{'minifut':>10}{'numpy':>10}{'numba':>10}{'ratio':>8}")
+    names = ("minifut", "best") if options.versions else ("minifut", "numpy", "numba")
+    print(f"{'ms':12}" + "".join(f"{who:>10}" for who in names) + f"{'ratio':>8}")
     for name in options.names or WORKS:
-        times, right = measured(name, options.rounds, options.scale)
+        times, right = measured(name, options.rounds, options.scale, options.versions)
+        if options.versions:
+            del times["numpy"]
         best = min(t for who, t in times.items() if who != "minifut")
+        times["best"] = best
         ratios.append(best / times["minifut"])
         cells = "".join(
             f"{1e3 * times[who]:10.2f}" if who in times else f"{'-':>10}"
-            for who in ("minifut", "numpy", "numba")
+            for who in names
         )
         print(
             f"{name:12}{cells}{ratios[-1]:8.2f}{'' if right else '  WRONG'}", flush=True
