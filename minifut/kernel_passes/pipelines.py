@@ -7,55 +7,49 @@ Lowering comes before them, printing as OpenCL C after them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
 from minifut.kernel_passes.contract import contract_multiply_adds
 from minifut.kernel_passes.deduplicate import deduplicate
-from minifut.kernel_passes.editor import each_kernel
+from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
 from minifut.passes.pipeline import Pass
 
-VECTORISE = Pass(
+
+def _in_each_kernel(
+    name: str, change: Callable[[KernelEditor], None], summary: str
+) -> Pass:
+    return Pass(name, each_kernel(change), KERNEL_CODE, KERNEL_CODE, summary)
+
+
+VECTORISE = _in_each_kernel(
     "vectorise",
-    each_kernel(vectorise_points),
-    KERNEL_CODE,
-    KERNEL_CODE,
+    vectorise_points,
     "do several points of expensive loops at once, in explicit vectors",
-    traced=True,
 )
-PREFETCH = Pass(
+PREFETCH = _in_each_kernel(
     "prefetch",
-    each_kernel(prefetch_streams),
-    KERNEL_CODE,
-    KERNEL_CODE,
+    prefetch_streams,
     "prefetch what loops with indirect accesses read one element after the other",
-    traced=True,
 )
-CONTRACT = Pass(
+CONTRACT = _in_each_kernel(
     "contract",
-    each_kernel(contract_multiply_adds),
-    KERNEL_CODE,
-    KERNEL_CODE,
+    contract_multiply_adds,
     "contract multiplications and additions where float arithmetic allows it",
-    traced=True,
 )
-UNROLL = Pass(
+UNROLL = _in_each_kernel(
     "unroll",
-    each_kernel(unroll_full_blocks),
-    KERNEL_CODE,
-    KERNEL_CODE,
+    unroll_full_blocks,
     "unroll the steps of full blocks of register tiles",
-    traced=True,
 )
-HIDE_BEFORE_BARRIERS = Pass(
+HIDE_BEFORE_BARRIERS = _in_each_kernel(
     "hide-before-barriers",
-    each_kernel(hide_before_barriers),
-    KERNEL_CODE,
-    KERNEL_CODE,
+    hide_before_barriers,
     "hide from PoCL what values have before barriers",
-    traced=True,
 )
 DEDUPLICATE = Pass(
     "deduplicate",
@@ -63,6 +57,7 @@ DEDUPLICATE = Pass(
     KERNEL_CODE,
     KERNEL_CODE,
     "keep one of kernels that differ only in names",
+    traced=False,
 )
 
 ALL_PASSES: tuple[Pass, ...] = (

@@ -38,7 +38,6 @@ LOWER: dict[str, Pass] = {
         KERNELS,
         KERNEL_CODE,
         f"make kernels and host functions under the {schedule} schedule",
-        traced=True,
     )
     for schedule in ("cpu", "gpu")
 }

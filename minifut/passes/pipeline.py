@@ -45,7 +45,7 @@ class Pass:
     reads: Level
     writes: Level
     summary: str
-    traced: bool = False
+    traced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,14 @@ DIFFERENTIATE = Pass(
     DIFFERENTIABLE,
     SOACS,
     "replace derivatives of functions by what computes them",
-    traced=True,
 )
 INLINE = Pass(
-    "inline", inline, SOACS, SOACS, "put function bodies in the place of calls"
+    "inline",
+    inline,
+    SOACS,
+    SOACS,
+    "put function bodies in the place of calls",
+    traced=False,
 )
 LOOP_OVER_RECURSION = Pass(
     "loop-over-recursion",
@@ -48,6 +52,7 @@ LOOP_OVER_RECURSION = Pass(
     SOACS,
     SOACS,
     "turn SOACs that call recursive functions into loops of the host",
+    traced=False,
 )
 SIMPLIFY = Pass(
     "simplify",
@@ -55,7 +60,6 @@ SIMPLIFY = Pass(
     SOACS,
     SOACS,
     "fold, share, hoist and drop what is not needed",
-    traced=True,
 )
 REMOVE_CHECKS = Pass(
     "remove-checks",
@@ -63,18 +67,14 @@ REMOVE_CHECKS = Pass(
     SOACS,
     SOACS,
     "drop checks, clamps and branches that the facts of their place decide",
-    traced=True,
 )
-FUSE = Pass(
-    "fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers", traced=True
-)
+FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
 SIMPLIFY_KERNELS = Pass(
     "simplify-kernels",
     simplify,
     KERNELS,
     KERNELS,
     "simplify segmented operations",
-    traced=True,
 )
 SPLIT = Pass(
     "split",
@@ -82,7 +82,6 @@ SPLIT = Pass(
     SOACS,
     SOACS,
     "split maps that select by position into an interior and borders",
-    traced=True,
 )
 ACCUMULATE = Pass(
     "accumulate",
@@ -90,7 +89,6 @@ ACCUMULATE = Pass(
     SOACS,
     SOACS,
     "make maps, reductions and histograms of updates of accumulators",
-    traced=True,
 )
 FLATTEN = Pass(
     "flatten",
@@ -98,7 +96,6 @@ FLATTEN = Pass(
     SOACS,
     KERNELS,
     "turn nests of SOACs into segmented operations",
-    traced=True,
 )
 FLATTEN_MODERATELY = Pass(
     "flatten-moderately",
@@ -106,7 +103,6 @@ FLATTEN_MODERATELY = Pass(
     SOACS,
     KERNELS,
     "flatten perfect nests only, without versions",
-    traced=True,
 )
 FLATTEN_FULLY = Pass(
     "flatten-fully",
@@ -114,7 +110,6 @@ FLATTEN_FULLY = Pass(
     SOACS,
     KERNELS,
     "exploit all regular parallelism, without versions",
-    traced=True,
 )
 TILE = Pass(
     "tile",
@@ -122,7 +117,6 @@ TILE = Pass(
     KERNELS,
     KERNELS,
     "offer versions of kernels whose groups work on tiles",
-    traced=True,
 )
 PLACE_RESULTS = Pass(
     "place-results",
@@ -130,7 +124,6 @@ PLACE_RESULTS = Pass(
     KERNELS,
     KERNELS,
     "update arrays within the versions whose results they take",
-    traced=True,
 )
 SEQUENTIALISE = Pass(
     "sequentialise",
@@ -138,7 +131,6 @@ SEQUENTIALISE = Pass(
     KERNELS,
     KERNELS,
     "turn SOACs in threads into loops",
-    traced=True,
 )
 SHORT_CIRCUIT = Pass(
     "short-circuit",
@@ -146,7 +138,6 @@ SHORT_CIRCUIT = Pass(
     KERNELS,
     KERNELS,
     "let loops write their results where updates would put them",
-    traced=True,
 )
 COMPARE_UNSIGNED = Pass(
     "compare-unsigned",
@@ -154,7 +145,6 @@ COMPARE_UNSIGNED = Pass(
     KERNELS,
     KERNELS,
     "compare an index with both of its bounds at once",
-    traced=True,
 )
 UNSWITCH_CPU = Pass(
     "unswitch-cpu",
@@ -162,7 +152,6 @@ UNSWITCH_CPU = Pass(
     KERNELS,
     KERNELS,
     "copy loops for the versions that a CPU's default parameters choose",
-    traced=True,
 )
 UNSWITCH_GPU = Pass(
     "unswitch-gpu",
@@ -170,7 +159,6 @@ UNSWITCH_GPU = Pass(
     KERNELS,
     KERNELS,
     "copy loops for the versions that a GPU's default parameters choose",
-    traced=True,
 )
 FUSE_SCANS = Pass(
     "fuse-scans",
@@ -186,7 +174,6 @@ LAYOUT_CPU = Pass(
     KERNELS,
     KERNELS,
     "lay arrays out as kernels of a CPU want them",
-    traced=True,
 )
 LAYOUT_GPU = Pass(
     "layout-gpu",
@@ -194,7 +181,6 @@ LAYOUT_GPU = Pass(
     KERNELS,
     KERNELS,
     "lay arrays out so that neighbouring threads of a GPU access neighbours in memory",
-    traced=True,
 )
 
 ALL_PASSES: tuple[Pass, ...] = (
