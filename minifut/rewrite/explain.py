@@ -59,7 +59,7 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
             simplified.clear()
             stage, place = first.stage, ""
             lines.append(stage)
-        if first.rule.of is not None:
+        if first.rule.of is not None and not first.rule.paper:
             simplified[first.rule.name] += 1
             continue
         where = headline(first.statement, names)
@@ -75,7 +75,8 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
 
 
 def counted(simplified: Counter[str]) -> list[str]:
-    """Local simplifications, of which there are many, by how often each fired."""
+    """Local simplifications, of which there are many and which no paper is about, by
+    how often each fired."""
     return [f"  {name} x {number}" for name, number in sorted(simplified.items())]
 
 
