@@ -13,13 +13,7 @@ from typing import Any
 
 import click
 
-from minifut.errors import (
-    CompileError,
-    InternalError,
-    ProgramError,
-    UsageError,
-    reason,
-)
+from minifut.errors import CompileError, InternalError, ProgramError, UsageError, reason
 
 RUN_FAILED, WRONG_USE, OUR_FAULT, INTERRUPTED = 1, 2, 3, 130
 

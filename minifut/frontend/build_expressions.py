@@ -11,12 +11,7 @@ from typing import Any, TypeAlias
 from minifut.errors import CompileError, Location
 from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
-from minifut.frontend.precedence import (
-    RangeLink,
-    UpdateLink,
-    resolve,
-    resolve_section,
-)
+from minifut.frontend.precedence import RangeLink, UpdateLink, resolve, resolve_section
 from minifut.frontend.syntax import Constructor, DimIndex, Exp, Index, QualName, Var
 
 At: TypeAlias = Location

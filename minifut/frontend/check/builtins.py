@@ -8,15 +8,7 @@ the result.
 
 from __future__ import annotations
 
-from minifut.frontend.types import (
-    BOOL,
-    I32,
-    I64,
-    SCALAR_NAMES,
-    Arrow,
-    Scalar,
-    Type,
-)
+from minifut.frontend.types import BOOL, I32, I64, SCALAR_NAMES, Arrow, Scalar, Type
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS = ("f16", "f32", "f64")

@@ -15,9 +15,7 @@ from minifut.frontend.check.inference.bindings import (
     unify_result,
 )
 from minifut.frontend.check.inference.expressions import infer
-from minifut.frontend.check.inference.patterns import (
-    refuse_repeated,
-)
+from minifut.frontend.check.inference.patterns import refuse_repeated
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.messages import error, show
 from minifut.frontend.check.restrictions import (
@@ -27,16 +25,9 @@ from minifut.frontend.check.restrictions import (
     is_first_order,
     must_always_match,
 )
-from minifut.frontend.check.sizing import (
-    applications as sized_applications,
-)
-from minifut.frontend.check.sizing import (
-    bindings as sized_bindings,
-)
-from minifut.frontend.check.sizing import (
-    loops,
-    slices,
-)
+from minifut.frontend.check.sizing import applications as sized_applications
+from minifut.frontend.check.sizing import bindings as sized_bindings
+from minifut.frontend.check.sizing import loops, slices
 from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
 from minifut.frontend.check.sizing.functions import size_definition
 from minifut.frontend.check.sizing.generalise import Definition

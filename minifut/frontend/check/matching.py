@@ -29,23 +29,11 @@ from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.solver import Free
 from minifut.frontend.check.type_substitution import apply_binding, replace_types
 from minifut.frontend.check.witnesses import witnessed
-from minifut.frontend.types import (
-    Named,
-    Scheme,
-    SizeVar,
-    Type,
-    has_unique,
-    substitute,
-)
+from minifut.frontend.types import Named, Scheme, SizeVar, Type, has_unique, substitute
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.environment import (
-        Context,
-        Module,
-        Parameters,
-        Scope,
-    )
+    from minifut.frontend.check.environment import Context, Module, Parameters, Scope
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.frontend.types import Size
     from minifut.names import Name

@@ -13,16 +13,7 @@ from minifut.frontend import syntax
 from minifut.frontend.check.exhaustive import unmatched
 from minifut.frontend.check.messages import error, quote, show, source_text
 from minifut.frontend.syntax.traverse import binders, children
-from minifut.frontend.types import (
-    Array,
-    Arrow,
-    Named,
-    Record,
-    Scalar,
-    Sum,
-    Type,
-    parts,
-)
+from minifut.frontend.types import Array, Arrow, Named, Record, Scalar, Sum, Type, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

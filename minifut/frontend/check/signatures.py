@@ -19,10 +19,7 @@ from minifut.frontend.check.environment import (
     abstract_type,
 )
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.inference.type_expressions import (
-    RANK,
-    bind_type_parameters,
-)
+from minifut.frontend.check.inference.type_expressions import RANK, bind_type_parameters
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.type_substitution import Replacements, replace_types
 from minifut.frontend.types import Named, Scheme, SizeVar

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import walk
-from minifut.frontend.types import (
-    SizeApply,
-    SizeConst,
-    SizeOpaque,
-    SizeVar,
-)
+from minifut.frontend.types import SizeApply, SizeConst, SizeOpaque, SizeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable

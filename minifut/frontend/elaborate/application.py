@@ -15,13 +15,7 @@ from minifut.errors import CompileError, Location
 from minifut.frontend import types
 from minifut.frontend.elaborate import patterns
 from minifut.frontend.elaborate.environment import Environment, SizeParameter, Thunk
-from minifut.frontend.elaborate.values import (
-    Call,
-    Closure,
-    Expected,
-    Primitive,
-    Value,
-)
+from minifut.frontend.elaborate.values import Call, Closure, Expected, Primitive, Value
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -23,11 +23,7 @@ from minifut.frontend.elaborate import (
     values,
 )
 from minifut.frontend.elaborate.application import apply
-from minifut.frontend.elaborate.environment import (
-    Environment,
-    Module,
-    SizeParameter,
-)
+from minifut.frontend.elaborate.environment import Environment, Module, SizeParameter
 from minifut.frontend.elaborate.sizes import match_type
 from minifut.frontend.elaborate.static_types import (
     StaticArray,

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend import syntax
-from minifut.frontend.elaborate import (
-    values,
-)
+from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.application import call_closure
 from minifut.frontend.elaborate.environment import (
     Deferred,
@@ -23,14 +21,8 @@ from minifut.frontend.elaborate.environment import (
 )
 from minifut.frontend.elaborate.sealed import unseal
 from minifut.frontend.elaborate.sizes import resolve_size
-from minifut.frontend.elaborate.static_types import (
-    is_type,
-)
-from minifut.frontend.elaborate.values import (
-    Closure,
-    Primitive,
-    Value,
-)
+from minifut.frontend.elaborate.static_types import is_type
+from minifut.frontend.elaborate.values import Closure, Primitive, Value
 from minifut.frontend.types import Named, Size, SizeVar, Type
 from minifut.names import Name
 

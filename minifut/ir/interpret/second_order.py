@@ -16,12 +16,7 @@ from minifut.ir import core, kernels, soacs
 from minifut.ir.core import Lambda
 from minifut.ir.interpret import arrays
 from minifut.ir.interpret.arithmetic import dtype_of, fold_function
-from minifut.ir.interpret.points import (
-    Points,
-    result_atoms,
-    soac_points,
-    space_points,
-)
+from minifut.ir.interpret.points import Points, result_atoms, soac_points, space_points
 from minifut.ir.interpret.walk import Frame
 from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type

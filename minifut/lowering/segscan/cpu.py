@@ -54,11 +54,7 @@ from minifut.lowering.host.on_host import only_reads, split_body
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segred.cpu import combine_chunks, per_chunk, reduce_units
-from minifut.lowering.segscan.chained_scan import (
-    ScannedRange,
-    ScanRange,
-    chained_scan,
-)
+from minifut.lowering.segscan.chained_scan import ScannedRange, ScanRange, chained_scan
 from minifut.lowering.segscan.vector_scan import vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision

@@ -30,15 +30,7 @@ from dataclasses import replace as replace_field
 from functools import partial
 
 from minifut.ir.builder import FALSE, TRUE, Builder
-from minifut.ir.core import (
-    Atom,
-    Body,
-    If,
-    Loop,
-    Program,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, If, Loop, Program, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import add_parameters, scope_of

@@ -12,16 +12,7 @@ from __future__ import annotations
 
 from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, combine, difference, of_atom
-from minifut.ir.core import (
-    Atom,
-    Body,
-    DimSlice,
-    ForLoop,
-    If,
-    Index,
-    Loop,
-    Update,
-)
+from minifut.ir.core import Atom, Body, DimSlice, ForLoop, If, Index, Loop, Update
 from minifut.ir.traverse import free_names
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource

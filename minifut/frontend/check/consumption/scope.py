@@ -12,12 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
-from minifut.frontend.check.consumption.aliases import (
-    Alias,
-    Aliases,
-    Tree,
-    all_aliases,
-)
+from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree, all_aliases
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:

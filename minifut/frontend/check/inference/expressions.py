@@ -20,12 +20,7 @@ from minifut.frontend.check.inference.state import (
     parametric,
 )
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import (
-    Mismatch,
-    error,
-    quote,
-    two_types,
-)
+from minifut.frontend.check.messages import Mismatch, error, quote, two_types
 from minifut.frontend.types import (
     BOOL,
     U8,

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Functor, Structure
-from minifut.frontend.check.messages import (
-    Mismatch,
-    describe,
-    error,
-    quote,
-    show,
-)
+from minifut.frontend.check.messages import Mismatch, describe, error, quote, show
 from minifut.frontend.check.solver import (
     Free,
     HasConstructors,
@@ -28,12 +22,7 @@ if TYPE_CHECKING:
 
     from minifut.errors import CompileError, Location
     from minifut.frontend import syntax
-    from minifut.frontend.check.environment import (
-        Context,
-        Module,
-        Scope,
-        TypeBinding,
-    )
+    from minifut.frontend.check.environment import Context, Module, Scope, TypeBinding
     from minifut.frontend.types import Type
 
 SIGNED = ("i8", "i16", "i32", "i64")

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
-from minifut.frontend.check.inference.state import (
-    Inference,
-)
-from minifut.frontend.check.messages import (
-    Mismatch,
-    error,
-    quote,
-)
-from minifut.frontend.types import (
-    Arrow,
-    Type,
-)
+from minifut.frontend.check.inference.state import Inference
+from minifut.frontend.check.messages import Mismatch, error, quote
+from minifut.frontend.types import Arrow, Type
 
 if TYPE_CHECKING:
     from minifut.errors import Location

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.applications import callee_name
-from minifut.frontend.check.messages import (
-    Mismatch,
-    error,
-    quote,
-    source_text,
-)
+from minifut.frontend.check.messages import Mismatch, error, quote, source_text
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (
     BINDING_WARNING,

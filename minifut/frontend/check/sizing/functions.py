@@ -26,26 +26,13 @@ from minifut.frontend.check.sizing.patterns import (
     refuse_inner_sizes,
     size_pattern,
 )
-from minifut.frontend.check.sizing.scopes import (
-    unscope,
-)
+from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import size_type
-from minifut.frontend.check.witnesses import (
-    free_in_size,
-    free_sizes,
-)
+from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    I64,
-    Arrow,
-    Named,
-    Record,
-    Scheme,
-    Type,
-    is_size,
-)
+from minifut.frontend.types import I64, Arrow, Named, Record, Scheme, Type, is_size
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
-from minifut.frontend.check.sizing.scopes import (
-    move_exts_inwards,
-    replace_sizes,
-)
+from minifut.frontend.check.sizing.scopes import move_exts_inwards, replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import (
     free_in_size,

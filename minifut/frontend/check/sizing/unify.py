@@ -14,12 +14,7 @@ from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.check.witnesses import free_in_size
-from minifut.frontend.types import (
-    SizeApply,
-    SizeMeta,
-    SizeOpaque,
-    SizeVar,
-)
+from minifut.frontend.types import SizeApply, SizeMeta, SizeOpaque, SizeVar
 from minifut.names import Name
 
 if TYPE_CHECKING:

@@ -28,14 +28,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Reduce, Screma, map_
-from minifut.ir.types import (
-    I64,
-    ArrayType,
-    array_of,
-    element_of,
-    row_type,
-    shape_of,
-)
+from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
 from minifut.passes.differentiate.reverse.adjoints import (
