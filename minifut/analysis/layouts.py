@@ -80,6 +80,8 @@ class _Sweep:
     def statement(self, statement: Stm) -> None:
         bound, exp = statement.pattern, statement.exp
         order: Order | None = None
+        for name, rank in _made_by(statement):
+            self.orders[name] = self.made.get(name, tuple(range(rank)))
         match exp:
             case core.If() | core.Match():
                 self.branches(statement, exp.branches)
@@ -103,8 +105,8 @@ class _Sweep:
         each = [self.body(body) for body in bodies]
         for position, bound in enumerate(statement.pattern):
             first, *others = [results[position] for results in each]
-            if first is not None and all(other == first for other in others):
-                self.hand_over(bound.name, first)
+            agree = all(other == first for other in others)
+            self.hand_over(bound, first if agree else None)
 
     def loop(self, statement: Stm, exp: core.Loop) -> None:
         """Parameters are taken to stay as they start, until a round says otherwise."""
@@ -115,24 +117,21 @@ class _Sweep:
         }
         while True:
             for position, parameter in enumerate(exp.parameters):
-                self.orders.pop(parameter.name, None)
-                order = kept.get(position)
-                if order is not None:
-                    self.orders[parameter.name] = order
+                self.hand_over(parameter, kept.get(position))
             after = self.body(exp.body)
             lost = [p for p, order in kept.items() if after[p] != order]
             if not lost:
                 break
             for position in lost:
                 del kept[position]
-        for position, order in kept.items():
-            assert order is not None
-            self.hand_over(exp.parameters[position].name, order)
-            self.hand_over(statement.pattern[position].name, order)
+        for position, bound in enumerate(statement.pattern):
+            self.hand_over(bound, kept.get(position))
 
-    def hand_over(self, name: Name, order: Order) -> None:
-        self.orders[name] = order
-        self.handed_over[name] = order
+    def hand_over(self, bound: core.Param, order: Order | None) -> None:
+        """What crosses a branch or a loop lies so, or (None) row-major."""
+        if isinstance(bound.type, ArrayType):
+            order = order or tuple(range(bound.type.rank))
+            self.orders[bound.name] = self.handed_over[bound.name] = order
 
 
 def _made_to_order(body: Body) -> dict[Name, Order]:
@@ -143,7 +142,7 @@ def _made_to_order(body: Body) -> dict[Name, Order]:
         return {}
     uses = Counter(name for s in body.statements for name in free_names(s))
     uses.update(atom for atom in body.result if isinstance(atom, Name))
-    fresh = {name for s in body.statements for name in _made_by(s)}
+    fresh = {name for s in body.statements for name, _ in _made_by(s)}
     return {
         exp.array: exp.permutation
         for exp in manifests
@@ -151,12 +150,16 @@ def _made_to_order(body: Body) -> dict[Name, Order]:
     }
 
 
-def _made_by(statement: Stm) -> list[Name]:
-    """The arrays for which a statement takes new memory."""
+def _made_by(statement: Stm) -> list[tuple[Name, int]]:
+    """The arrays for which a statement takes new memory, with their ranks."""
     exp, bound = statement.exp, statement.pattern
     arrays = [isinstance(p.type, ArrayType) for p in bound]
     if isinstance(exp, kernels.SegMap) and exp.level == kernels.GRID:
         arrays = [isinstance(r, kernels.Returns) for r in exp.body.result]
     elif not isinstance(exp, FRESH):
         return []
-    return [p.name for p, array in zip(bound, arrays, strict=True) if array]
+    return [
+        (p.name, p.type.rank)
+        for p, array in zip(bound, arrays, strict=True)
+        if array and isinstance(p.type, ArrayType)
+    ]
