@@ -59,7 +59,7 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
                 raise NotInKernel("a tile of a thread")
 
     def visit(at: tuple[Size, ...]) -> None:
-        bind_indices(k, exp.space, at)
+        k.bind_all(exp.space.indices, map(k.size_value, at))
         segmap.finish_point(k, exp.body, outputs, at)
 
     each_point(k, exp, visit, parallel=is_simple(exp))
@@ -117,7 +117,7 @@ def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
         bins.append(Bins(operator, arrays, shape))
 
     def visit(at: tuple[Size, ...]) -> None:
-        bind_indices(k, exp.space, at)
+        k.bind_all(exp.space.indices, map(k.size_value, at))
         for point in bin_updates(k, exp, bins):
             with k.branch(point.inside):
                 where = (*at[:-1], *[k.as_size(index, "bin") for index in point.at])
@@ -147,13 +147,6 @@ def each_point(
     k.each(tuple(outer), row)
 
 
-def bind_indices(
-    k: KernelBuilder, space: kernels.SegSpace, at: tuple[Size, ...]
-) -> None:
-    """The indices of a point."""
-    k.bind_all(space.indices, map(k.size_value, at))
-
-
 def operands(
     k: KernelBuilder,
     exp: kernels.SegRed | kernels.SegScan,
@@ -161,7 +154,7 @@ def operands(
     mapped: list[Array],
 ) -> list[Value]:
     """Run the body at a point: writes mapped results, gives the operands."""
-    bind_indices(k, exp.space, at)
+    k.bind_all(exp.space.indices, map(k.size_value, at))
     k.statements_of(exp.body.statements)
     values = returned(k, exp.body)
     count = len(values) - len(mapped)

@@ -77,8 +77,7 @@ def _one_segment_per_thread(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> 
     space = exp.space
     sizes = tuple(k.resolve(size) for size in space.sizes)
     with k.thread_region(), k.points(sizes[:-1]) as at:
-        for name, index in zip(space.indices, at, strict=False):
-            k.bind_index(name, index)
+        k.bind_indices(space.indices[:-1], at)
         outer = tuple(k.as_size(index) for index in at)
         with k.loop("at", k.size_value(sizes[-1])) as last:
             k.bind(space.indices[-1], last)

@@ -188,8 +188,7 @@ def _one_segment_per_thread(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) ->
         made.append(k.new_array(element_of(type_), spaces, bound.name.base))
     results, mapped = made[:count], made[count:]
     with k.thread_region(), k.points(outer) as at:
-        for name, index in zip(exp.space.indices, at, strict=False):
-            k.bind_index(name, index)
+        k.bind_indices(exp.space.indices[:-1], at)
         accumulators = Accumulators(k, exp.operators)
         accumulators.reset()
         with k.loop("at", k.size_value(whole[-1])) as last:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.node import replace
@@ -40,6 +41,8 @@ EXPENSIVE_CHUNKS_PER_CORE = 32
 """where the costs of points may differ much"""
 LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
+SHORT_ROW = 4
+"""points that are computed together"""
 CHECKED_BLOCK = 4096
 """points whose checks are tested before any of their work"""
 
@@ -81,6 +84,10 @@ def launch_nest(
     expensive; `parallel`: they are independent (no memory of the thread, no failures,
     no write conflicts); `fresh`: what is written is not read.
     """
+    length = shape[-1].as_constant if len(shape) > 1 else None
+    plain = parallel and not expensive and phases is None
+    if plain and length is not None and 1 < length <= SHORT_ROW:
+        shape, visit = shape[:-1], partial(_visit_row, visit, length)
     total = product(shape)
     if total.as_constant == 0:
         return
@@ -107,23 +114,26 @@ def launch_nest(
     k.repeatable = True
     start = k.declare("at", thread * k.size_value(chunk))
     limit = k.size_value(total_size)
-    stop = k.declare(
-        "stop",
-        kc.Call("min", (start + k.size_value(chunk), limit), kc.LONG),
-    )
+    last = kc.Call("min", (start + k.size_value(chunk), limit), kc.LONG)
+    stop = k.declare("stop", last)
     if len(shape) == 0:
         visit(k, ())
     elif len(shape) == 1:
         streams = fresh and not expensive and total.as_constant is None
-        total_points = total_size if streams else None
         index = k.variable("i", kc.LONG)
-        at = (index,)
-        kind = Points(parallel, expensive, total_points)
-        points(k, index, start, stop, at, visit, kind, phases)
+        kind = Points(parallel, expensive, total_size if streams else None)
+        points(k, index, start, stop, (index,), visit, kind, phases)
     else:
         kind = Points(parallel, expensive)
         rows(k, shape, start, stop, visit, kind, phases)
     host.launch(k, threads, 1, fresh=fresh)
+
+
+def _visit_row(visit: Visit, length: int, k: KernelBuilder, at: Indices) -> None:
+    """The points of a row as one point, since a loop over a few is too short for
+    vectors: what they have in common is computed once."""
+    for number in range(length):
+        visit(k, (*at, kc.Literal(number, kc.LONG)))
 
 
 def rows(

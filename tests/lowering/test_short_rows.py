@@ -1,0 +1,57 @@
+"""Maps over rows of two to four elements: a row is one point, with the same results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
+
+BODIES = {
+    "elements": "map (map (\\x -> x * 3 + 1)) xs",
+    "sums of rows": "map (\\r -> let s = i32.sum r in map (\\x -> x * s) r) xs",
+    "columns": "map (map (+ 1)) (transpose xs) |> map (map (* 2)) |> transpose",
+    "positions": "tabulate_2d n C (\\i j -> if j == 0 then xs[i, C - 1] else xs[i, j - 1] - 7)",
+    "rows of rows": "map (\\r -> map (\\x -> map (+ x) r) r) xs",
+    "checked": "tabulate_2d n C (\\i j -> xs[i64.i32 (xs[i, j] & 63) % n, j])",
+    "loops": "map (map (\\x -> loop y = x for i < x & 3 do y * 2 + i)) xs",
+    "several results": "map (\\r -> unzip (map (\\x -> (x / 3, f32.i32 x)) r)) xs |> unzip",
+    "calls": "map (map (\\x -> f32.sqrt (f32.exp (f32.i32 x / 50)))) xs",
+}
+
+
+def source(name: str, columns: int) -> Source:
+    body = BODIES[name].replace("C", str(columns))
+    return Source("rows.fut", f"entry main [n] (xs: [n][{columns}]i32) = {body}")
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", BODIES)
+def test_rows_of_few_elements_agree_with_the_interpreter(
+    name: str, columns: int
+) -> None:
+    text = source(name, columns)
+    program = minifut.compile(text.text, schedule="cpu")
+    oracle = interpreted_program(stages.to_core(stages.check(text)))
+    for n in (0, 1, 5, 700):
+        xs = np.random.default_rng(n).integers(-99, 99, (n, columns)).astype(np.int32)
+        found, wanted = program.main(xs), oracle.main(xs)
+        pairs = (
+            zip(found, wanted, strict=True)
+            if isinstance(found, tuple)
+            else [(found, wanted)]
+        )
+        for one, other in pairs:
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("columns", "stores"), [(2, 2), (4, 4), (5, 1)])
+def test_the_elements_of_a_short_row_are_one_point(columns: int, stores: int) -> None:
+    core = stages.to_core(stages.check(source("elements", columns)))
+    text = stages.to_host_module(stages.to_kernels(core), "cpu", "rows")
+    written = [line for line in text.splitlines() if line.strip().startswith("mapped[")]
+    assert len(written) == stores
