@@ -127,3 +127,14 @@ def test_failures_and_interrupts_leave_nothing_waiting(
         program.checked(xs, np.arange(1000) * 2)
     found = program.checked(xs, np.zeros(1000, np.int64))
     np.testing.assert_array_equal(found, np.zeros(1000))
+
+
+def test_helpers_that_are_not_static_have_names_of_their_own() -> None:
+    inline = "__attribute__((always_inline)) "
+    helpers = f"long mod_i64(long x) {{..}}\n{inline}float near(float x) {{..}}\n"
+    text = helpers + "__kernel void main(..) {..}\n"
+    whole = together([Section("main", "", text, "", {})] * 2)
+    for name in ("mod_i64", "near"):
+        assert f"#define {name} {name}_0" in whole
+        assert f"#define {name} {name}_1" in whole
+    assert "#define main" not in whole

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-_FUNCTION = re.compile(r"^static \w+ (\w+)\(", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:static |__attribute__\(\(\w+\)\) )?\w+ (\w+)\(", re.M)
 
 
 @dataclass(frozen=True, slots=True)
