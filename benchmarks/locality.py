@@ -31,7 +31,8 @@ import numpy as np
 
 from minifut import loaded_module, stages
 from minifut.errors import Source
-from minifut.opencl.module import module_text
+from minifut.lowering.pipelines import to_kernel_code
+from minifut.opencl.module import text_of
 from minifut.program import Program
 
 
@@ -138,7 +139,7 @@ def program(
     kernels = stages.to_kernels(core)
     if laid_out:
         kernels = stages.to_schedule(kernels, options.schedule)
-    module = module_text(kernels, schedule=options.schedule)
+    module = text_of([to_kernel_code(kernels, options.schedule)], "program")
     return loaded_module.load(module, options.device, parameters)
 
 

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from minifut.ir.parser import parse_program
-from minifut.opencl.module import module_text
+from minifut.lowering.pipelines import to_kernel_code
+from minifut.opencl.module import text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = Path(__file__).resolve().parent / "hand_written" / "matmul_gpu.cl"
@@ -49,7 +50,7 @@ def generated(name: str, device: str | None) -> Any:
     """One of the printed programs on the device, with the tiles of the comparison."""
     program = parse_program((ROOT / PRINTED[name]).read_text())
     namespace: dict[str, Any] = {}
-    exec(module_text(program, schedule="gpu"), namespace)
+    exec(text_of([to_kernel_code(program, "gpu")], "program"), namespace)
     return namespace["program"].load(device=device, parameters=TILES[name])
 
 

@@ -16,7 +16,7 @@ from minifut.frontend.build_expressions import EXPRESSIONS
 from minifut.frontend.build_lists import LISTS, node
 from minifut.frontend.build_types import TYPES
 from minifut.frontend.lexer import Tokens, tokenize
-from minifut.frontend.syntax import Exp, Program, TypeExp
+from minifut.frontend.syntax import Program
 from minifut.frontend.syntax_errors import unexpected_token
 from minifut.frontend.tables import Table, load_table
 
@@ -33,20 +33,8 @@ DEEPENING = frozenset(["chain_start", "chain_more"])
 
 def parse_program(source: Source) -> Program:
     """The declarations of a file. Raises CompileError."""
-    program: Program = _parse(source, "program")
+    program: Program = parse(source, "program")
     return program
-
-
-def parse_expression(source: Source) -> Exp:
-    """A single expression, as for tests and sizes. Raises CompileError."""
-    expression: Exp = _parse(source, "exp")
-    return expression
-
-
-def parse_type(source: Source) -> TypeExp:
-    """A single type. Raises CompileError."""
-    type_expression: TypeExp = _parse(source, "type")
-    return type_expression
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +55,8 @@ def futhark_table() -> tuple[Table, list[tuple[Any, ...]]]:
     return table, prepared
 
 
-def _parse(source: Source, start: str) -> Any:
+def parse(source: Source, start: str) -> Any:
+    """What a start rule of the grammar describes. Raises CompileError."""
     table, rules = futhark_table()
     return _run(table, rules, tokenize(source), table.starts[start])
 

@@ -1,7 +1,5 @@
 """The texts that the driver compiles: a kernel with the functions and helpers it needs.
 
-    text = kernel_text(kernel)
-
 Each function is printed once, however many kernels call it, so that a module can hold
 it once.
 """
@@ -48,13 +46,6 @@ class Texts:
         if "atom_" in whole:
             head += LONG_ATOMICS
         return head + helpers, text
-
-
-def kernel_text(kernel: kc.Kernel) -> str:
-    """The OpenCL C of one kernel, to be compiled after the prelude."""
-    texts = Texts()
-    head, text = texts.of_kernel(kernel)
-    return "".join([head, *texts.functions.values(), text])
 
 
 def parameter_types(kernel: kc.Kernel) -> tuple[str, ...]:

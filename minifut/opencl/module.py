@@ -1,6 +1,6 @@
 """The module that runs a program without the compiler.
 
-    text = module_text(program, schedule="cpu", name="axpy")
+    text = text_of([to_kernel_code(program, "cpu")], "axpy")
 
 It imports `minifut.opencl.runtime` and holds the kernels as OpenCL C, the host
 functions as Python and, as data, the entry points, failures and parameters. Without a
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from minifut.ir.core import Param, Program
+from minifut.ir.core import Param
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size
@@ -21,19 +21,10 @@ from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.lowering.host.launch_parameters import launch_parameters
-from minifut.lowering.pipelines import to_kernel_code
 from minifut.names import Name
 from minifut.opencl.c_macros import PRELUDE, macros_of
 from minifut.opencl.kernel_texts import Texts, parameter_types
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
-
-
-def module_text(
-    program: Program, *, schedule: str | None, name: str = "program"
-) -> str:
-    """The text of the module for one schedule, or (None) for both."""
-    wanted = ("cpu", "gpu") if schedule is None else (schedule,)
-    return text_of([to_kernel_code(program, each) for each in wanted], name)
 
 
 def _opening(name: str, lowered: KernelProgram) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 from minifut.errors import Source
 from minifut.frontend import syntax as s
-from minifut.frontend.parser import parse_expression, parse_program, parse_type
+from minifut.frontend.parser import parse_program
+from tests.frontend.parsing import parse_expression, parse_type
 
 
 def expression(text: str) -> str:

@@ -8,8 +8,8 @@ import pytest
 
 from minifut.errors import CompileError, Source
 from minifut.frontend.lexer import tokenize
-from minifut.frontend.parser import parse_expression
 from minifut.frontend.syntax import Literal, StringLiteral
+from tests.frontend.parsing import parse_expression
 
 
 def kinds(text: str) -> str:

@@ -6,7 +6,8 @@ import pytest
 
 from minifut.errors import CompileError, Location, Source
 from minifut.frontend import syntax as s
-from minifut.frontend.parser import NESTING_LIMIT, parse_expression, parse_program
+from minifut.frontend.parser import NESTING_LIMIT, parse_program
+from tests.frontend.parsing import parse_expression
 
 from .shapes import declaration, expression, program, shape, type_of
 

@@ -83,5 +83,5 @@ def test_every_rule_has_its_builder_and_every_builder_a_rule() -> None:
 
 def test_all_start_rules_parse() -> None:
     source = Source("t", "i32")
-    assert parser.parse_type(source).location.end_column == 4
-    assert parser.parse_expression(source).location.end_column == 4
+    assert parser.parse(source, "type").location.end_column == 4
+    assert parser.parse(source, "exp").location.end_column == 4

@@ -14,10 +14,10 @@ from minifut.kernel_ir.printer import CLASSES, show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.reader import read_program
 from minifut.names import Name
-from minifut.opencl.kernel_texts import kernel_text
 from minifut.opencl.module import text_of
 from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
 from tests.kernel_ir.reading import read_kernels, read_statements
+from tests.opencl.texts import kernel_text
 
 SUM = dedent(
     """\

@@ -23,8 +23,8 @@ from minifut.ir.interpret import run
 from minifut.ir.parser import parse_program
 from minifut.ir.types import ScalarType
 from minifut.ir.verify import verify
-from minifut.opencl.module import module_text
 from tests.opencl.device_programs import assert_same, outcome
+from tests.opencl.texts import module_text
 
 Settings = dict[str, int]
 _LINE = re.compile(r"^-- (run|with) (.*)$", re.MULTILINE)

@@ -13,8 +13,8 @@ from minifut.errors import Source
 from minifut.frontend.elaborate import functions
 from minifut.ir.calls import called_in_threads
 from minifut.ir.interpret import run
-from minifut.opencl.module import module_text
 from minifut.passes import inline
+from tests.opencl.texts import module_text
 
 PROGRAM = """
 def table = map (* 3) (iota 40)

@@ -11,9 +11,9 @@ import pytest
 
 from minifut.errors import UsageError
 from minifut.ir.parser import parse_program
-from minifut.opencl.module import module_text
 from tests.lowering.printed_programs import check
 from tests.opencl.device_programs import load_ir
+from tests.opencl.texts import module_text
 
 FOLDER = Path(__file__).parent / "groups"
 PROGRAMS = sorted(FOLDER.glob("*.ir"))

@@ -24,7 +24,7 @@ from minifut.lowering.groups.gpu_interleave import (
     vector_width,
 )
 from minifut.names import Name
-from minifut.opencl.module import module_text
+from tests.opencl.texts import module_text
 
 TILED = (Path(__file__).parents[1] / "ir" / "printed" / "tiled_matmul.ir").read_text()
 

@@ -15,8 +15,8 @@ from minifut import kernel_passes
 from minifut.cli.dev import command
 from minifut.kernel_ir import nodes as kc
 from minifut.opencl.c_macros import PRELUDE
-from minifut.opencl.kernel_texts import kernel_text
 from minifut.rewrite.rule import REGISTRY
+from tests.opencl.texts import kernel_text
 from tests.rewrite.examples import examples_of
 from tests.rewrite.kernel_examples import kernels
 

@@ -13,8 +13,8 @@ from minifut.ir.dialect import KERNELS
 from minifut.ir.interpret import run
 from minifut.ir.parser import parse_program
 from minifut.ir.verify import verify
-from minifut.opencl.module import module_text
 from tests.opencl.device_programs import load
+from tests.opencl.texts import module_text
 
 pytestmark = pytest.mark.device
 

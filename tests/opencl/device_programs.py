@@ -11,8 +11,8 @@ from minifut.errors import ProgramError
 from minifut.ir.core import Program
 from minifut.ir.interpret import run
 from minifut.ir.parser import names_after, parse_program
-from minifut.opencl.module import module_text
 from minifut.passes.pipelines import run_pipeline
+from tests.opencl.texts import module_text
 
 SCHEDULES = ("cpu", "gpu")
 DEFAULTS: tuple[tuple[str, Mapping[str, int]], ...] = (("cpu", {}), ("gpu", {}))

@@ -14,8 +14,8 @@ from minifut.errors import UsageError
 from minifut.ir.parser import parse_program
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
-from minifut.opencl.module import module_text
 from tests.opencl.device_programs import entry, load_text
+from tests.opencl.texts import module_text
 
 AXPY = (
     entry(1, "f32 []f32", "[]f32")

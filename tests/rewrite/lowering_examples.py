@@ -26,10 +26,10 @@ from minifut.ir.core import Body, Program
 from minifut.ir.dialect import KERNELS
 from minifut.ir.verify import verify
 from minifut.lowering.pipelines import to_kernel_code
-from minifut.opencl.kernel_texts import kernel_text
 from minifut.passes.pipeline import PipelineOptions
 from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Step, Trace
+from tests.opencl.texts import kernel_text
 from tests.rewrite.core_examples import program_of, read
 from tests.rewrite.examples import Example
 

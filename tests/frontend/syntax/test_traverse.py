@@ -7,7 +7,6 @@ import pytest
 from minifut import stages
 from minifut.errors import Source
 from minifut.frontend import syntax
-from minifut.frontend.parser import parse_expression
 from minifut.frontend.syntax.traverse import (
     binders,
     children,
@@ -16,6 +15,7 @@ from minifut.frontend.syntax.traverse import (
     uses,
     walk,
 )
+from tests.frontend.parsing import parse_expression
 
 
 def parsed(text: str) -> syntax.Exp:

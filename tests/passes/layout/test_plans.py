@@ -20,10 +20,10 @@ from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
 from minifut.lowering.program import lower_program
 from minifut.names import Name
-from minifut.opencl.kernel_texts import kernel_text
 from minifut.passes.layout.accesses import Access
 from minifut.passes.layout.costs import CPU
 from minifut.passes.layout.plan import plan
+from tests.opencl.texts import kernel_text
 from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
 
 TURN = "coalesce_by_transposition"
