@@ -138,3 +138,13 @@ def test_helpers_that_are_not_static_have_names_of_their_own() -> None:
         assert f"#define {name} {name}_0" in whole
         assert f"#define {name} {name}_1" in whole
     assert "#define main" not in whole
+
+
+@pytest.mark.device
+def test_each_session_has_programs_of_its_own_context() -> None:
+    xs = np.arange(100, dtype=np.int32)
+    for most in (50_000_000, 60_000_000, 70_000_000):
+        program = minifut.compile(TEXT, schedule="cpu", max_memory=most)
+        np.testing.assert_array_equal(program.steps(3, xs), wanted(3, xs))
+        if not any(size for *_, size in binaries._kept):
+            binaries.store_binaries()  # what follows loads what was built

@@ -71,7 +71,8 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
         key = binary.removeprefix(PART_OF).decode()
         binary = load_bytes("kernels", key)
     for known, name, size in _kept:
-        if binary is not None and name == key and size == len(binary):
+        is_it = binary is not None and name == key and size == len(binary)
+        if is_it and known.context == session.context:
             return known
     if binary is None or not is_whole(binary):
         return None
