@@ -270,6 +270,7 @@ def build_together(launchers: Sequence[Launcher]) -> None:
         key = binaries.key_of(session.device, handle, options, text)
         program = binaries.load_program(session, handle, key)
         if program is not None:
+            _report(launcher.kernel.name, text, options)
             launcher.adopt(launcher.kernel_of(program))
             continue
         shared = handle.int_ptr, section.prelude, section.options
@@ -299,8 +300,7 @@ class Done:
 
 def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     cl = session.cl
-    if debugging("kernels"):
-        report(f"// kernel {name}, built with {options}\n{text}")
+    _report(name, text, options)
     restore_private_folder()
     if session.device.platform == "PoCL":
         require_room()
@@ -324,6 +324,11 @@ def _build(session: Session, handle: Any, text: str, options: str, name: str) ->
         raise InternalError("opencl", message, _numbered(text)) from None
     binaries.keep(session.device, program, key)
     return program
+
+
+def _report(name: str, text: str, options: str) -> None:
+    if debugging("kernels"):
+        report(f"// kernel {name}, built with {options}\n{text}")
 
 
 def _numbered(text: str) -> str:
