@@ -26,7 +26,8 @@ from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
-from minifut.ir.scalars import Operator, OperatorCost, operator_cost
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import Operator, operator_cost
 from minifut.ir.sizes import (
     ONE,
     ZERO,

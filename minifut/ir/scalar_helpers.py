@@ -6,6 +6,8 @@ calls before it.
 
 from __future__ import annotations
 
+import re
+
 from minifut.ir.types import SCALARS, ScalarType
 
 _SIGNED = {
@@ -130,9 +132,6 @@ int# ctz_{type}_#({own}# x) {{
 }}
 """,
 }
-VECTOR_HELPERS = frozenset(_OF_VECTORS)
-"""operators of integers with a function of vectors, named like `shl_i32_16`"""
-
 # On CPUs, clang's own access to a half is one instruction, the function of the library
 # often many. Bytes, because only those may be looked at through a pointer to another
 # type: else a compiler may take it that a store of a half leaves a ushort alone.
@@ -221,10 +220,10 @@ void store_f16_#(float# x, __global half *place) {
 }
 """.replace("#", str(_width))
 
-CIRCULAR = ("sin", "cos", "tan")
+_CIRCULAR = ("sin", "cos", "tan")
 # PoCL reduces all lanes as large arguments need it if one is at least 2**23, and small
 # ones then come out wrong: sin of 1e-5 beside 1e8 as 0.01.
-_CIRCULAR = """
+_CIRCULAR_FUNCTION = """
 __attribute__((always_inline)) float# {name}_f32_#(float# x) {{{near}
   int# large = fabs(x) >= (float#)(0x1p23f);
   float# of_small = {name}(large ? (float#)(0) : x);
@@ -248,48 +247,54 @@ _NEAR = """
   y = as_float#(as_int#(y) ^ ((quarter & 2) << 30));
   if (!any(far)) return y;
   x = far ? x : (float#)(0);"""
-QUARTERED = ("pow", "fmod")
-"""functions of two f64 that PoCL computes wrongly for eight lanes, not for four: pow of
-0.001 and -1 as 1.95, with AVX-512"""
+_QUARTERED = {"pow": "pow", "mod": "fmod", "rem": "fmod"}
+"""Functions of two f64 that PoCL computes wrongly for eight lanes, not for four: pow of
+0.001 and -1 as 1.95, with AVX-512."""
 
 
 def _in_quarters(name: str, width: int) -> str:
     parts = (
         [".s0123", ".s4567", ".s89ab", ".scdef"][: width // 4] if width > 4 else [""]
     )
-    calls = ", ".join(f"{name}(x{part}, y{part})" for part in parts)
+    calls = ", ".join(f"{_QUARTERED[name]}(x{part}, y{part})" for part in parts)
     own = f"double{width}"
     head = f"{own} {name}_f64_{width}({own} x, {own} y)"
     return f"{head} {{\n  return ({own})({calls});\n}}\n"
 
 
-_CALLS = {
-    "round_f16": ("to_bits_f16", "from_bits_f16"),
-    "nextafter_f16": ("to_bits_f16", "from_bits_f16"),
-} | {
-    name: ("access_f16",)
-    for name, text in HALF.items()
-    if "LOAD_F16(" in text or "STORE_F16(" in text
-    if name != "access_f16"
-}
-
+_MACROS = dict.fromkeys(("LOAD_F16", "STORE_F16"), "access_f16")
 _WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
+
+
+def has_function(name: str, type_: ScalarType, of_vectors: bool = False) -> bool:
+    """Whether an operator has a function, named like `shl_i32`, `shl_i32_16`."""
+    match type_.kind, type_.bits:
+        case "int" | "uint", _:
+            return name in (_OF_VECTORS if of_vectors else _SIGNED)
+        case "float", 16:
+            return not of_vectors and name in ("to_bits", "from_bits", "nextafter")
+        case "float", bits if of_vectors:
+            return name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
+    return False
 
 
 def helper_source(helper: str) -> list[tuple[str, str]]:
     """The function of that name after those it calls: pairs of name and C text."""
     if helper in HALF:
-        called = [
-            pair for name in _CALLS.get(helper, ()) for pair in helper_source(name)
+        text = HALF[helper].lstrip()
+        called = dict.fromkeys(re.findall(r"\b\w+_f16\b|LOAD_F16|STORE_F16", text))
+        before = [_MACROS.get(name, name) for name in called]
+        pairs = [
+            pair for name in before if name != helper for pair in helper_source(name)
         ]
-        return [*called, (helper, HALF[helper].lstrip())]
+        return [*pairs, (helper, text)]
     name, type_name, *width = helper.split("_")
-    if name in CIRCULAR:
+    if name in _CIRCULAR:
         near = _NEAR.format(quarter=int(name == "cos")) if name != "tan" else ""
         result = "far ? of_small : y" if near else "of_small"
-        text = _CIRCULAR.format(name=name, near=near, result=result)
+        text = _CIRCULAR_FUNCTION.format(name=name, near=near, result=result)
         return [(helper, text.replace("#", width[0]).lstrip())]
-    if name in QUARTERED and type_name == "f64":
+    if name in _QUARTERED and type_name == "f64":
         return [(helper, _in_quarters(name, int(width[0])))]
     return [(helper, _numeric(name, SCALARS[type_name], *width).lstrip())]
 

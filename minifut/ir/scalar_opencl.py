@@ -21,11 +21,12 @@ from collections.abc import Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
-from minifut.ir.node import value
+from minifut.ir.node import replace, value
 from minifut.ir.rounding import digits
-from minifut.ir.scalar_helpers import CIRCULAR, QUARTERED, VECTOR_HELPERS, helper_source
-from minifut.ir.scalars import COMPARISONS, INFIX, Operator, OperatorCost, operator_cost
-from minifut.ir.types import ScalarType
+from minifut.ir.scalar_helpers import has_function, helper_source
+from minifut.ir.scalar_table import OperatorCost, Row
+from minifut.ir.scalars import Operator, operator_cost, row_of
+from minifut.ir.types import F16, F32, ScalarType
 
 C_NAMES = {
     "i8": "char", "i16": "short", "i32": "int", "i64": "long",
@@ -112,133 +113,71 @@ def spelling(operator: Operator) -> Spelling:
     name, type_ = operator.name, operator.type
     if name == "convert":
         return _conversion(operator.operands[0], operator.result)
-    if name in COMPARISONS:
-        return Spelling(f"({{0}} {INFIX[name]} {{1}})")
-    if type_.kind == "bool":
-        return _logic(name)
-    if type_.is_integer:
-        return _integer(name, type_)
-    return _half(name) if type_.bits == 16 else _float(name, type_)
+    row = row_of(operator)
+    if type_ != F16 or has_function(name, F16):
+        return _spelling(row, operator)
+    single = _spelling(row, replace(operator, operands=(F32, *operator.operands[1:])))
+    if row.exact:
+        return single
+    return Spelling(
+        f"round_f16({single.scalar})",
+        single.vector and f"round_f16_{{v}}({single.vector})",
+        (*single.helpers, "round_f16"),
+        (*single.vector_helpers, "round_f16_{v}"),
+    )
 
 
-def _logic(name: str) -> Spelling:
-    if name == "not":
-        return Spelling("(!{0})")
-    sign = {"and": "&&", "or": "||", "xor": "!="}[name]
-    return Spelling(f"({{0}} {sign} {{1}})")
+def _spelling(row: Row, operator: Operator) -> Spelling:
+    """The operator as its row says, unless a function goes before."""
+    name, type_ = row.name, operator.type
+    places = ", ".join(f"{{{i}}}" for i in range(len(operator.operands)))
+    template = row.c or f"{name}({places})"
+    scalar, vector = _filled(template, type_), row.vector
+    helpers: tuple[str, ...] = ()
+    if has_function(name, type_):
+        scalar, vector = f"{name}_{type_}({places})", None
+        helpers = (f"{name}_{type_}",)
+    if has_function(name, type_, of_vectors=True):
+        wide = f"{name}_{type_}_{{v}}"
+        return Spelling(scalar, f"{wide}({places})", helpers, (wide,))
+    if vector is not None:
+        vector = _filled(template if vector == "same" else vector, type_, vector=True)
+    return Spelling(scalar, vector, helpers)
 
 
-def _integer(name: str, type_: ScalarType) -> Spelling:
+def _filled(template: str, type_: ScalarType, vector: bool = False) -> str:
+    """The template of a row at a type."""
     own = C_NAMES[type_.name]
-    unsigned = own if type_.kind == "uint" else f"u{own}"
-    if name in ("add", "sub", "mul"):
-        sign = INFIX[name]
-        return Spelling(
-            _wrapped(f"{{0}} {sign} {{1}}", own, unsigned),
-            f"as_{own}{{v}}(as_{unsigned}{{v}}({{0}}) {sign} "
-            f"as_{unsigned}{{v}}({{1}}))",
-        )
-    match name:
-        case "and" | "or" | "xor":
-            text = f"({{0}} {INFIX[name]} {{1}})"
-            return Spelling(text if type_.bits >= 32 else f"({own}){text}", text)
-        case "neg":
-            vector = f"as_{own}{{v}}(({unsigned}{{v}})(0) - as_{unsigned}{{v}}({{0}}))"
-            return Spelling(_wrapped("-{0}", own, unsigned), vector)
-        case "not":
-            return Spelling(f"({own})(~{{0}})", "(~{0})")
-        case "abs":
-            return Spelling(f"({own})abs({{0}})", f"as_{own}{{v}}(abs({{0}}))")
-        case "min" | "max":
-            # Comparisons vectorise; the built-in functions of PoCL do not.
-            return Spelling(_CHOICE[name], f"{name}({{0}}, {{1}})")
-        case "mul_hi":
-            return Spelling(f"{name}({{0}}, {{1}})", f"{name}({{0}}, {{1}})")
-        case "sgn":
-            # A comparison of vectors is -1 where it holds.
-            vector = f"min({{0}}, ({own}{{v}})(1))"
-            if type_.kind == "int":
-                zero = f"({own}{{v}})(0)"
-                vector = f"(({{0}} < {zero}) - ({{0}} > {zero}))"
-            return Spelling(f"({own})(({{0}} > 0) - ({{0}} < 0))", vector)
-        case "popc":
-            return Spelling("(int)popcount({0})", "convert_int{v}(popcount({0}))")
-        case "clz":
-            return Spelling("(int)clz({0})", "convert_int{v}(clz({0}))")
-        case "mad_hi":
-            inner = "mul_hi({0}, {1})"
-            as_own, cast = f"as_{own}{{v}}", f"as_{unsigned}{{v}}"
-            vector = f"{as_own}({cast}({inner}) + {cast}({{2}}))"
-            return Spelling(f"({own})(({unsigned}){inner} + ({unsigned}){{2}})", vector)
-    helper, places = f"{name}_{type_}", "{0}" if name == "ctz" else "{0}, {1}"
-    if name not in VECTOR_HELPERS:
-        return Spelling(f"{helper}({places})", None, (helper,))
-    wide = f"{helper}_{{v}}"
-    return Spelling(f"{helper}({places})", f"{wide}({places})", (helper,), (wide,))
+    unsigned = _UNSIGNED.get(own, f"u{own}")
+    kind, text = "", template
+    if template.startswith(("wrap(", "narrow(")):
+        kind, _, text = template.partition("(")
+        text = f"({text}"
+    if type_.is_integer:
+        if kind == "wrap":
+            text = _wrapped(text, own, unsigned, vector)
+        elif kind == "narrow" and type_.bits < 32 and not vector:
+            text = f"({own}){text}"
+    return text.replace("{own}", own).replace("{unsigned}", unsigned)
 
 
-_CHOICE = {"min": "({1} < {0} ? {1} : {0})", "max": "({0} < {1} ? {1} : {0})"}
-
-
-def _wrapped(text: str, own: str, unsigned: str) -> str:
-    """A scalar sum or product that wraps. Narrow types are computed as int."""
-    if own in ("char", "short", "uchar", "ushort"):
-        # The product of two ushorts can exceed int, so compute in uint.
-        text = text.replace("{0}", "(uint){0}") if "*" in text else text
-        return f"({own})({text})"
-    if own == unsigned:
-        return f"({text})"
-    for operand in ("{0}", "{1}"):
-        text = text.replace(operand, f"({unsigned}){operand}")
-    return f"({own})({text})"
-
-
-_RENAMED = {
-    "abs": "fabs",
-    "mod": "fmod",
-    "rem": "fmod",
-    "round": "rint",
-    "gamma": "tgamma",
+_UNSIGNED = {"float": "uint", "double": "ulong"} | {
+    name: name for name in C_NAMES.values() if name.startswith("u")
 }
-_BINARY = {
-    "pow", "mod", "rem", "atan2", "atan2pi", "hypot", "copysign", "nextafter", "ldexp",
-}  # fmt: skip
 
 
-def _float(name: str, type_: ScalarType) -> Spelling:
-    simple = {
-        "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})",
-        "div": "({0} / {1})", "neg": "(-{0})", "fma": "fma({0}, {1}, {2})",
-        "mad": "({0} * {1} + {2})", "lerp": "({0} + ({1} - {0}) * {2})",
-    }  # fmt: skip
-    if name in simple:
-        return Spelling(simple[name], simple[name])
-    bits = "uint" if type_.bits == 32 else "ulong"
-    match name:
-        case "to_bits":
-            return Spelling(f"as_{bits}({{0}})", f"as_{bits}{{v}}({{0}})")
-        case "from_bits":
-            own = C_NAMES[type_.name]
-            return Spelling(f"as_{own}({{0}})", f"as_{own}{{v}}({{0}})")
-        case "min" | "max":
-            ordered = "{1} < {0}" if name == "min" else "{0} < {1}"
-            choice = f"({ordered} || {{0}} != {{0}} ? {{1}} : {{0}})"
-            return Spelling(choice, choice)
-        case "isnan" | "isinf":
-            return Spelling(f"({name}({{0}}) != 0)")
-        case "sgn":
-            # The sum makes a negative zero positive.
-            text = "((isnan({0}) ? {0} : sign({0})) + 0.0f)"
-            return Spelling(text, text)
-    if name in CIRCULAR and type_.bits == 32:
-        wide = f"{name}_f32_{{v}}"
-        return Spelling(f"{name}({{0}})", f"{wide}({{0}})", (), (wide,))
-    call = _RENAMED.get(name, name)
-    text = f"{call}({{0}}, {{1}})" if name in _BINARY else f"{call}({{0}})"
-    if call in QUARTERED and type_.bits == 64:
-        wide = f"{call}_f64_{{v}}"
-        return Spelling(text, f"{wide}({{0}}, {{1}})", (), (wide,))
-    return Spelling(text, text)
+def _wrapped(text: str, own: str, unsigned: str, vector: bool) -> str:
+    """A sum or product that wraps. Narrow scalars are computed as int."""
+    cast = f"as_{unsigned}{{v}}({{}})" if vector else f"({unsigned}){{}}"
+    if not vector:
+        if own == unsigned and "short" not in own and "char" not in own:
+            return text
+        if "short" in own or "char" in own:
+            # The product of two ushorts can exceed int, so compute in uint.
+            return f"({own}){text.replace('({0} *', '((uint){0} *')}"
+    for operand in ("{0}", "{1}"):
+        text = text.replace(operand, cast.replace("{}", operand))
+    return f"as_{own}{{v}}{text}" if vector else f"({own}){text}"
 
 
 def calls_library(operator: Operator) -> bool:
@@ -250,27 +189,6 @@ def calls_library(operator: Operator) -> bool:
         and operator.result.is_float
         and operator_cost(operator) is OperatorCost.FUNCTION
         and spelling(operator).vector is not None
-    )
-
-
-_EXACT = {"neg", "abs", "sgn", "min", "max", "floor", "ceil", "round", "trunc",
-          "copysign", "isnan", "isinf"}  # fmt: skip
-
-
-def _half(name: str) -> Spelling:
-    """f16: as f32, then rounded."""
-    if name in ("to_bits", "from_bits"):
-        return Spelling(f"{name}_f16({{0}})", None, (f"{name}_f16",))
-    if name == "nextafter":
-        return Spelling("nextafter_f16({0}, {1})", None, ("nextafter_f16",))
-    single = _float(name, ScalarType("f32", "float", 32))
-    if name in _EXACT:
-        return single
-    return Spelling(
-        f"round_f16({single.scalar})",
-        single.vector and f"round_f16_{{v}}({single.vector})",
-        (*single.helpers, "round_f16"),
-        (*single.vector_helpers, "round_f16_{v}"),
     )
 
 

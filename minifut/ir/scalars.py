@@ -1,10 +1,8 @@
-"""The one table of scalar operators.
+"""Scalar operators: what is known of each, from its row in `ir.scalar_table`.
 
-Checker, constant folder, interpreter and C printer all read it: an operator's name, its
-operand and result types and its cost stand here; its meaning in NumPy, its spelling in
-OpenCL C, its algebraic identities and its derivative beside it in `ir.scalar_meaning`,
-`ir.scalar_opencl`, `ir.scalar_identities` and `ir.scalar_derivatives`, under the same
-names.
+Checker, constant folder, interpreter, differentiation, C and host printer all read that
+one table, those of meaning and spelling through `ir.scalar_meaning`, `ir.scalar_opencl`
+and `lowering.host.operators`.
 
 All operators are total. Integer arithmetic wraps; dividing by zero gives 0 (also `mod`
 and `rem`); shifting by the width or more gives 0, or the sign for `shr` of a signed
@@ -23,10 +21,11 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
 
 from __future__ import annotations
 
-from enum import Enum
+import math
 from functools import cache
 
-from minifut.ir.node import value
+from minifut.ir.node import replace, value
+from minifut.ir.scalar_table import TABLE, Identities, Number, OperatorCost, Row
 from minifut.ir.types import BOOL, I32, SCALARS, U16, U32, U64, ScalarType
 
 
@@ -53,81 +52,29 @@ class Operator:
         return f"{self.name}_{self.type}"
 
 
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-LOGIC = ("and", "or", "xor")
-INTEGER_BINARY = (
-    "add", "sub", "mul", "div", "mod", "quot", "rem", "pow", "min", "max",
-    "and", "or", "xor", "shl", "shr", "mul_hi",
-)  # fmt: skip
-INTEGER_UNARY = ("neg", "not", "abs", "sgn")
-COUNTS = ("popc", "clz", "ctz")
-FLOAT_BINARY = (
-    "add", "sub", "mul", "div", "pow", "min", "max", "mod", "rem",
-    "atan2", "atan2pi", "hypot", "copysign", "nextafter",
-)  # fmt: skip
-FLOAT_UNARY = (
-    "neg", "abs", "sgn", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "exp10", "expm1",
-    "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sinpi", "cospi", "tanpi",
-    "asinpi", "acospi", "atanpi", "floor", "ceil", "round", "trunc",
-    "gamma", "lgamma", "erf", "erfc",
-)  # fmt: skip
-FLOAT_TERNARY = ("fma", "mad", "lerp")
-FLOAT_TESTS = ("isnan", "isinf")
-
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
-    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-}  # fmt: skip
-"""the signs of C and Python for these operators on integers"""
-
-_DIVISIONS = frozenset(("div", "mod", "quot", "rem", "pow"))
-_ROOTS = frozenset(("div", "sqrt", "rsqrt", "nextafter"))
-_SIMPLE = frozenset((
-    "add", "sub", "mul", "min", "max", "neg", "abs", "sgn", "fma", "mad", "lerp",
-    "to_bits", "copysign", "floor", "ceil", "round", "trunc", "convert",
-    *FLOAT_TESTS, *COMPARISONS,
-))  # fmt: skip
-
-_BITS = {16: U16, 32: U32, 64: U64}
+_WORDS = {16: U16, 32: U32, 64: U64}
 
 
-def _signatures(
-    type_: ScalarType,
-) -> dict[str, tuple[tuple[ScalarType, ...], ScalarType]]:
-    """Everything that is named after a type, with its operand and result types."""
-    table: dict[str, tuple[tuple[ScalarType, ...], ScalarType]] = {}
-
-    def enter(names: tuple[str, ...], arity: int, result: ScalarType = type_) -> None:
-        table.update(dict.fromkeys(names, ((type_,) * arity, result)))
-
-    enter(COMPARISONS, 2, BOOL)
-    if type_ == BOOL:
-        enter(LOGIC, 2)
-        enter(("not",), 1)
-    elif type_.is_integer:
-        enter(INTEGER_BINARY, 2)
-        enter(INTEGER_UNARY, 1)
-        enter(COUNTS, 1, I32)
-        enter(("mad_hi",), 3)
-    else:
-        enter(FLOAT_BINARY, 2)
-        enter(FLOAT_UNARY, 1)
-        enter(FLOAT_TERNARY, 3)
-        enter(FLOAT_TESTS, 1, BOOL)
-        bits = _BITS[type_.bits]
-        table["ldexp"] = ((type_, I32), type_)
-        table["to_bits"] = ((type_,), bits)
-        table["from_bits"] = ((bits,), type_)
-    return table
+def operator_of(row: Row, type_: ScalarType) -> Operator:
+    """The operator of a row at one of its types."""
+    letters = {"x": type_, "b": BOOL, "i": I32, "u": _WORDS.get(type_.bits, type_)}
+    *operands, result = (letters[letter] for letter in row.signature)
+    return Operator(row.name, tuple(operands), result)
 
 
-OPERATORS: dict[tuple[str, str], Operator] = {
-    (name, type_.name): Operator(name, operands, result)
+ROWS = {(row.name, t.name): row for row in TABLE for t in row.types}
+OPERATORS = {
+    (row.name, type_.name): operator_of(row, type_)
     for type_ in SCALARS.values()
-    for name, (operands, result) in _signatures(type_).items()
+    for row in TABLE
+    if type_ in row.types
 }
 """By name and type: all but the conversions"""
+
+INFIX = {row.name: row.sign for row in TABLE if row.sign}
+"""the signs of C and Python for these operators on integers"""
+COMPARISONS = tuple(dict.fromkeys(r.name for r in TABLE if r.signature == "xxb"))
+LOGIC = tuple(row.name for row in TABLE if row.types == (BOOL,) and row.sign)
 
 
 def operator(name: str, type_: ScalarType) -> Operator:
@@ -146,24 +93,63 @@ def convert(source: ScalarType, target: ScalarType) -> Operator:
     return Operator("convert", (source,), target)
 
 
-class OperatorCost(Enum):
-    """What an operator takes on a device: one instruction like an addition, a long one
-    like a division, or a function of many instructions."""
+def row_of(operator: Operator) -> Row:
+    """The row of an operator, which is no conversion."""
+    return ROWS[operator.name, operator.type.name]
 
-    ADDITION = 1
-    DIVISION = 2
-    FUNCTION = 3
+
+def operator_cost(operator: Operator) -> OperatorCost:
+    """The cost of an operator; conversions cost an addition."""
+    if operator.name == "convert":
+        return OperatorCost.ADDITION
+    return row_of(operator).cost
+
+
+STEP = "0"
 
 
 @cache
-def operator_cost(operator: Operator) -> OperatorCost:
-    """The cost of an operator."""
-    name = operator.name
-    if not operator.operands[0].is_float:
-        return OperatorCost.DIVISION if name in _DIVISIONS else OperatorCost.ADDITION
-    if name in _SIMPLE:
-        return OperatorCost.ADDITION
-    return OperatorCost.DIVISION if name in _ROOTS else OperatorCost.FUNCTION
+def partials(operator: Operator) -> tuple[str, ...] | None:
+    """The formula of the partial derivative in each operand; None where none is known.
+    A conversion between numbers counts as linear."""
+    if operator.name == "convert":
+        kinds = {operator.operands[0].kind, operator.result.kind}
+        return (STEP,) if "bool" in kinds else ("1",)
+    formulas = row_of(operator).derivative
+    return None if formulas is None else tuple(formulas.split("; "))
+
+
+def integer_range(type_: ScalarType) -> tuple[int, int]:
+    """The least and greatest number of an integer type."""
+    if type_.kind == "uint":
+        return 0, 2**type_.bits - 1
+    return -(2 ** (type_.bits - 1)), 2 ** (type_.bits - 1) - 1
+
+
+@cache
+def identities(operator: Operator) -> Identities:
+    """What holds of an operator, with numbers of its type; nothing for most. For floats
+    what holds for every value: infinity is no neutral element of `min`, of it and NaN
+    that is infinity."""
+    if operator.name == "convert":
+        return Identities()
+    laws, type_ = row_of(operator).laws, operator.type
+    if type_.is_float:
+        laws = replace(laws, left_absorbing=None, right_absorbing=None)
+        laws = replace(laws, equal_operands=None)
+
+    def number(element: Number | None) -> Number | None:
+        if element in (-math.inf, math.inf):
+            return integer_range(type_)[element == math.inf]
+        return element if element is None else type_.nearest(element)
+
+    return replace(
+        laws,
+        left_neutral=number(laws.left_neutral),
+        right_neutral=number(laws.right_neutral),
+        left_absorbing=number(laws.left_absorbing),
+        right_absorbing=number(laws.right_absorbing),
+    )
 
 
 @cache

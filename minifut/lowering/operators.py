@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from minifut.ir import core
 from minifut.ir.core import Lambda
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
-from minifut.ir.scalar_identities import identities
+from minifut.ir.scalars import identities
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of
 from minifut.kernel_ir import nodes as kc

@@ -9,16 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minifut.ir import scalars
 from minifut.ir.core import Constant
-from minifut.ir.scalar_identities import identities, integer_range
 from minifut.ir.scalar_meaning import apply, dtype_of, fold
+from minifut.ir.scalar_opencl import spelling
+from minifut.ir.scalar_table import Identities, OperatorCost, Row
 from minifut.ir.scalars import (
     OPERATORS,
     Operator,
     all_operators,
     convert,
+    identities,
+    integer_range,
     operator,
+    operator_cost,
     parse_operator,
+    partials,
 )
 from minifut.ir.types import (
     F16,
@@ -33,6 +39,7 @@ from minifut.ir.types import (
     U64,
     ScalarType,
 )
+from minifut.lowering.host.operators import host_text
 
 
 def wrapped(number: int, type_: ScalarType) -> int:
@@ -210,3 +217,29 @@ def test_the_rest_of_floats_has_the_sign_of_the_dividend() -> None:
 )  # fmt: skip
 def test_floats_to_integers(number: float, target: ScalarType, answer: int) -> None:
     assert fold(convert(F64, target), Constant(number, F64)).value == answer
+
+
+def test_a_row_makes_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The columns of one row are all that is known of an operator."""
+    row = Row(
+        (I32, F32), "difference", "xxx", "subtract", "1; -1", "wrap({0} - {1})",
+        host="same", cost=OperatorCost.DIVISION, laws=Identities(equal_operands=0),
+    )  # fmt: skip
+    for type_ in row.types:
+        monkeypatch.setitem(scalars.ROWS, (row.name, type_.name), row)
+        made = scalars.operator_of(row, type_)
+        monkeypatch.setitem(OPERATORS, (row.name, type_.name), made)
+    known = operator("difference", I32)
+    assert parse_operator("difference_i32") is known
+    assert fold(known, Constant(-(2**31), I32), Constant(1, I32)).value == 2**31 - 1
+    assert spelling(known).text("a", "b") == "(int)((uint)a - (uint)b)"
+    assert (
+        spelling(known).text("a", "b", width=4) == "as_int4(as_uint4(a) - as_uint4(b))"
+    )
+    assert host_text(known) == "wrap_i32({0} - {1})"
+    assert partials(known) == ("1", "-1")
+    assert operator_cost(known) is OperatorCost.DIVISION
+    of_floats = operator("difference", F32)
+    assert spelling(of_floats).text("a", "b") == "(a - b)"
+    assert identities(known).equal_operands == 0
+    assert identities(of_floats).equal_operands is None

@@ -16,7 +16,7 @@ from typing import Any
 from minifut.ir import core, derivatives, soacs
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Function, Lambda, Param, Stm
-from minifut.ir.scalar_derivatives import STEP, partials
+from minifut.ir.scalars import STEP, partials
 from minifut.names import Name
 
 Flags = tuple[bool, ...]

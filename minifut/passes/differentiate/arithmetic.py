@@ -16,7 +16,6 @@ from minifut.errors import InternalError
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Constant, Lambda
-from minifut.ir.scalar_derivatives import parsed
 from minifut.ir.types import BOOL, ArrayType, ScalarType, Type, element_of, row_type
 from minifut.names import Name
 
@@ -89,7 +88,7 @@ def times(
         return factor
     if formula == "-1":
         return build.op("neg", factor)
-    tree = parsed(formula)
+    tree = ast.parse(formula, mode="eval").body
     if isinstance(tree, ast.IfExp) and _is_mask(tree):
         condition = _value(build, tree.test, operands)
         sides = [_side(build, s, factor) for s in (tree.body, tree.orelse)]

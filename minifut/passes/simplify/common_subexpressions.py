@@ -21,7 +21,7 @@ from minifut.ir.core import (
     ScalarOp,
     SizeExp,
 )
-from minifut.ir.scalar_identities import identities
+from minifut.ir.scalars import identities
 from minifut.names import Name
 
 

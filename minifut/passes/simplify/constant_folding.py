@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm
-from minifut.ir.scalar_identities import Identities, Number, identities
-from minifut.ir.scalars import operator
+from minifut.ir.scalar_table import Identities, Number
+from minifut.ir.scalars import identities, operator
 from minifut.ir.types import I64
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule

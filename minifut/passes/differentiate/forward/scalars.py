@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import constant
 from minifut.ir.core import Atom, Stm
-from minifut.ir.scalar_derivatives import partials
+from minifut.ir.scalars import partials
 from minifut.passes.differentiate.arithmetic import plus, times
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.forward.sweep import Tangents
@@ -15,7 +15,7 @@ from minifut.rewrite.rule import rule
 
 @rule()
 def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
-    r"""The chain rule, with the column of derivatives in `ir.scalar_derivatives`.
+    r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 
     before:
         given (x: f64, dx: f64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Lambda, Stm
-from minifut.ir.scalar_identities import integer_range
+from minifut.ir.scalars import integer_range
 from minifut.ir.soacs import Reduce, Screma
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name

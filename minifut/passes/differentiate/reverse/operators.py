@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Stm
-from minifut.ir.scalar_identities import identities
+from minifut.ir.scalars import identities
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import free_names, rename, used_names
 from minifut.ir.types import ArrayType, Type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm
-from minifut.ir.scalar_derivatives import partials
+from minifut.ir.scalars import partials
 from minifut.passes.differentiate.arithmetic import times
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -16,7 +16,7 @@ from minifut.rewrite.rule import rule
 
 @rule()
 def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""The chain rule, with the column of derivatives in `ir.scalar_derivatives`.
+    r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 
     before:
         given (x: f64, y: f64, w: f64)
