@@ -32,7 +32,8 @@ def compile_program(
     from minifut.gradients.kept import Derivatives
 
     program = _compiled(source, options, derivative)
-    program.derivatives = Derivatives(source, options) if derivative is None else None
+    if derivative is None:
+        program.derivatives = Derivatives(source, options, compile_program)
     return program
 
 
@@ -58,6 +59,7 @@ def _compiled(
             documentation=module.documentation,
             source=source,
             derivative=derivative,
+            compile=compile_program,
         )
     checked = check(source)
     program = _core(checked, derivative)
@@ -65,9 +67,8 @@ def _compiled(
         from minifut.interpreted import interpreted_program
 
         known = {**tuned, **options.parameters}
-        return interpreted_program(
-            program, known, documentation=documentation_of(checked), source=source
-        )
+        about = documentation_of(checked)
+        return interpreted_program(program, known, None, about, source, compile_program)
     from minifut.sequential.load import sequential_program
 
     return sequential_program(program, options, name, tuned)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from minifut.program import EntryPoint, Program
+    from minifut.recipe import Compile
     from minifut.signature import Parameter
 
 LOOP = "rows"
@@ -176,27 +177,28 @@ class Gufunc:
 
 @lru_cache(256)
 def _mapped_program(
-    source: Source, text: str, backend: str, device: str | None
+    compile: Compile, source: Source, text: str, backend: str, device: str | None
 ) -> Program:
-    from minifut.compiler import compile_program
     from minifut.stages import Options
 
     options = Options(backend, device=device, use_tuning=False)
-    return compile_program(replace(source, text=f"{source.text}\n{text}"), options)
+    return compile(replace(source, text=f"{source.text}\n{text}"), options)
 
 
 def mapped(entry: EntryPoint, with_loop: tuple[bool, ...]) -> EntryPoint:
     """The entry point that maps `entry` over a leading dimension of these arguments.
     Raises `UsageError` if it cannot be made."""
     recipe = None if entry.program is None else entry.program.recipe
-    if recipe is None or recipe.source is None:
+    if recipe is None or recipe.source is None or recipe.compile is None:
         raise UsageError(
             f"{entry.name} cannot be mapped over leading dimensions: its program was "
             "made without its source"
         )
     name, text = mapped_text(entry, with_loop)
     try:
-        program = _mapped_program(recipe.source, text, recipe.backend, recipe.device)
+        program = _mapped_program(
+            recipe.compile, recipe.source, text, recipe.backend, recipe.device
+        )
     except CompileError as error:
         raise UsageError(
             f"{entry.name} cannot be mapped over leading dimensions: {error.message}"

@@ -14,13 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.errors import UsageError
-from minifut.loaded_module import LoadedModule, generated_program
+from minifut.generated_module import generated_program
 
 if TYPE_CHECKING:
     from minifut.errors import Source
     from minifut.ir.core import Program as CoreProgram
     from minifut.parameters.versions import Version
     from minifut.program import Program
+    from minifut.recipe import Recipe
 
 
 def kernels_of(program: Program) -> dict[str, str]:
@@ -35,7 +36,7 @@ def kernels_of(program: Program) -> dict[str, str]:
 def one_thread_of(program: Program) -> tuple[str, ...]:
     """What one work-item of a GPU does alone: where, what and how much work."""
     recipe = program.recipe
-    if not isinstance(recipe, LoadedModule):
+    if recipe is None or recipe.backend != "opencl":
         return ()
     return tuple(generated_program(recipe.text).one_thread)
 
@@ -86,9 +87,9 @@ def _core(program: Program, wanted: list[str] | None = None) -> CoreProgram:
     return derivative.program(whole)
 
 
-def _module(program: Program) -> LoadedModule:
+def _module(program: Program) -> Recipe:
     recipe = program.recipe
-    if not isinstance(recipe, LoadedModule):
+    if recipe is None or recipe.backend != "opencl":
         raise UsageError(f"{program.description} has no kernels")
     return recipe
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from minifut.ir.entries import Entry
     from minifut.ir.sizes import Size
     from minifut.names import Name
+    from minifut.recipe import Compile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +50,7 @@ def interpreted_program(
     steps: int | None = None,
     documentation: Mapping[str, str] | None = None,
     source: Source | None = None,
+    compile: Compile | None = None,
 ) -> Program:
     """The program with the interpreter behind its entry points; `steps` as there,
     `documentation` the comments above entry points."""
@@ -94,6 +96,7 @@ def interpreted_program(
         steps,
         _items(documentation),
         source,
+        compile,
     )
     return Program(entries, "the interpreter", opaques=OpaqueValues(), recipe=recipe)
 
@@ -115,6 +118,8 @@ class InterpretedProgram:
     steps: int | None
     documentation: tuple[tuple[str, str], ...]
     source: Source | None = None
+    compile: Compile | None = None
+    derivative: ClassVar[None] = None
 
     def load(self) -> Program:
         """The program once more."""
@@ -122,7 +127,9 @@ class InterpretedProgram:
 
         program = parse(self.text, "program")
         known, about = dict(self.parameters), dict(self.documentation)
-        return interpreted_program(program, known, self.steps, about, self.source)
+        return interpreted_program(
+            program, known, self.steps, about, self.source, self.compile
+        )
 
 
 def sum_of_leaves(types: Sequence[EntryType]) -> int:

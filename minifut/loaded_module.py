@@ -11,20 +11,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from types import CodeType
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from minifut.errors import NESTED_TOO_DEEPLY, Source, UsageError
+from minifut.errors import Source
+from minifut.generated_module import generated_program
 from minifut.program import EntryPoint, Program
 from minifut.signature import describe
 from minifut.suggestions import check_names
 
 if TYPE_CHECKING:
     from minifut.gradients.derivative import Derivative
-
-LOADED = 32
-"""generated modules that are kept as Python objects"""
+    from minifut.recipe import Compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,8 @@ class LoadedModule:
     """what it was generated from, if that is known"""
     derivative: Derivative | None = None
     """of what the source computes, if it is not that itself"""
+    compile: Compile | None = None
+    """what generated it"""
 
     def load(self, tuned: Mapping[str, int] | None = None) -> Program:
         """The program on the device. `tuned`: the values of the tuning file as they
@@ -111,14 +111,6 @@ class LoadedModule:
         return chosen | given, given
 
 
-@lru_cache(LOADED)
-def generated_program(text: str) -> Any:
-    """What a generated module says about its program."""
-    namespace: dict[str, Any] = {"__name__": "minifut_generated"}
-    exec(host_code(text), namespace)
-    return namespace["program"]
-
-
 def outside_shape(value: Any) -> tuple[int | str | None, ...] | None:
     """The sizes of a parameter or result that is one array or scalar."""
     if value.kind != "array" or len(value.leaves) != 1:
@@ -137,6 +129,7 @@ def load(
     documentation: Mapping[str, str] | None = None,
     source: Source | None = None,
     derivative: Derivative | None = None,
+    compile: Compile | None = None,
 ) -> Program:
     """The program of a generated module of one schedule, on a device; see
     `LoadedModule`."""
@@ -150,14 +143,5 @@ def load(
         tuple((documentation or {}).items()),
         source,
         derivative,
+        compile,
     ).load(tuned)
-
-
-def host_code(module: str) -> CodeType:
-    """The generated module as Python compiles it, which limits how deep loops nest."""
-    try:
-        return compile(module, "<generated module>", "exec")
-    except SyntaxError as error:
-        if "too many" in str(error):
-            raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
-        raise

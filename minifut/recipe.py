@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from minifut.errors import Source
+    from minifut.gradients.derivative import Derivative
     from minifut.program import EntryPoint, Program
+    from minifut.stages import Options
 
 MOST = 32
 """programs that a process keeps of those that arrived"""
@@ -26,16 +28,32 @@ Values = tuple[tuple[str, int], ...]
 """tuning parameters with their values"""
 
 
+class Compile(Protocol):
+    """The compiler, from a source to a program, or to one of its derivatives."""
+
+    def __call__(
+        self, source: Source, options: Options, derivative: Derivative | None = None
+    ) -> Program: ...
+    def __hash__(self) -> int: ...
+
+
 class Recipe(Protocol):
-    """A frozen, hashable value that makes a program, with the options and, if it is
-    known, the source that it was compiled from."""
+    """A frozen, hashable value that makes a program, with the options and, if they are
+    known, the source that it was compiled from and what compiles further ones. `text`
+    is that of the generated module, on OpenCL devices."""
 
     @property
     def backend(self) -> str: ...
     @property
     def device(self) -> str | None: ...
     @property
+    def text(self) -> str: ...
+    @property
     def source(self) -> Source | None: ...
+    @property
+    def derivative(self) -> Derivative | None: ...
+    @property
+    def compile(self) -> Compile | None: ...
 
     def load(self) -> Program:
         """The program, on the device of this process."""

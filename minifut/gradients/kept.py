@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.gradients.derivative import Derivative
-from minifut.recipe import Recipe, Values, program_again
+from minifut.recipe import Compile, Recipe, Values, program_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +30,14 @@ class Derivatives:
     """Derivatives of the entry points of a program, from its source."""
 
     def __init__(
-        self, source: Source, options: Options, made: Sequence[Made] = ()
+        self,
+        source: Source,
+        options: Options,
+        compile: Compile,
+        made: Sequence[Made] = (),
     ) -> None:
         self.source = source
+        self.compile = compile
         self.options = replace(options, parameters={})  # they are the program's own
         self._arrived = {derivative: (r, values) for derivative, r, values in made}
         self._programs: dict[Derivative, Program] = {}
@@ -45,11 +50,9 @@ class Derivatives:
         return entry
 
     def _program(self, derivative: Derivative) -> Program:
-        from minifut.compiler import compile_program
-
         if derivative in self._arrived:
             return program_again(*self._arrived[derivative])
-        return compile_program(self.source, self.options, derivative)
+        return self.compile(self.source, self.options, derivative)
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """The recipe of the program, with its derivatives."""
@@ -58,7 +61,9 @@ class Derivatives:
             if program.recipe is not None:
                 known[derivative] = program.recipe, tuple(program.tuning.items())
         made = tuple((derivative, *how) for derivative, how in known.items())
-        return DifferentiableProgram(recipe, self.source, self.options, made)
+        return DifferentiableProgram(
+            recipe, self.source, self.options, self.compile, made
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class DifferentiableProgram:
     recipe: Recipe
     source: Source
     options: Options
+    compile: Compile
     made: tuple[Made, ...]
 
     @property
@@ -78,10 +84,20 @@ class DifferentiableProgram:
     def device(self) -> str | None:
         return self.recipe.device
 
+    @property
+    def text(self) -> str:
+        return self.recipe.text
+
+    @property
+    def derivative(self) -> Derivative | None:
+        return self.recipe.derivative
+
     def load(self) -> Program:
         """The program, ready for further derivatives."""
         program = self.recipe.load()
-        program.derivatives = Derivatives(self.source, self.options, self.made)
+        program.derivatives = Derivatives(
+            self.source, self.options, self.compile, self.made
+        )
         return program
 
     def __dask_tokenize__(self) -> Any:
