@@ -11,10 +11,8 @@ on every map of the host. The facts of the place then clear the body of the inte
 The CPU schedule gives each side of the branch a loop (`kernel_passes.split_loop`); for
 the threads of a GPU it is one branch in place of several.
 
-Where points are parallel inside, a branch in a thread would hide that: there the
-borders are a scatter, and the interior is a nest of its own. Both write into one
-result: the `Update` of a slice by a map is done without a copy
-(`analysis.destinations`).
+Where points are parallel inside, a branch in a thread would hide that: such maps stay
+whole.
 
 Source: Griebl, Feautrier, Lengauer, Index set splitting (2000); Halide's partitioning
 of loops into prologue, steady state and epilogue.

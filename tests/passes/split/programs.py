@@ -42,7 +42,4 @@ PROGRAMS = {
         tabulate n (\\i -> if i == 0 then 0 else a[i - 1] + a[i + 1])""",
     "from outside": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> if i < 3 then a[i + k] else a[i - 3])""",
-    "versions": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) = tabulate n (\\i ->
-        i64.sum b[i] + (if i == 0 then 0 else i64.sum b[i - 1]))""",
 }
-SPLIT = frozenset(PROGRAMS)

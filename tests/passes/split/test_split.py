@@ -9,9 +9,9 @@ import pytest
 
 from minifut import stages
 from minifut.errors import Source
-from minifut.ir.core import Body, If, Loop, Program, ScalarOp, Update
+from minifut.ir.core import Body, If, Loop, Program, ScalarOp
 from minifut.ir.parser import names_after
-from minifut.ir.soacs import Scatter, Screma
+from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
 from minifut.passes.pipelines import FUSE, INLINE, REMOVE_CHECKS, SIMPLIFY, SPLIT
 from tests.passes.meaning import assert_same, outcome
@@ -62,7 +62,7 @@ def interiors(program: Program) -> list[Body]:
     return found
 
 
-PLAIN = sorted(PROGRAMS.keys() - {"out of bounds", "from outside", "versions"})
+PLAIN = sorted(PROGRAMS.keys() - {"out of bounds", "from outside"})
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -86,6 +86,8 @@ UNTOUCHED = {
         tabulate n (\\i -> if i % 2 == 0 then a[i] else 0)""",
     "far away": """entry main [n] (a: [n]i64) =
         tabulate n (\\i -> if i < 1000 then a[i] else 0)""",
+    "parallel inside": """entry main [n] (b: [n][n]i64) = tabulate n (\\i ->
+        i64.sum b[i] + (if i == 0 then 0 else i64.sum b[i - 1]))""",
 }
 
 
@@ -93,10 +95,3 @@ UNTOUCHED = {
 def test_other_maps_stay_whole(name: str) -> None:
     before, after = before_and_after(UNTOUCHED[name])
     assert after is before
-
-
-def test_borders_of_parallel_points_are_one_scatter() -> None:
-    """A branch in a thread would hide what is parallel inside of it."""
-    _, after = before_and_after(PROGRAMS["versions"])
-    assert sum(isinstance(node, Scatter) for node in walk(after)) == 1
-    assert sum(isinstance(node, Update) for node in walk(after)) == 1
