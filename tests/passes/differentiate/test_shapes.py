@@ -13,7 +13,7 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Update
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, shape_of
 from minifut.passes.pipeline import PipelineOptions
 
 VIEWS = (Index, Iota, Rearrange, Reshape)
@@ -141,6 +141,41 @@ def test_a_reduction_in_maps_is_computed_once(levels: int) -> None:
     program = stages.without_derivatives(core)
     sums = [n for n in walk(program) if isinstance(n, Screma) and n.is_redomap]
     assert len(sums) == 1
+
+
+def reductions_and_tapes(text: str) -> tuple[int, int]:
+    """The reductions of a program without its derivatives, and the results of its maps
+    that have three dimensions outside of all maps."""
+    core = stages.to_core(stages.check(Source("test.fut", f"entry main {text}")))
+    program = stages.without_derivatives(core)
+    reductions = [n for n in walk(program) if isinstance(n, Screma) and n.reduces]
+    statements = [s for f in program.functions for s in f.body.statements]
+    types = [p.type for s in statements for p in s.pattern]
+    return len(reductions), sum(len(shape_of(type_)) == 3 for type_ in types)
+
+
+@pytest.mark.parametrize(("width", "reductions"), [("n", 1), ("12", 1), ("3", 2)])
+def test_a_reduction_is_kept_that_takes_longer_than_its_result_is_read(
+    width: str, reductions: int
+) -> None:
+    """A sum of a few elements is rather computed again."""
+    size = "[n]" if width == "n" else ""
+    text = (
+        f"{size}[m] (xs: [m][{width}]f64) (y: [m]f64) ="
+        " vjp2 (map (\\x -> f64.exp (f64.sum (map (\\e -> e * e) x)))) xs y"
+    )
+    assert reductions_and_tapes(text) == (reductions, 0)
+
+
+def test_a_tape_has_no_more_dimensions_than_what_its_map_reads() -> None:
+    """All triples of points are not kept, where two arrays of points are read."""
+    triples = (
+        "map (\\a -> f64.sum (map (\\b -> f64.sum (map (\\c ->"
+        " f64.exp (f64.sum (map3 (\\e f g -> e * f * g) a b c))) xs)) xs)) xs"
+    )
+    text = f"[n][d] (xs: [n][d]f64) (y: [n]f64) = vjp2 (\\xs -> {triples}) xs y"
+    reductions, tapes = reductions_and_tapes(text)
+    assert tapes == 0 and reductions > 3
 
 
 def test_a_reduction_in_a_loop_is_computed_once() -> None:

@@ -28,6 +28,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Reduce, Screma, map_
+from minifut.ir.traverse import free_names
 from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
@@ -100,12 +101,14 @@ def _sweep(statement: Stm, exp: Screma, sweep: ReverseSweep) -> _Swept:
     function: Lambda = sweep.context.copy(exp.function)
     sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
     own = [parameter.name for parameter in function.parameters]
-    body = sweep.swept(build, own, function.body)
+    types = [*build.types(free_names(exp)), *[p.type for p in statement.pattern]]
+    rank = max(len(shape_of(type_)) for type_ in types)
+    body = sweep.swept(build, own, function.body, rank - 1)
     if not body.kept:
         return _Swept(statement, (), function.parameters, body)
     results = (*body.again.result, *[p.name for p in body.kept])
-    types = (*function.results, *[p.type for p in body.kept])
-    whole = Lambda(function.parameters, Body(body.statements, results), types)
+    found = (*function.results, *[p.type for p in body.kept])
+    whole = Lambda(function.parameters, Body(body.statements, results), found)
     made = map_(exp.width, exp.arrays, sweep.context.copy(whole))
     arrays = [array_of(p.type, (exp.width,)) for p in body.kept]
     tape = build.parameters(arrays, "tape")

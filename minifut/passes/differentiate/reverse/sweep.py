@@ -7,8 +7,14 @@ The forward sweep emits each statement, or what its rule makes of it, and collec
 makes the return sweep, which runs backwards. Bodies inside (of a branch, loop or map)
 are run again in the return sweep, where their own two sweeps stand: so nothing inside
 them has to be kept, at the cost of one more run for each level of nesting (SC 2022,
-section 4). What a reduction inside of a map or loop has found is kept, though: it takes
-more to compute than to read. What is not needed, later passes drop.
+section 4). What a reduction inside of a map or loop has found is kept on a tape,
+
+- if it takes at least `OPERATIONS` scalar operations for each byte that is kept, where
+  sizes that are unknown count as `NOMINAL`, and
+- if the tape has no more dimensions than the arrays that the map reads and makes, or
+  than the tapes of the loop's parameters: so that it does not outgrow those by far.
+
+What is not needed, later passes drop.
 """
 
 from __future__ import annotations
@@ -16,12 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from minifut.analysis.work import work_of
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.sizes import ZERO, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, walk
-from minifut.ir.types import AccType, Type, shape_of
+from minifut.ir.types import AccType, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.context import Context, without_checks
@@ -29,8 +37,10 @@ from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.rules import ReturnSweep, Reversed
 from minifut.rewrite.rule import Declined
 
-FEW = 8
-"""elements that are rather reduced again than read"""
+OPERATIONS = 4
+"""for a byte: fewer are rather executed again than their result written and read"""
+NOMINAL = 64
+"""a size that is not known"""
 
 
 class ReverseSweep:
@@ -108,11 +118,11 @@ class ReverseSweep:
         build: Builder,
         own: Iterable[Name],
         body: Body,
-        rank: int | None = None,
+        rank: int,
     ) -> SweptBody:
         """Sweep a body with parameters of its `own` forward. Of what it finds by
-        reductions is kept what has no sizes of the body's own, and at most `rank`
-        dimensions."""
+        reductions is kept what has no sizes of the body's own, at most `rank`
+        dimensions, and is worth it."""
         inner = build.nested()
         backs = self.forward(inner, body.statements)
         found = tuple(inner.statements)
@@ -120,7 +130,7 @@ class ReverseSweep:
         kept = [
             s
             for s in found
-            if reduces(s.exp) and all(_fits(p.type, bound, rank) for p in s.pattern)
+            if all(_fits(p.type, bound, rank) for p in s.pattern) and worth_keeping(s)
         ]
         again = tuple(s for s in found if s not in kept)
         return SweptBody(
@@ -167,18 +177,28 @@ class SweptBody:
         run_back(build, self.backs, adjoints)
 
 
-def _fits(type_: Type, bound: set[Name], rank: int | None) -> bool:
+def _fits(type_: Type, bound: set[Name], rank: int) -> bool:
     """Whether there may be a tape of values of this type."""
     if isinstance(type_, AccType) or free_names(type_) & bound:
         return False
-    return rank is None or len(shape_of(type_)) <= rank
+    return len(shape_of(type_)) <= rank
 
 
-def reduces(exp: object) -> bool:
-    """Whether a SOAC reduces, itself or in its lambda, more than a few elements."""
-    folds = [n for n in walk(exp) if isinstance(n, Screma) and n.reduces]
-    widths = [fold.width.as_constant for fold in folds]
-    return isinstance(exp, Screma) and any(w is None or w > FEW for w in widths)
+def worth_keeping(statement: Stm) -> bool:
+    """Whether a SOAC reduces, itself or in its lambda, and takes long enough for what
+    it finds. Work that depends on data counts as long."""
+    exp = statement.exp
+    if not isinstance(exp, Screma):
+        return False
+    if not any(isinstance(n, Screma) and n.reduces for n in walk(exp)):
+        return False
+    work = work_of(exp)
+    if work is None:
+        return True
+    types = [p.type for p in statement.pattern]
+    kept = sum((product(shape_of(t)) * element_of(t).bytes for t in types), ZERO)
+    left = work - kept * OPERATIONS
+    return left.evaluate(dict.fromkeys(left.names(), NOMINAL)) >= 0
 
 
 def run_back(build: Builder, backs: Sequence[ReturnSweep], adjoints: Adjoints) -> None:
