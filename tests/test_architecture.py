@@ -260,3 +260,34 @@ def test_one_name_means_one_class_of_a_package() -> None:
                 if other != str(path):
                     twice.append(f"{node.name}: {other} and {path}")
     assert not twice
+
+
+@pytest.mark.parametrize(
+    "facade", ["kernel_ir/nodes.py", "frontend/syntax/__init__.py"]
+)
+def test_modules_of_a_facade_define_different_names(facade: str) -> None:
+    """Of two names that star imports bring, the later one would silently win."""
+    path = PACKAGE / facade
+    seen: dict[str, str] = {}
+    for node in ast.parse(path.read_text()).body:
+        if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
+            continue
+        assert node.module is not None
+        source = (ROOT / f"{node.module.replace('.', '/')}.py").read_text()
+        for name in public_names(ast.parse(source)):
+            assert seen.setdefault(name, node.module) == node.module, name
+    assert len(seen) > 20
+
+
+def public_names(module: ast.Module) -> set[str]:
+    """What a module defines itself, besides what begins with an underscore."""
+    names: set[str] = set()
+    for node in module.body:
+        match node:
+            case ast.ClassDef(name) | ast.FunctionDef(name):
+                names.add(name)
+            case ast.AnnAssign(target=ast.Name(name)):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                names.update(t.id for t in targets if isinstance(t, ast.Name))
+    return {name for name in names if not name.startswith("_")}

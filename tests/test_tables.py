@@ -1,0 +1,91 @@
+"""Tables by class cover the union that they are about: a new node without an entry is
+found here, not when a program has one."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from minifut.distributed import locality
+from minifut.frontend import syntax
+from minifut.frontend.check import definitions
+from minifut.frontend.check.consumption import expressions as consumption
+from minifut.frontend.check.inference import expressions as inferred
+from minifut.frontend.check.inference import type_expressions
+from minifut.frontend.check.sizing import expressions as sized
+from minifut.frontend.elaborate import expressions as elaborated
+from minifut.ir import typing, verify_rules
+from minifut.ir.core import CORE_EXPRESSIONS
+from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
+from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
+from minifut.ir.expressions import Exp
+from minifut.ir.interpret import second_order, walk
+from minifut.lowering.groups import cpu_threads, gpu_code
+from minifut.lowering.host import code as host_code
+from minifut.lowering.threads import code as thread_code
+from minifut.passes.differentiate import tables
+
+assert definitions  # imports the modules that add to the tables
+
+
+def below(base: type) -> frozenset[type]:
+    return frozenset(
+        found
+        for found in vars(syntax).values()
+        if isinstance(found, type) and issubclass(found, base) and found is not base
+    )
+
+
+ALL = frozenset(get_args(Exp))
+EXPRESSIONS, TYPES = below(syntax.Exp), below(syntax.TypeExp)
+ANYWHERE = KERNELS.expressions | KERNELS.inside
+INTERPRETED = {**walk.RULES, **walk.SIMPLE, **second_order.RULES}
+# left out: what elaboration meets in a row of bindings
+BINDINGS = "Let LetFunction LetUpdate Parens"
+# left out: what is on the host only, or in kernels of its own
+HOST, OPERATIONS = "AtLeast GetParameter WithAcc", "SegHist SegMap SegRed SegScan"
+# left out: what stands for nothing that is differentiated
+CONSTANT = "Assert GetParameter Jvp Scratch SizeExp Vjp"
+# left out: what fits every pattern of the right types
+ANY = "Apply Copy GetParameter If Loop Match Opaque Replicate Reshape Scratch Trace"
+
+TABLES = {
+    "elaborate": (elaborated.FORMS, EXPRESSIONS, BINDINGS),
+    "consumption": (consumption.RULES, EXPRESSIONS, ""),
+    "inference": (inferred.RULES, EXPRESSIONS, ""),
+    "sizing": (sized.RULES, EXPRESSIONS, ""),
+    "types": (type_expressions._RULES, TYPES, ""),
+    "typing": (typing.RULES, ALL, ""),
+    "verify": (verify_rules.RULES, ALL, ANY),
+    "interpret": (INTERPRETED, ALL, "CustomVjp Jvp Vjp"),
+    "host": (host_code.RULES, KERNELS.expressions, OPERATIONS),
+    "threads": (
+        thread_code.RULES,
+        KERNELS.expressions,
+        "AtLeast GetParameter WithAcc SegHist SegRed SegScan",
+    ),
+    "groups, gpu": (gpu_code.GROUP_RULES, ANYWHERE, f"{HOST} Hist Scatter Screma"),
+    "groups, cpu": (cpu_threads.RULES, ANYWHERE, f"{HOST} Hist Scatter Screma"),
+    "forward": (tables.FORWARD, DIFFERENTIABLE.expressions, CONSTANT),
+    "reverse": (tables.REVERSE, DIFFERENTIABLE.expressions, f"{CONSTANT} UpdateAcc"),
+    "locality": (
+        locality.RULES,
+        SOACS.expressions,
+        "Apply ArrayLiteral Assert GetParameter ScalarOp SizeExp Trace UpdateAcc WithAcc",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_cover_their_union(name: str) -> None:
+    table, union, left_out = TABLES[name]
+    missing = {node.__name__ for node in union if node not in table}
+    assert missing == set(left_out.split())
+    assert set(table) <= union
+
+
+def test_the_union_has_the_expressions_of_all_dialects() -> None:
+    dialects = DIFFERENTIABLE.expressions | ANYWHERE
+    assert dialects == ALL
+    assert dialects >= set(CORE_EXPRESSIONS) | set(DERIVATIVE_EXPRESSIONS)
