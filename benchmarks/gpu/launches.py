@@ -78,8 +78,8 @@ def run_cases(folder: Path, names: Sequence[str]) -> None:
     from minifut.opencl.runtime.queue import open_session
 
     log: list[dict[str, Any]] = []
-    logged = _logged(kernels.Launcher.prepare, log)
-    kernels.Launcher.prepare = logged  # type: ignore[method-assign]
+    logged = _logged(kernels.Launcher.kernel_of, log)
+    kernels.Launcher.kernel_of = logged  # type: ignore[method-assign]
     session = open_session("Oclgrind")
     transactions = Path(os.environ["TRANSACTIONS"])
     for case in CASES:
@@ -116,12 +116,12 @@ def _module(case: Case) -> str:
     return stages.to_host_module(core, "gpu", case.name)
 
 
-def _logged(prepare: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
-    """`Launcher.prepare` that records every launch in `log`."""
+def _logged(kernel_of: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
+    """`Launcher.kernel_of` that records every launch in `log`."""
 
-    def prepare_logged(launcher: Any, group: int | None = None) -> Any:
-        enqueue = prepare(launcher, group)
-        text, options = launcher.source(group)
+    def kernel_logged(launcher: Any, program: Any) -> Any:
+        enqueue = kernel_of(launcher, program)
+        text, options = launcher.section().alone()
         macros = [option for option in options.split() if option.startswith("-D")]
 
         def call(
@@ -141,7 +141,7 @@ def _logged(prepare: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
 
         return call
 
-    return prepare_logged
+    return kernel_logged
 
 
 if __name__ == "__main__":

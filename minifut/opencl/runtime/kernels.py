@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,6 @@ class Launcher:
         "_local",
         "_program",
         "_queue",
-        "_sizes",
         "_small",
         "_synchronous",
         "_width",
@@ -106,8 +105,7 @@ class Launcher:
         self._local = (local,) if isinstance(local, int) else local
         self._width = local if isinstance(local, int) else 0
         self._build = (prelude, options, constants)
-        self._sizes: dict[int, Any] = {}
-        self._built: dict[tuple[int, ...], Launcher] = {}
+        self._built: dict[tuple[Any, ...], Launcher] = {}
         self._enqueue: Any = self._first
         self._work = UNKNOWN_WORK
         self.is_built = False
@@ -136,20 +134,16 @@ class Launcher:
         """The kernel with these values of the macros that launches choose."""
         found = self._built.get(values)
         if found is None:
-            prelude, options, constants = self._build
             chosen = dict(zip(self.kernel.per_launch, values, strict=True))
-            known = {**constants, **chosen}
-            found = Launcher(
-                self.session,
-                self.kernel,
-                prelude,
-                options,
-                known,
-                self._synchronous,
-                self._program,
-            )
-            self._built[values] = found
+            found = self._built[values] = self._with(self.kernel, chosen)
         return found
+
+    def _with(self, kernel: Kernel, more: Mapping[str, int]) -> Launcher:
+        """The same with more macros."""
+        prelude, options, constants = self._build
+        macros = {**constants, **more}
+        given = self.session, kernel, prelude, options, macros
+        return Launcher(*given, self._synchronous, self._program)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         if self.session.first_launches.waiting and self.is_built:
@@ -176,18 +170,13 @@ class Launcher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         """The same with groups of a size that the caller chooses."""
-        self.session.launch_first()
-        self._events.pending += self._work
-        self._work = UNKNOWN_WORK
-        if points > 0:
-            enqueue = self._sizes.get(group)
-            if enqueue is None:
-                kernel = self._sizes[group] = self.prepare(group)
-                enqueue = partial(self._launch_first, kernel)
-            whole = (points + group - 1) // group * group
-            self._events.last_event = enqueue(
-                self._queue, (whole,), (group,), self._failure, *arguments
-            )
+        found = self._built.get((WORK_ITEMS, group))
+        if found is None:
+            kernel = replace(self.kernel, local=group)
+            found = self._with(kernel, {WORK_ITEMS: group})
+            self._built[WORK_ITEMS, group] = found
+        found._work, self._work = self._work, UNKNOWN_WORK
+        found(points, *arguments)
 
     def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
         first = self.session.first_launches
@@ -219,23 +208,19 @@ class Launcher:
         return kernel(queue, sizes, local, *arguments)
 
     def section(self) -> Section:
-        """The text of the kernel and what it is compiled with, without the sizes that
-        launches give."""
+        """The text of the kernel and what it is compiled with."""
         prelude, options, constants = self._build
         text = expanded(self.kernel.text or "", constants)
-        if self.session.device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
+        device = self.session.device
+        if device.is_pocl and text.count("barrier(") > MANY_BARRIERS:
             options += " -cl-opt-disable"
-        if self.session.device.adds_floats and FLOAT_ATOMICS in text:
+        if device.adds_floats and FLOAT_ATOMICS in text:
             options += " -cl-std=CL3.0"
-        return Section(self.kernel.name, prelude, text, options, constants)
-
-    def source(self, group: int | None = None) -> tuple[str, str]:
-        """The text that the driver compiles, and its options."""
-        section = self.section()
-        text, options = section.alone(() if group is None else ((WORK_ITEMS, group),))
-        if group and self.session.device.takes_nvidia_options:
-            options = " ".join((options, *register_options(text, group)))
-        return text, options
+        section = Section(self.kernel.name, prelude, text, options, constants)
+        if device.takes_nvidia_options and WORK_ITEMS in constants:
+            more = register_options(prelude + text, constants[WORK_ITEMS])
+            return replace(section, options=" ".join((options, *more)))
+        return section
 
     @property
     def handle(self) -> Any:
@@ -243,10 +228,9 @@ class Launcher:
         device = self.session.device
         return device.synchronous if self._synchronous else device.handle
 
-    def prepare(self, group: int | None = None) -> Any:
-        """Build the kernel now (for groups of a size, where a launch gives that); gives
-        the OpenCL kernel object."""
-        text, options = self.source(group)
+    def prepare(self) -> Any:
+        """Build the kernel now; gives the OpenCL kernel object."""
+        text, options = self.section().alone()
         self.session.builds.begin(self._program)
         name = self.kernel.name
         return self.kernel_of(_build(self.session, self.handle, text, options, name))

@@ -16,7 +16,7 @@ macros end with it. Types and macros that are defined twice are the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _FUNCTION = re.compile(r"^(?:static |__attribute__\(\(\w+\)\) )?\w+ (\w+)\(", re.M)
@@ -32,10 +32,9 @@ class Section:
     options: str
     macros: Mapping[str, int]
 
-    def alone(self, more: Iterable[tuple[str, int]] = ()) -> tuple[str, str]:
-        """The text and the options of a program of this kernel, with `more` macros."""
-        macros = (*self.macros.items(), *more)
-        flags = [f"-D{macro}={value}" for macro, value in macros]
+    def alone(self) -> tuple[str, str]:
+        """The text and the options of a program of this kernel."""
+        flags = [f"-D{macro}={value}" for macro, value in self.macros.items()]
         return self.prelude + self.text, " ".join((self.options, *flags))
 
 
