@@ -61,19 +61,21 @@ def key_of(device: Device, handle: Any, options: str, text: str) -> str:
 
 
 def load_program(session: Session, handle: Any, key: str) -> Any:
-    """The program that an earlier process built, or None."""
+    """The program that this process or an earlier one built, or None."""
     from minifut.cache import load_bytes
 
     if session.device.is_simulator:
         return None
+    known = _known(session, key)
+    if known is not None:
+        return known
     binary = load_bytes("kernels", key)
     if binary is not None and binary.startswith(PART_OF):
         key = binary.removeprefix(PART_OF).decode()
-        binary = load_bytes("kernels", key)
-    for known, name, size in _kept:
-        is_it = binary is not None and name == key and size == len(binary)
-        if is_it and known.context == session.context:
+        known = _known(session, key)
+        if known is not None:
             return known
+        binary = load_bytes("kernels", key)
     if binary is None or not is_whole(binary):
         return None
     cl = session.cl
@@ -86,6 +88,14 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
         return None
     _keep(program, key, len(binary))
     return program
+
+
+def _known(session: Session, key: str) -> Any:
+    """The program of this process with that key, in the context of the session."""
+    for program, name, _ in _kept:
+        if name == key and program.context == session.context:
+            return program
+    return None
 
 
 def keep(device: Device, program: Any, key: str) -> None:
