@@ -67,8 +67,10 @@ class FirstLaunches:
             launcher.launch_as_added(*launch)
 
     def drop(self) -> list[Launch]:
-        """Forget what waits, as if it had not been launched; gives it."""
-        waiting, self.waiting = self.waiting, []
+        """Forget what waits, as if it had not been launched; gives it. May be
+        interrupted, and called again."""
+        waiting = self.waiting
         if waiting:
             self.session.last_event = self.before
+            self.waiting = []
         return waiting

@@ -105,7 +105,7 @@ class Instance:
     ) -> None:
         self.program = program
         self.session = session
-        self.queue = session.queue
+        self.queue = session.commands  # others may run: it must not launch for them
         self.parameters = tuple(
             on_device(p, session.device) for p in program.parameters
         )
