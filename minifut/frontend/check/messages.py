@@ -1,8 +1,7 @@
 """The words of type errors: both types, in the user's own names, and what to do.
 
-A failed unification raises `Mismatch` deep inside; whoever asked for the two types to
-be equal knows why, catches it and turns it into a `CompileError` at the right place.
-The anchors name entries of docs/errors.md.
+`Mismatch` is raised where two types cannot be equal, and becomes an error in
+`check.mismatches`. The anchors name entries of docs/errors.md.
 """
 
 from __future__ import annotations
@@ -114,31 +113,6 @@ def show(
 def mentions(type_: Type, name: object) -> bool:
     """Does a name stand in a size of the type?"""
     return any(name in free_in_size(size) for size, _, _ in dimensions(type_))
-
-
-def describe(thing: object, finish: Callable[[Type], Type]) -> str:
-    """A type, or the demand that stands for one not yet known."""
-    names = getattr(thing, "names", None)
-    if names is not None:
-        return f"type that must be one of {', '.join(names)}"
-    fields = getattr(thing, "fields", None)
-    if isinstance(fields, dict):
-        known = {n: finish(t) for n, t in fields.items()}
-        return f"type that must be a record with fields {show(types.record(known))}"
-    constructors = getattr(thing, "constructors", None)
-    if isinstance(constructors, dict):
-        whole = {c: tuple(finish(t) for t in ts) for c, ts in constructors.items()}
-        shown = show(types.Sum(tuple(sorted(whole.items()))))
-        return f"type that must be a sum type with constructors {shown}"
-    if isinstance(thing, types.Type):
-        return show(thing, finish)
-    return "a type that is not known yet"
-
-
-def two_types(first: str, one: str, second: str, other: str) -> str:
-    """Two types one above the other."""
-    width = max(len(first), len(second)) + 1
-    return f"{(first + ':').ljust(width)} {one}\n{(second + ':').ljust(width)} {other}"
 
 
 def error(

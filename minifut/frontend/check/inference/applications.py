@@ -9,12 +9,12 @@ from minifut.frontend.check import hints
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.expressions import RULES, infer
 from minifut.frontend.check.inference.state import FLOATS
-from minifut.frontend.check.messages import (
-    Mismatch,
-    error,
-    quote,
-    source_text,
-    two_types,
+from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.mismatches import (
+    EXPECTED,
+    both,
+    type_mismatch,
+    wrong_argument,
 )
 from minifut.frontend.check.solver import OneOf
 from minifut.frontend.types import Arrow, Meta, Type
@@ -44,9 +44,12 @@ def apply_one(
     try:
         state.solver.unify(function.argument, argument)
     except Mismatch as fault:
-        raise wrong_argument(
-            state, location, callee, function.argument, argument, node, fault
-        ) from None
+        expected = function.argument
+        shown = state.show(expected), state.show(argument)
+        text = both(wrong_argument(callee, node), EXPECTED, *shown)
+        hint = _argument_hint(state, expected, argument, node)
+        place = location if node is None else node.location
+        raise type_mismatch(state, place, fault, text, hint=hint) from None
     return plain(function.result)
 
 
@@ -76,42 +79,16 @@ def _not_a_function(
     )
 
 
-def wrong_argument(
-    state: Inference,
-    location: Location,
-    callee: str | None,
-    expected: Type,
-    actual: Type,
-    node: syntax.Exp | None,
-    fault: Mismatch,
-) -> Exception:
-    """The error for an argument of another type than the function takes."""
-    special = state.special_mismatch(location, fault)
-    if special is not None:
-        return special
-    argument = quote(source_text(node)) if node is not None else "an argument"
-    head = (
-        f"Cannot apply {quote(callee)} to {argument} (invalid type)."
-        if callee
-        else f"Cannot apply function to {argument} (invalid type)."
-    )
-    text = f"{head}\n" + two_types(
-        "Expected", state.show(expected), "Actual", state.show(actual)
-    )
-    place = node.location if node is not None else location
-    hint = _argument_hint(state, expected, actual, argument.strip('"'))
-    return error(place, state.with_details(text, fault), "type-mismatch", hint)
-
-
 def _argument_hint(
-    state: Inference, expected: Type, actual: Type, argument: str
+    state: Inference, expected: Type, actual: Type, argument: syntax.Exp | None
 ) -> str | None:
     wanted, given = state.finish(expected), state.finish(actual)
+    written = "an argument" if argument is None else source_text(argument).strip('"')
     demand = state.solver.demand(wanted)
     if isinstance(demand, OneOf):
         is_float = demand.names == FLOATS
-        return hints.number_wanted(given, is_float, argument)
-    return hints.conversion(wanted, given) or hints.float_literal(wanted, argument)
+        return hints.number_wanted(given, is_float, written)
+    return hints.conversion(wanted, given) or hints.float_literal(wanted, written)
 
 
 def callee_name(node: syntax.Exp) -> str | None:

@@ -30,6 +30,7 @@ from minifut.frontend.check.inference.type_expressions import (
 )
 from minifut.frontend.check.inference.updates import unify_update
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.mismatches import FUNCTION_BODY, LOOP_BODY, type_mismatch
 from minifut.frontend.types import I64, Arrow, Scheme, Type
 
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ def unify_result(
     if declared is None:
         return body
     wanted, _, _ = infer_type(state, declared)
-    unify_expected(
-        state, location, wanted, body, "Function body does not have expected type."
-    )
+    unify_expected(state, location, wanted, body, FUNCTION_BODY)
     return wanted
 
 
@@ -98,13 +97,12 @@ def bind_to_value(
     try:
         state.solver.unify(type_, value)
     except Mismatch as fault:
-        special = state.special_mismatch(location, fault)
         text = (
             f"Pattern\n  {source_text(pattern)}\ncannot match value of type\n"
             f"  {state.show(value)}"
         )
-        raise special or error(
-            pattern.location, state.with_details(text, fault), "pattern-mismatch"
+        raise type_mismatch(
+            state, pattern.location, fault, text, "pattern-mismatch"
         ) from None
     bind_pattern(state, pattern)
 
@@ -206,13 +204,7 @@ def _loop(state: Inference, node: syntax.Loop) -> Type:
             require(state, condition, ("bool",), "the condition of a loop")
     state.level += 1
     body = infer(state, node.body)
-    unify_expected(
-        state,
-        node.body.location,
-        initial,
-        body,
-        "Loop body does not have expected type.",
-    )
+    unify_expected(state, node.body.location, initial, body, LOOP_BODY)
     state.level = level
     state.scope.restore(mark)
     assert node.pattern.type is not None

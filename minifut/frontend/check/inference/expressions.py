@@ -20,7 +20,15 @@ from minifut.frontend.check.inference.state import (
     parametric,
 )
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import Mismatch, error, quote, two_types
+from minifut.frontend.check.messages import Mismatch, error, quote
+from minifut.frontend.check.mismatches import (
+    BRANCHES,
+    EXPECTED,
+    FORMER,
+    both,
+    from_annotation,
+    type_mismatch,
+)
 from minifut.frontend.types import (
     BOOL,
     U8,
@@ -160,20 +168,13 @@ def _array(state: Inference, node: syntax.ArrayExp) -> Type:
         return Array(size, state.free(node.location, ""))
     element = infer(state, node.elements[0])
     state.unify(node.location, state.free(node.location, ""), element)
-    unify = state.solver.unify
+    headline = (
+        "The elements of an array must have one type, cannot unify the first one's"
+    )
     for other in node.elements[1:]:
         type_ = infer(state, other)
         if type_ is not element:
-            try:
-                unify(element, type_)
-            except Mismatch as fault:
-                headline = (
-                    "The elements of an array must have one type, cannot unify the "
-                    "first one's"
-                )
-                raise state.mismatch(
-                    other.location, element, type_, fault, headline
-                ) from None
+            state.unify(other.location, element, type_, headline)
     return Array(size, element)
 
 
@@ -240,17 +241,14 @@ def unify_branches(
     state: Inference, location: Location, former: Type, latter: Type
 ) -> None:
     """Branches must have one type."""
-    labels = ("Former", "Latter")
-    headline = "Branches differ in type."
-    _unify_shown(state, location, former, latter, headline, labels, "branches-differ")
+    _unify_shown(state, location, former, latter, BRANCHES, FORMER, "branches-differ")
 
 
 def unify_expected(
     state: Inference, location: Location, wanted: Type, found: Type, headline: str
 ) -> None:
     """What is there must have the type that was asked for."""
-    labels = ("Expected", "Actual")
-    _unify_shown(state, location, wanted, found, headline, labels, "type-mismatch")
+    _unify_shown(state, location, wanted, found, headline, EXPECTED, "type-mismatch")
 
 
 def _unify_shown(
@@ -266,11 +264,9 @@ def _unify_shown(
     try:
         state.solver.unify(one, other)
     except Mismatch as fault:
-        shown = two_types(labels[0], state.show(one), labels[1], state.show(other))
-        text = state.with_details(f"{headline}\n{shown}", fault)
+        text = both(headline, labels, state.show(one), state.show(other))
         hint = hints.conversion(state.finish(one), state.finish(other))
-        special = state.special_mismatch(location, fault)
-        raise special or error(location, text, anchor, hint) from None
+        raise type_mismatch(state, location, fault, text, anchor, hint) from None
 
 
 def _annotated(
@@ -278,8 +274,7 @@ def _annotated(
 ) -> Type:
     found = infer(state, value)
     wanted, _, _ = infer_type(state, annotation)
-    headline = f"Expression does not have expected type from {kind}."
-    unify_expected(state, value.location, wanted, found, headline)
+    unify_expected(state, value.location, wanted, found, from_annotation(kind))
     return plain(wanted)
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Functor, Structure
-from minifut.frontend.check.messages import Mismatch, describe, error, quote, show
+from minifut.frontend.check.messages import Mismatch, error, quote, show
+from minifut.frontend.check.mismatches import type_mismatch
 from minifut.frontend.check.solver import (
     Free,
     HasConstructors,
@@ -107,59 +108,9 @@ class Inference:
         try:
             self.solver.unify(left, right)
         except Mismatch as fault:
-            raise self.mismatch(location, left, right, fault, headline) from None
-
-    def mismatch(
-        self,
-        location: Location,
-        left: Type,
-        right: Type,
-        fault: Mismatch,
-        headline: str | None = None,
-    ) -> CompileError:
-        """The error for two types that do not unify."""
-        special = self.special_mismatch(location, fault)
-        if special is not None:
-            return special
-        head = headline or "Cannot unify"
-        text = f"{head}\n  {self.show(left)}\nwith\n  {self.show(right)}"
-        return error(location, self.with_details(text, fault), fault.anchor)
-
-    def special_mismatch(
-        self, location: Location, fault: Mismatch
-    ) -> CompileError | None:
-        """The faults that are told the same wherever they occur."""
-        if fault.note == "Occurs check":
-            shown = self.show(fault.right)  # type: ignore[arg-type]
-            return error(
-                location,
-                f"Occurs check: cannot instantiate {self.show(fault.left)} "  # type: ignore[arg-type]
-                f"with {shown}.",
-                "occurs-check",
-                "a value would have to contain itself, or a function to take itself",
-            )
-        if fault.note.startswith("Scope "):
-            name = fault.note[6:]
-            return error(
-                location,
-                f"Cannot unify type\n  {self.show(fault.right)}\n"  # type: ignore[arg-type]
-                f"with a type from outside (scope violation).\n"
-                f"This is because {quote(name)} is rigidly bound in a deeper scope.",
-                "scope-violation",
-            )
-        return None
-
-    def with_details(self, text: str, fault: Mismatch) -> str:
-        details = fault.details()
-        one = describe(fault.left, self.in_words)
-        other = describe(fault.right, self.in_words)
-        if isinstance(fault.right, OneOf):
-            one, other = other, one
-        if fault.note.startswith("Cannot unify"):
-            details += f"\n  {one}\nwith {other}"
-        elif fault.path:
-            details = f"{details}\nThere {one} meets {other}.".strip()
-        return f"{text}\n{details}" if details else text
+            text = f"{headline or 'Cannot unify'}\n  {self.show(left)}\nwith\n  "
+            text += self.show(right)
+            raise type_mismatch(self, location, fault, text, fault.anchor) from None
 
     # --- names --------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.messages import Mismatch, error, quote
+from minifut.frontend.check.messages import Mismatch, quote
+from minifut.frontend.check.mismatches import type_mismatch
 from minifut.frontend.types import Arrow, Type
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ def unify_update(
             f"Type mismatch when updating {what}: a value of type {new} cannot take "
             f"the place of one of type {old}."
         )
-        raise error(
-            location, state.with_details(text, fault), "type-mismatch"
-        ) from None
+        raise type_mismatch(state, location, fault, text) from None
 
 
 def _project_section(state: Inference, node: syntax.ProjectSection) -> Type:

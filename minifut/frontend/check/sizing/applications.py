@@ -12,13 +12,13 @@ from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.applications import callee_name
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.mismatches import size_mismatch, wrong_argument
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (
     BINDING_WARNING,
     RULES,
     as_size,
     size,
-    size_error,
 )
 from minifut.frontend.check.sizing.scopes import replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
@@ -63,13 +63,8 @@ def apply_one(
     try:
         unify(state, usage, function.argument, given)
     except Mismatch as fault:
-        to = quote(source_text(argument))
-        head = (
-            f"Cannot apply {quote(callee)} to {to} (invalid type)."
-            if callee
-            else f"Cannot apply function to {to} (invalid type)."
-        )
-        raise size_error(
+        head = wrong_argument(callee, argument)
+        raise size_mismatch(
             state, argument.location, fault, head, plain(function.argument), given
         ) from None
     result, exts = _with_new_exts(state, location, callee, function)

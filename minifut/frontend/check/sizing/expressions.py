@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.type_expressions import to_size
-from minifut.frontend.check.messages import Mismatch, error, quote, two_types
+from minifut.frontend.check.messages import Mismatch, quote
+from minifut.frontend.check.mismatches import (
+    BRANCHES,
+    EXPECTED,
+    FORMER,
+    from_annotation,
+    size_mismatch,
+)
 from minifut.frontend.check.size_terms import arithmetic, has_binding
 from minifut.frontend.check.sizing.joins import join
 from minifut.frontend.check.sizing.pairwise import match_sizes
@@ -59,44 +66,15 @@ def expect(
     wanted: Type,
     found: Type,
     headline: str,
-    labels: tuple[str, str] = ("Expected", "Actual"),
+    labels: tuple[str, str] = EXPECTED,
 ) -> None:
     """Unify sizes; a failure is told under a headline with both types."""
     try:
         unify(state, Usage(purpose, location), wanted, found)
     except Mismatch as fault:
-        raise size_error(
+        raise size_mismatch(
             state, location, fault, headline, wanted, found, labels
         ) from None
-
-
-IRREGULAR = (
-    "all elements of an array have one shape: make them equally long, or keep one flat "
-    "array with the sizes beside it"
-)
-
-
-def size_error(
-    state: Sizing,
-    location: Location,
-    fault: Mismatch,
-    headline: str,
-    wanted: Type,
-    found: Type,
-    labels: tuple[str, str] = ("Expected", "Actual"),
-) -> Exception:
-    """The error for types that differ in their sizes."""
-    text = f"{headline}\n" + two_types(
-        labels[0], state.show(wanted), labels[1], state.show(found)
-    )
-    details = fault.details()
-    anchor = "size-mismatch" if fault.anchor == "type-mismatch" else fault.anchor
-    hint = None
-    if "containing anonymous sizes" in fault.note:
-        anchor, hint = "irregular-array", IRREGULAR
-    elif anchor == "size-mismatch" and "do not match" in fault.note:
-        hint = "if the sizes are equal when the program runs, coerce with ':>'"
-    return error(location, f"{text}\n\n{details}" if details else text, anchor, hint)
 
 
 def as_size(state: Sizing, node: syntax.Exp) -> Size:
@@ -216,10 +194,8 @@ def join_branches(
         try:
             joined, exts = join(state, usage, former, joined)
         except Mismatch as fault:
-            headline = "Branches differ in type."
-            labels = ("Former", "Latter")
-            raise size_error(
-                state, location, fault, headline, former, joined, labels
+            raise size_mismatch(
+                state, location, fault, BRANCHES, former, joined, FORMER
             ) from None
         made += exts
     free = free_sizes(joined) if made else set()
@@ -253,7 +229,7 @@ def _ascription(state: Sizing, node: syntax.Ascription) -> Type:
         "type ascription",
         plain(wanted),
         found,
-        "Expression does not have expected type from explicit ascription.",
+        from_annotation("explicit ascription"),
     )
     return plain(wanted)
 
@@ -278,8 +254,8 @@ def _coercion(state: Sizing, node: syntax.Coercion) -> Type:
         "size coercion",
         found,
         loose,
-        "Expression does not have expected type from explicit ascription.",
-        ("Actual", "Expected"),
+        from_annotation("explicit ascription"),
+        EXPECTED[::-1],
     )
     return match_sizes(wanted, state.normal_type(found), lambda target, _: target)
 

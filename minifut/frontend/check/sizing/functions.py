@@ -12,6 +12,7 @@ from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.mismatches import FUNCTION_BODY
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.generalise import (
     Definition,
@@ -98,7 +99,7 @@ def function_body(
             "return type annotation",
             plain(declared),
             type_,
-            "Function body does not have expected type.",
+            FUNCTION_BODY,
         )
     return type_
 
@@ -132,7 +133,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
         "inferred return type",
         wanted,
         body,
-        "Function body does not have expected type.",
+        FUNCTION_BODY,
     )
     result = state.normal_type(body if declared is None else declared)
     exts = _computed_inside(state, node.parameters, result)

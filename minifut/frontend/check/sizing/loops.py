@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.mismatches import LOOP_BODY, LOOP_START
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.joins import may_be_equal
 from minifut.frontend.check.sizing.pairwise import match_sizes
@@ -117,16 +118,8 @@ class _Loop:
             return target
 
         loose = map_type(plain(pattern), _keep, loosened)
-        headline = "Loop body does not have expected type."
-        location = node.body.location
-        expect(
-            state,
-            location,
-            "matching loop body to loop pattern",
-            loose,
-            body,
-            headline,
-        )
+        purpose = "matching loop body to loop pattern"
+        expect(state, node.body.location, purpose, loose, body, LOOP_BODY)
         variant = self._variant(state.normal_type(self.type), state.normal_type(body))
         for number in variant:
             if state.metas[number].level < self.levels.get(number, 0):
@@ -139,7 +132,8 @@ class _Loop:
                 )
         self._close(variant)
         again = map_type(plain(node.pattern.type), _keep, self._loosened_names)
-        expect(state, location, "matching loop body to pattern", again, body, headline)
+        purpose = "matching loop body to pattern"
+        expect(state, node.body.location, purpose, again, body, LOOP_BODY)
         return variant
 
     def _follow_links(self) -> None:
@@ -248,7 +242,7 @@ class _Loop:
             "matching initial loop values to pattern",
             wanted,
             self.initial,
-            "Initial loop values do not have expected type.",
+            LOOP_START,
         )
         exts = tuple(
             state.unknown(node.location, "unknown size of value returned", "loop")
