@@ -1,13 +1,13 @@
 """`SegMap` at the level of groups under the CPU schedule: a group is one work-item.
 
-    segmap group (g < n, h < m) {             for (group = worker; group < n * m;
-      let t = collective_copy ..                   group += workers) {
-      let u = segmap thread (i < w) {..}          for (i ..) t[i] = ..
-      return returns u }                           for (i ..) u[i] = ..
-                                                   out[g, h, ..] = u }
+    segmap group (g < n, h < m) {             for (group of a block of n * m) {
+      let t = collective_copy ..                  for (i ..) t[i] = ..
+      let u = segmap thread (i < w) {..}          for (i ..) u[i] = ..
+      return returns u }                          out[g, h, ..] = u }
 
 The threads of a group become loops, without barriers. Groups with tiles, few and long,
-are fetched from an atomic counter one at a time; others are distributed in advance.
+are fetched from an atomic counter one at a time; of others each worker has a block,
+since neighbouring groups often read the same rows.
 Arrays of the group are in local memory. Where their size depends on tuning parameters
 only, values that exceed the local memory are an error; else the host decides when it
 runs between this kernel and a second one, whose arrays are in global memory with a part
@@ -242,7 +242,9 @@ def run_groups(k: WorkerBuilder, job: GroupLaunch) -> None:
     k.thread = (worker, job.workers)
     bound, step = k.size_value(job.groups), k.size_value(job.workers)
     if not job.dynamic:
-        with k.loop("group", bound, worker, step) as group:
+        # neighbours follow each other: what they share is still in the cache
+        first = k.declare("first", worker * bound // step)
+        with k.loop("group", (worker + 1) * bound // step, first) as group:
             run_group(k, job, group)
         return
     # PoCL's compiler uses the widest vectors only in kernels that query their id.
