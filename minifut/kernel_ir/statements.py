@@ -146,6 +146,10 @@ class For:
     full: Expression | None = None
 
     @property
+    def counts_by_ones(self) -> bool:
+        return isinstance(self.step, Literal) and self.step.value == 1
+
+    @property
     def rounds(self) -> int | None:
         """How many there are of a loop that counts by ones, if that is a number."""
         match self.start, self.bound:

@@ -15,6 +15,7 @@ from minifut.kernel_passes.contract import contract_multiply_adds
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
+from minifut.kernel_passes.split_wrapping import split_wrapping_loops
 from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
 from minifut.passes.pipeline import Pass
@@ -26,6 +27,11 @@ def _in_each_kernel(
     return Pass(name, each_kernel(change), KERNEL_CODE, KERNEL_CODE, summary)
 
 
+SPLIT_WRAPPING = _in_each_kernel(
+    "split-wrapping",
+    split_wrapping_loops,
+    "give the points whose indices do not wrap around loops of their own",
+)
 VECTORISE = _in_each_kernel(
     "vectorise",
     vectorise_points,
@@ -61,6 +67,7 @@ DEDUPLICATE = Pass(
 )
 
 ALL_PASSES: tuple[Pass, ...] = (
+    SPLIT_WRAPPING,
     VECTORISE,
     PREFETCH,
     CONTRACT,
@@ -71,7 +78,9 @@ ALL_PASSES: tuple[Pass, ...] = (
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
-        # first: a loop over points has other accesses when it is one over vectors
+        # first: in the loops that it makes, more accesses are ones of whole vectors
+        SPLIT_WRAPPING,
+        # early: a loop over points has other accesses when it is one over vectors
         VECTORISE,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane
         PREFETCH,

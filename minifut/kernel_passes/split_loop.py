@@ -17,35 +17,23 @@ Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
 from minifut.ir.node import replace
-from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.vectorise.varying import assigned, find_varying, varies
-from minifut.names import Name
+from minifut.kernel_passes.position_ranges import (
+    PositionIndices,
+    PositionRange,
+    all_of,
+    clamped,
+    emit_ranges,
+    used,
+)
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.rewrite.rule import Declined, rule
 
-FAR = 1 << 48
-"""no array has as many elements: where a bound is farther away, it does not matter how
-far"""
-FAR_OFFSET = 1 << 20
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-
-
-@dataclass(slots=True)
-class _Range:
-    """Where a condition holds: from the greatest of `lows` to below the least of
-    `highs`, if all of `uniform` hold."""
-
-    lows: list[kc.Expression] = field(default_factory=list)
-    highs: list[kc.Expression] = field(default_factory=list)
-    uniform: list[kc.Expression] = field(default_factory=list)
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
@@ -120,18 +108,15 @@ def split_loop(
             ys[i] = y;
         }
     """
-    match loop:
-        case kc.For(_, _, _, kc.Literal(1, _)):
-            pass
-        case _:
-            return None
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
     found = _Finder(loop, context.k).branch()
     if found is None:
         return Declined("no branch depends on the position alone")
     at, where, inside, outside = found
     body = loop.body.statements
-    within = _used((*body[:at], *inside.statements, *body[at + 1 :]))
-    beside = _used((*body[:at], *outside.statements, *body[at + 1 :]))
+    within = used((*body[:at], *inside.statements, *body[at + 1 :]))
+    beside = used((*body[:at], *outside.statements, *body[at + 1 :]))
     if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
         return Declined("what is done in the range can fail")
     rare = _weight(beside) > _weight(within)
@@ -149,29 +134,11 @@ def split_loop(
     )
     with context.k.nested() as made:
         if where.lows or where.highs:
-            _emit_ranges(context.k, where, inner, outer)
+            emit_ranges(context.k, where, inner, outer)
         else:
             whole, none = kc.Block((inner,)), kc.Block((outer,))
-            context.k.emit(kc.Branch(_all(where.uniform), whole, none))
+            context.k.emit(kc.Branch(all_of(where.uniform), whole, none))
     return tuple(made)
-
-
-def _emit_ranges(k: CodeBuilder, where: _Range, inner: kc.For, outer: kc.For) -> None:
-    """The outer loop before and behind the range, then the inner one in it."""
-    start, stop = inner.start, inner.bound
-    low_value = _extreme("min", [_extreme("max", [start, *where.lows]), stop])
-    if where.uniform:
-        low_value = kc.Select(_all(where.uniform), low_value, stop, kc.LONG)
-    low = k.declare("low", low_value)
-    reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
-    high = k.declare("high", _extreme("min", [reached, stop]))
-    side = k.variable("side", kc.LONG)
-    first = side.equals(0)
-    begin = kc.Select(first, start, high, kc.LONG)
-    end = kc.Select(first, low, stop, kc.LONG)
-    sides = kc.Block((replace(outer, start=begin, bound=end),))
-    k.emit(kc.For(side, _long(0), _long(2), _long(1), sides))
-    k.emit(replace(inner, start=low, bound=high))
 
 
 class _Finder:
@@ -182,31 +149,18 @@ class _Finder:
         self.given = {*k.parameters, *k.constants}
         self.body = loop.body.statements
         self.varying = find_varying(self.body, [loop.variable.name])
-        changing = assigned(self.body) - {loop.variable.name}
-        self.made: dict[Name, kc.Expression] = {}
-        for statement in self.body:
-            match statement:
-                case kc.Declare(kc.Variable(name, _), kc.Expression() as exp) if (
-                    name not in changing
-                ):
-                    self.made[name] = exp
-        self.local = {
-            node.variable.name
-            for statement in self.body
-            for node in walk(statement)
-            if isinstance(node, kc.Declare) and isinstance(node.variable, kc.Variable)
-        }
+        self.indices = PositionIndices(loop)
 
-    def branch(self) -> tuple[int, _Range, kc.Block, kc.Block] | None:
+    def branch(self) -> tuple[int, PositionRange, kc.Block, kc.Block] | None:
         """The place of the branch, where its condition holds, and what is done there
         and elsewhere."""
-        uniform: tuple[int, _Range, kc.Block, kc.Block] | None = None
+        uniform: tuple[int, PositionRange, kc.Block, kc.Block] | None = None
         for at, statement in enumerate(self.body):
             if not isinstance(statement, kc.Branch):
                 continue
             arms = (statement.then, statement.otherwise or kc.Block(()))
             for truth in (True, False):
-                where = _Range()
+                where = PositionRange()
                 if not self.learn(statement.condition, truth, where):
                     continue
                 then, otherwise = arms if truth else arms[::-1]
@@ -216,7 +170,7 @@ class _Finder:
                     uniform = at, where, then, otherwise
         return uniform
 
-    def is_of_row(self, where: _Range) -> bool:
+    def is_of_row(self, where: PositionRange) -> bool:
         """Whether a uniform condition changes within the kernel: the device's compiler
         moves those of its parameters out of the loop itself."""
         return any(
@@ -225,11 +179,13 @@ class _Finder:
             for node in walk(condition)
         )
 
-    def learn(self, condition: kc.Expression, truth: bool, where: _Range) -> bool:
+    def learn(
+        self, condition: kc.Expression, truth: bool, where: PositionRange
+    ) -> bool:
         """Add where a condition has this truth value; False if that is no range."""
         match condition:
-            case kc.Variable(name, _) if name in self.made:
-                return self.learn(self.made[name], truth, where)
+            case kc.Variable(name, _) if name in self.indices.made:
+                return self.learn(self.indices.made[name], truth, where)
             case kc.Binary("&&" | "||" as symbol, left, right, _):
                 conjunction = (symbol == "&&") == truth
                 return conjunction and all(
@@ -243,7 +199,7 @@ class _Finder:
             case kc.Operation(operator, (operand,), _) if operator.name == "not":
                 return self.learn(operand, not truth, where)
         if not varies(condition, self.varying):
-            uniform = self.before(condition)
+            uniform = self.indices.uniform(condition)
             if uniform is None:
                 return False
             if not truth:
@@ -252,7 +208,9 @@ class _Finder:
             return True
         return self.compare(condition, truth, where)
 
-    def compare(self, condition: kc.Expression, truth: bool, where: _Range) -> bool:
+    def compare(
+        self, condition: kc.Expression, truth: bool, where: PositionRange
+    ) -> bool:
         """Add a comparison of two indices, of which one grows with the loop."""
         match condition:
             case kc.Operation(operator, (left, right), _):
@@ -271,108 +229,25 @@ class _Finder:
         if (shifts[0] is None) == (shifts[1] is None):
             return False
         grows = 0 if shifts[0] is not None else 1
-        limit = self.before((left, right)[1 - grows])
+        limit = self.indices.uniform((left, right)[1 - grows])
         shift = shifts[grows]
         if limit is None or shift is None:
             return False
         # i + shift < limit, or limit < i + shift
         more = (name == "le") == (grows == 0)
         apart = int(more) - shift
-        change = _clamped(limit) + apart if apart else limit
+        change = clamped(limit) + apart if apart else limit
         (where.highs if grows == 0 else where.lows).append(change)
         return True
 
     def offset(self, exp: kc.Expression) -> int | None:
         """How much larger an index is than the variable of the loop, a small number."""
-        found = self.difference(exp)
-        return found if found is not None and abs(found) <= FAR_OFFSET else None
-
-    def difference(self, exp: kc.Expression) -> int | None:
-        index = self.loop.variable.name
-        match exp:
-            case kc.Variable(name, _):
-                if name == index:
-                    return 0
-                return self.difference(self.made[name]) if name in self.made else None
-            case kc.SizeValue(size, _):
-                return (size - Size.of(index)).as_constant
-            case kc.Cast(operand, _) if exp.type == operand.type:
-                return self.difference(operand)
-            case kc.Operation(operator, (left, kc.Literal(number, _)), _):
-                sign = {"add": 1, "sub": -1}.get(operator.name)
-            case kc.Binary(symbol, left, kc.Literal(number, _), _):
-                sign = {"+": 1, "-": -1}.get(symbol)
-            case _:
-                return None
-        below = self.difference(left) if exp.type == kc.LONG else None
-        if sign is None or below is None:
+        found = self.indices.index(exp)
+        unlimited = not self.indices.limits
+        self.indices.limits.clear()
+        if found is None or found.factor != 1 or found.low != found.high:
             return None
-        return below + sign * int(number)
-
-    def before(self, exp: kc.Expression) -> kc.Expression | None:
-        """An expression that is the same for all points, in terms of what there is
-        before the loop; None if that is not known."""
-        exp = _expanded(exp, self.made)
-        for node in walk(exp):
-            match node:
-                case kc.Load() | kc.Register():
-                    return None
-                case kc.Variable(name, _) if name in self.local:
-                    return None
-                case kc.SizeValue(size, _) if size.names() & self.local:
-                    return None
-        return exp
-
-
-def _expanded(node: Any, made: Mapping[Name, kc.Expression]) -> Any:
-    """An expression with the definitions of variables in their places."""
-    if isinstance(node, kc.Variable):
-        return _expanded(made[node.name], made) if node.name in made else node
-    return map_children(node, lambda child: _expanded(child, made))
-
-
-def _clamped(limit: kc.Expression) -> kc.Expression:
-    """A limit of positions, such that small numbers may be added."""
-    if isinstance(limit, kc.Literal) and abs(int(limit.value)) <= FAR:
-        return limit
-    return _extreme("max", [_extreme("min", [limit, _long(FAR)]), _long(-FAR)])
-
-
-def _long(number: int) -> kc.Literal:
-    return kc.Literal(number, kc.LONG)
-
-
-def _all(conditions: list[kc.Expression]) -> kc.Expression:
-    """Whether all conditions hold."""
-    first, *others = conditions
-    for other in others:
-        first = kc.Binary("&&", first, other, kc.TRUTH)
-    return first
-
-
-def _extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
-    """The least or the greatest of some values."""
-    first, *others = values
-    for other in others:
-        first = kc.Call(function, (first, other), kc.LONG)
-    return first
-
-
-def _used(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
-    """Statements without the definitions of what nothing reads, as of the condition."""
-    kept: list[kc.Statement] = []
-    read: set[Name] = set()
-    for statement in reversed(statements):
-        match statement:
-            case kc.Declare(kc.Variable(name, _), kc.Expression()) if name not in read:
-                continue
-        kept.append(statement)
-        for node in walk(statement):
-            if isinstance(node, kc.Variable):
-                read.add(node.name)
-            elif isinstance(node, kc.SizeValue):
-                read |= node.size.names()
-    return tuple(reversed(kept))
+        return found.low if unlimited else None
 
 
 def _weight(statements: tuple[kc.Statement, ...]) -> int:

@@ -63,16 +63,11 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.reduces:
         return None
-    if exp.scans or len(exp.reduces) != 1:
-        return SEVERAL
-    (combine,) = exp.reduces
-    if is_scalar_operator(combine.operator):
-        return None
-    inside = _elementwise_nest(context, nest, exp, combine)
-    if isinstance(inside, Declined):
+    inside = _elementwise_nest(context, nest, exp)
+    if not isinstance(inside, tuple):
         return inside
     outer, operator, neutral, function = inside
-    new = Reduce(operator, neutral, combine.commutative)
+    new = Reduce(operator, neutral, exp.reduces[0].commutative)
     own = tuple(
         Param(context.build.names.like(p.name), type_)
         for p, type_ in zip(statement.pattern, operator.results, strict=True)
@@ -117,13 +112,8 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.scans:
         return None
-    if exp.reduces or len(exp.scans) != 1:
-        return SEVERAL
-    (combine,) = exp.scans
-    if is_scalar_operator(combine.operator):
-        return None
-    inside = _elementwise_nest(context, nest, exp, combine)
-    if isinstance(inside, Declined):
+    inside = _elementwise_nest(context, nest, exp)
+    if not isinstance(inside, tuple):
         return inside
     outer, operator, neutral, function = inside
     inner = replace(exp, scans=(Scan(operator, neutral),), function=function)
@@ -143,10 +133,15 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
 
 
 def _elementwise_nest(
-    context: NestContext, nest: Nest, exp: Screma, combine: Scan | Reduce
-) -> tuple[Nest, Lambda, tuple[Atom, ...], Lambda] | Declined:
+    context: NestContext, nest: Nest, exp: Screma
+) -> tuple[Nest, Lambda, tuple[Atom, ...], Lambda] | Declined | None:
     """The nest with a dimension over the elements; operator, neutral elements and
-    function of one element in it."""
+    function of one element in it. None: the operator is one on scalars."""
+    if len(exp.folds) != 1:
+        return SEVERAL
+    (combine,) = exp.folds
+    if is_scalar_operator(combine.operator):
+        return None
     if len(exp.function.results) != len(combine.neutral):
         return SEVERAL
     elementwise = elementwise_operator(combine.operator)

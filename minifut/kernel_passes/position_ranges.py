@@ -1,0 +1,261 @@
+"""Ranges of positions in which a loop over points does something else.
+
+    for (i = start; i < stop; i++) ..  →  low, high; the positions beside them, by one
+                                          loop over both sides; those in between
+
+`PositionRange` is where some conditions hold, `PositionIndices` what the indices of a
+loop are as affine functions of its variable, and in which range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import map_children, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.varying import assigned
+from minifut.names import Name
+
+FAR_OFFSET = 1 << 20
+SMALLEST_PERIOD = 1024
+"""a known divisor or mask for which a loop is split"""
+LARGEST_FACTOR = 64
+INT_MAX = (1 << 31) - 1
+INTEGERS = (kc.Cast, kc.Operation, kc.Binary)
+"""expressions in whose place there may be an affine one"""
+FAR = 1 << 48
+"""no array has as many elements: where a bound is farther away, it does not matter how
+far"""
+
+
+@dataclass(slots=True)
+class PositionRange:
+    """Where a condition holds: from the greatest of `lows` to below the least of
+    `highs`, if all of `uniform` hold."""
+
+    lows: list[kc.Expression] = field(default_factory=list)
+    highs: list[kc.Expression] = field(default_factory=list)
+    uniform: list[kc.Expression] = field(default_factory=list)
+
+
+def emit_ranges(
+    k: CodeBuilder, where: PositionRange, inner: kc.For, outer: kc.For
+) -> None:
+    """The outer loop before and behind the range, then the inner one in it."""
+    start, stop = inner.start, inner.bound
+    low_value = _extreme("min", [_extreme("max", [start, *where.lows]), stop])
+    if where.uniform:
+        low_value = kc.Select(all_of(where.uniform), low_value, stop, kc.LONG)
+    low = k.declare("low", low_value)
+    reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
+    high = k.declare("high", _extreme("min", [reached, stop]))
+    side = k.variable("side", kc.LONG)
+    first = side.equals(0)
+    begin = kc.Select(first, start, high, kc.LONG)
+    end = kc.Select(first, low, stop, kc.LONG)
+    sides = kc.Block((replace(outer, start=begin, bound=end),))
+    k.emit(kc.For(side, long_literal(0), long_literal(2), long_literal(1), sides))
+    k.emit(replace(inner, start=low, bound=high))
+
+
+def _expanded(node: Any, made: Mapping[Name, kc.Expression]) -> Any:
+    """An expression with the definitions of variables in their places."""
+    if isinstance(node, kc.Variable):
+        return _expanded(made[node.name], made) if node.name in made else node
+    return map_children(node, lambda child: _expanded(child, made))
+
+
+def clamped(limit: kc.Expression) -> kc.Expression:
+    """A limit of positions, such that small numbers may be added."""
+    match limit:
+        case kc.Literal(value, _) if abs(int(value)) <= FAR:
+            return limit
+        case kc.Cast(operand, _) if operand.type == kc.INT:
+            return limit
+    return _extreme(
+        "max", [_extreme("min", [limit, long_literal(FAR)]), long_literal(-FAR)]
+    )
+
+
+def long_literal(number: int) -> kc.Literal:
+    return kc.Literal(number, kc.LONG)
+
+
+def all_of(conditions: list[kc.Expression]) -> kc.Expression:
+    """Whether all conditions hold."""
+    first, *others = conditions
+    for other in others:
+        first = kc.Binary("&&", first, other, kc.TRUTH)
+    return first
+
+
+def _extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
+    """The least or the greatest of some values."""
+    first, *others = values
+    for other in others:
+        first = kc.Call(function, (first, other), kc.LONG)
+    return first
+
+
+def used(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
+    """Statements without the definitions of what nothing reads, as of the condition."""
+    kept: list[kc.Statement] = []
+    read: set[Name] = set()
+    for statement in reversed(statements):
+        match statement:
+            case kc.Declare(kc.Variable(name, _), kc.Expression()) if name not in read:
+                continue
+        kept.append(statement)
+        for node in walk(statement):
+            if isinstance(node, kc.Variable):
+                read.add(node.name)
+            elif isinstance(node, kc.SizeValue):
+                read |= node.size.names()
+    return tuple(reversed(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """`exp`, an i64, is `factor` times the variable of the loop and something from
+    `low` to `high`: numbers so small that nothing overflows."""
+
+    exp: kc.Expression
+    factor: int
+    low: int
+    high: int
+
+
+class PositionIndices:
+    """Replaces the indices of a loop's body that wrap around, and collects where they
+    do not: from `first` on, and where they are at most their limits (by the text, as a
+    mask or not, and the factor of the index: the limit, and the index at i = 0)."""
+
+    def __init__(self, loop: kc.For) -> None:
+        self.index_name = loop.variable.name
+        self.first = 0
+        self.limits: dict[tuple[str, bool, int], tuple[kc.Expression, int]] = {}
+        self.made: dict[Name, kc.Expression] = {}
+        self.counters: dict[Name, tuple[int, int]] = {}
+        body = loop.body.statements
+        changing = assigned(body)
+        self.local = {self.index_name, *changing}
+        for node in (node for statement in body for node in walk(statement)):
+            match node:
+                case kc.Declare(kc.Variable(name, _), exp):
+                    self.local.add(name)
+                    if exp is not None and name not in changing:
+                        self.made[name] = exp
+                case kc.For(variable, kc.Literal(first, _), kc.Literal(bound, _)):
+                    self.counters[variable.name] = int(first), int(bound) - 1
+
+    def within(self, node: Any) -> Any:
+        """The node with its indices replaced that are affine in a range."""
+        if isinstance(node, INTEGERS) and node.type == kc.LONG:
+            before = self.first, dict(self.limits)
+            found = self.index(node)
+            if found is not None and found.factor and self.limits != before[1]:
+                return found.exp
+            self.first, self.limits = before
+        return map_children(node, self.within)
+
+    def index(self, exp: kc.Expression) -> _Index | None:
+        """What an integer is where no limit is passed; None if that is not known."""
+        found = self.computed(exp)
+        if found is None or not 0 <= found.factor <= LARGEST_FACTOR:
+            return None
+        if found.low < -FAR_OFFSET or found.high > FAR_OFFSET:
+            return None
+        if found.factor and exp.type == kc.INT:
+            self.limit(found, long_literal(INT_MAX), False)
+        return found
+
+    def computed(self, exp: kc.Expression) -> _Index | None:
+        match exp:
+            case kc.Variable(name, _) if name == self.index_name:
+                return _Index(exp, 1, 0, 0)
+            case kc.Variable(name, _) if name in self.counters:
+                return _Index(_as_long(exp), 0, *self.counters[name])
+            case kc.Variable(name, _) if name in self.made:
+                return self.index(self.made[name])
+            case kc.SizeValue(size, _):
+                more = (size - Size.of(self.index_name)).as_constant
+                return None if more is None else _Index(exp, 1, more, more)
+            case kc.Literal(int(value), _):
+                return _Index(_as_long(exp), 0, value, value)
+            case kc.Cast(operand, type_) if type_ in (kc.LONG, kc.INT):
+                return self.index(operand)
+            case kc.Operation(operator, (operand,), _) if operator.name == "convert":
+                return self.index(operand)
+            case kc.Operation(operator, (left, right), _):
+                return self.combined(operator.name, left, right)
+            case kc.Binary(symbol, left, right, _):
+                return self.combined(symbol, left, right)
+        return None
+
+    def combined(
+        self, name: str, left: kc.Expression, right: kc.Expression
+    ) -> _Index | None:
+        """An operator of two integers."""
+        a = self.index(left)
+        if a is None or name in ("mod", "rem", "%", "and", "&"):
+            return a and self.wrapped(a, name in ("and", "&"), right)
+        b = self.index(right)
+        match name:
+            case _ if b is None:
+                return None
+            case "add" | "+":
+                low, high = a.low + b.low, a.high + b.high
+                return _Index(a.exp + b.exp, a.factor + b.factor, low, high)
+            case "sub" | "-":
+                low, high = a.low - b.high, a.high - b.low
+                return _Index(a.exp - b.exp, a.factor - b.factor, low, high)
+            case "mul" | "*":
+                a, b = (a, b) if a.factor else (b, a)
+                by = b.low
+                if b.factor == 0 and by == b.high and by > 0:
+                    return _Index(a.exp * b.exp, by * a.factor, by * a.low, by * a.high)
+        return None
+
+    def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
+        """A remainder or mask: the number itself while that is within."""
+        limit = self.uniform(right)
+        if limit is None or a.factor == 0:
+            return None
+        if isinstance(limit, kc.Literal) and int(limit.value) < SMALLEST_PERIOD:
+            return None
+        limit = _as_long(limit)
+        self.limit(a, limit if by_mask else clamped(limit) - 1, by_mask)
+        self.first = max(self.first, -(a.low // a.factor))
+        return a
+
+    def uniform(self, exp: kc.Expression) -> kc.Expression | None:
+        """An expression that is the same for all points, in terms of what there is
+        before the loop; None if that is not known."""
+        exp = _expanded(exp, self.made)
+        for node in walk(exp):
+            match node:
+                case kc.Load() | kc.Register():
+                    return None
+                case kc.Variable(name, _) if name in self.local:
+                    return None
+                case kc.SizeValue(size, _) if not size.names().isdisjoint(self.local):
+                    return None
+        return exp
+
+    def limit(self, index: _Index, greatest: kc.Expression, by_mask: bool) -> None:
+        """From now on the index is at most so much."""
+        key = str(greatest), by_mask, index.factor
+        _, known = self.limits.get(key, (None, index.high))
+        self.limits[key] = greatest, max(index.high, known)
+
+
+def _as_long(exp: kc.Expression) -> kc.Expression:
+    """An integer as an i64."""
+    if isinstance(exp, kc.Literal):
+        return long_literal(int(exp.value))
+    return exp if exp.type == kc.LONG else kc.Cast(exp, kc.LONG)
