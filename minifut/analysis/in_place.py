@@ -48,10 +48,16 @@ from minifut.names import Name
 class InPlace:
     """`updates`: names bound to results of updates, scatters and histograms that may
     live in the memory of the array they replace. `copied`: parameters of loops whose
-    initial array must be copied before the loop starts."""
+    initial array must be copied before the loop starts.
+
+    `blocked`: for each update that would be in place but for other names of the array's
+    memory that are needed later, these. `last_uses`: by the first result of a loop that
+    was a map, the arrays that it may overwrite when it has read them."""
 
     updates: set[Name] = field(default_factory=set)
     copied: set[Name] = field(default_factory=set)
+    blocked: list[Roots] = field(default_factory=list)
+    last_uses: dict[Name, Roots] = field(default_factory=dict)
 
 
 def called_functions(program: Program) -> set[Name]:
@@ -127,6 +133,10 @@ class _Sweep:
                 self.branches(exp, place)
                 return
             case Loop():
+                if "map" in statement.attributes:
+                    read = self.last_uses(exp, place)
+                    if read:
+                        self.found.last_uses[statement.pattern[0].name] = read
                 self.loop(exp)
             case WithAcc(_, function):
                 self.bulk(statement, place)
@@ -135,6 +145,7 @@ class _Sweep:
             case Update(array, _, value):
                 overlap = self.aliases.of(value) & self.aliases.of(array)
                 self.replace(statement.pattern[0].name, array, overlap, place)
+                self.block(exp, overlap, place)
             case _:
                 self.bulk(statement, place)
                 self.inner(exp)
@@ -213,6 +224,30 @@ class _Sweep:
         if free and self.aliases.writable(roots, place):
             self.found.updates.add(result)
             self.written |= roots
+
+    def block(self, exp: Update, overlap: Roots, place: object) -> None:
+        """Record what keeps an update of an array that itself is not needed any more
+        from being in place."""
+        roots = self.aliases.of(exp.array)
+        if exp.array in self.needed or not self.aliases.writable(roots, place):
+            return
+        names = {name for name in self.needed if self.aliases.of(name) & roots}
+        if overlap and isinstance(exp.value, Name):
+            names.add(exp.value)
+        if names:
+            self.found.blocked.append(frozenset(names))
+
+    def last_uses(self, exp: Loop, place: object) -> Roots:
+        """The arrays that only the loop's body still reads, each under one name."""
+        read = [name for name in free_names(exp) if name in self.aliases.roots]
+        users = Counter(root for name in read for root in self.aliases.of(name))
+        return frozenset(
+            name
+            for name in read
+            if all(users[root] == 1 for root in self.aliases.of(name))
+            and self.aliases.writable(self.aliases.of(name), place)
+            and not self.is_needed(self.aliases.of(name))
+        )
 
     def bulk(self, statement: Stm, place: object) -> None:
         """Scatters and histograms: what they read must not be what they write."""

@@ -76,11 +76,12 @@ def in_one_thread(text: str) -> tuple[Program, Program]:
     return before, after
 
 
-def scratch_arrays(program: Program) -> int:
-    """In kernels of one thread."""
+def scratch_arrays(program: Program, rank: int = 1) -> int:
+    """Those of at least that rank in kernels of one thread."""
     kernels = [n for n in walk(program) if isinstance(n, SegMap)]
     alone = [k for k in kernels if [s.as_constant for s in k.space.sizes] == [1]]
-    return sum(isinstance(node, Scratch) for k in alone for node in walk(k))
+    made = [n for k in alone for n in walk(k) if isinstance(n, Scratch)]
+    return sum(len(scratch.shape) >= rank for scratch in made)
 
 
 @pytest.mark.parametrize("name", [*APART, *OVERLAPPING])

@@ -133,7 +133,10 @@ def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | 
         outcome = rule(last, _with_facts(context))
     elif rule.module.startswith("minifut.passes.short_circuit."):
         facts = _with_facts(context).facts
-        place = PlaceContext(names, scope, facts, definitions, needed)
+        own = frozenset(bound.name for bound in last.pattern)
+        visible = frozenset(definitions).union(p.name for p in example.given)
+        unneeded = visible - needed
+        place = PlaceContext(names, scope, facts, definitions, needed, own, unneeded)
         outcome = rule(last, place)
     else:
         outcome = rule(last, context)

@@ -41,13 +41,16 @@ READS = Declined("an iteration reads what another one would have written")
 class PlaceContext:
     """The place of an update: fresh names, types, facts, the statements of the same
     body that bind names, and the names that other statements than the producer of the
-    value use."""
+    value use. `blocking` are views that keep updates from being in place,
+    `overwritable` arrays whose memory nothing needs after the statement."""
 
     names: NameSource
     scope: Scope
     facts: Facts
     definitions: Mapping[Name, Stm]
     needed: frozenset[Name] = frozenset()
+    blocking: frozenset[Name] = frozenset()
+    overwritable: frozenset[Name] = frozenset()
     derivation: Derivation | None = None
     emitted: tuple[Stm, ...] = field(default=())
 
