@@ -40,20 +40,20 @@ IN_PLACE = {
     let a = a with [p] = row
     let a = a with [q] = other
     in map (map (+ m)) a""",
+    "the other end of the row": """
+    in tabulate_2d n n (\\i j -> a[i, n - 1 - j] + m)""",
+    "a column that all columns read": """
+    in tabulate_2d n n (\\i j -> a[i, j] + a[i, 0])""",
 }
 """steps of which no array is as large as the matrix"""
 
 COPIED = {
     "the row above": """
     in map (\\i -> map (\\j -> a[i64.max 0 (i - 1), j] + m) (iota n)) (iota n)""",
-    "the other end of the row": """
-    in tabulate_2d n n (\\i j -> a[i, n - 1 - j] + m)""",
     "the transposed matrix": """
     in tabulate_2d n n (\\i j -> a[j, i] + m)""",
     "a row that data give": """
     in tabulate_2d n n (\\i j -> a[a[i, k] % n, j] + m)""",
-    "a column that all columns read": """
-    in tabulate_2d n n (\\i j -> a[i, j] + a[i, 0])""",
     "the matrix as it was before": """
     let b = map (map (+ m)) a
     in map2 (map2 (\\x y -> x + 2 * y)) (transpose b) a""",

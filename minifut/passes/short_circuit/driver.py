@@ -9,23 +9,31 @@ So neither the intermediate array nor the copy is needed. The outermost update i
 then the one that puts rows together inside of its loop finds the array to write to.
 
 Conditions: nothing else uses the intermediate array, nor the updated one as it was; and
-facts prove that an iteration reads nothing that another one writes (`regions`).
+facts prove that an iteration reads nothing that another one writes (`regions`). What
+else keeps updates from being in place is in `overwrite`.
 
 Source: Munksgaard et al., "Memory optimizations in an array language" (SC'22).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace as with_fields
 from typing import Any
 
-from minifut.ir.core import Body, Program, Scratch, Stm, Update
+from minifut.analysis.aliases import NONE
+from minifut.analysis.in_place import called_functions, in_place_updates
+from minifut.ir.core import Body, Function, Index, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, walk
 from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
+from minifut.passes.short_circuit.overwrite import copy_view, write_over_last_use
 from minifut.passes.short_circuit.rules import PlaceContext, update_within_loop
+from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.rewrite.rule import Outcome
 from minifut.rewrite.trace import Trace
 
 
@@ -33,15 +41,53 @@ def short_circuit(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program whose loops write results where updates would put them."""
-    walk = _Walk(names, scope_of(program), trace or Trace())
-    functions = tuple(map(walk.function, program.functions))
-    return replace(program, functions=functions)
+    places = _Walk(names, scope_of(program), trace or Trace())
+    called = called_functions(program)
+    functions = tuple(places.in_place(f, called) for f in program.functions)
+    program = replace(program, functions=functions)
+    # of the arrays that loops filled before they were found others to overwrite
+    return remove_dead_code(program, {f.name for f in functions})
 
 
 class _Walk(FactsWalk):
     """Bodies are rewritten before what is inside of their statements is looked at."""
 
     rules = NO_RULES
+    place: PlaceContext
+    last_uses: Mapping[Name, frozenset[Name]]
+
+    def in_place(self, function: Function, called: Collection[Name]) -> Function:
+        """The function with more of its updates in place."""
+        found = in_place_updates(function, called)
+        self.last_uses = found.last_uses
+        statements = (node for node in walk(function) if isinstance(node, Stm))
+        bound = {p.name: s for s in statements for p in s.pattern}
+
+        def views(names: frozenset[Name]) -> bool:
+            return all(n in bound and isinstance(bound[n].exp, Index) for n in names)
+
+        self.place = PlaceContext(
+            self.context.names,
+            self.context.scope,
+            self.facts,
+            bound,
+            blocking=NONE.union(*filter(views, found.blocked)),
+            derivation=self.context.derivation,
+        )
+        return self.function(function)
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        name = statement.pattern[0].name if statement.pattern else None
+        outcome: Outcome = None
+        if name in self.place.blocking:
+            outcome = copy_view(statement, self.place)
+        elif name is not None and name in self.last_uses:
+            own = with_fields(self.place, overwritable=self.last_uses[name])
+            outcome = write_over_last_use(statement, own)
+        if not isinstance(outcome, tuple):
+            return super().statement(statement)
+        *before, last = outcome
+        return (*before, *super().statement(last))
 
     def node(self, node: Any) -> Any:
         if isinstance(node, (Body, KernelBody)):
@@ -69,13 +115,7 @@ class _Walk(FactsWalk):
                     at -= 1
         if len(statements) == len(body.statements):
             return body
-        used = {name for s in statements for name in free_names(s)}
-        kept = tuple(
-            s
-            for s in statements
-            if not isinstance(s.exp, Scratch) or s.pattern[0].name in used
-        )
-        return replace(body, statements=kept)
+        return replace(body, statements=tuple(statements))
 
     def joined(self, statements: list[Stm], at: int, results: Any) -> int | None:
         """Do the update there in the loop that makes its value, which moves there;
@@ -101,7 +141,7 @@ class _Walk(FactsWalk):
             self.facts,
             definitions,
             frozenset(needed),
-            self.context.derivation,
+            derivation=self.context.derivation,
         )
         outcome = update_within_loop(update, context)
         if not isinstance(outcome, tuple):
