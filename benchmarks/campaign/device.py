@@ -1,4 +1,8 @@
-"""The stage on the device: backends, schedules, versions, tile sizes."""
+"""The stage on the device: backends, schedules, versions, tile sizes.
+
+Each run begins with memory full of garbage, so that no number that is read before it is
+written goes unseen.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Mapping
 
 from benchmarks.campaign.arguments import LARGE, copies
 from benchmarks.campaign.comparison import Disagreement
+from benchmarks.campaign.garbage import BYTES, garbage
 from benchmarks.campaign.passes import required
 from benchmarks.campaign.subject import (
     Subject,
@@ -116,8 +121,10 @@ def run_all(
     try:
         program.tuning.update(settings or {})
         entry = program.entry("main")
-        for given, expected in subject.runs:
-            subject.judge(expected, entry.call(copies(given)), what)
+        for number, (given, expected) in enumerate(subject.runs):
+            with garbage(BYTES[number % len(BYTES)]):
+                got = entry.call(copies(given))
+            subject.judge(expected, got, what)
     except MinifutError as error:
         if isinstance(error, UsageError) and UNFIT.match(str(error)):
             return

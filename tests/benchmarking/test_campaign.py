@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.campaign import endurance, faults
 from benchmarks.campaign.comparison import Disagreement, compare
+from benchmarks.campaign.device import check_device
 from benchmarks.campaign.passes import check_passes
 from benchmarks.campaign.reduction import kind
 from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, HUNG, Record, State
@@ -16,6 +17,7 @@ from benchmarks.campaign.subject import Subject
 from benchmarks.campaign.worker import check, checker
 from minifut.errors import InternalError
 from minifut.ir.core import Program
+from minifut.opencl.runtime.queue import Session
 
 
 def test_integers_are_compared_by_their_bits_and_floats_within_rounding() -> None:
@@ -71,6 +73,17 @@ def test_a_stage_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minifut.stages.to_kernel_code", fail)
     with pytest.raises(Disagreement, match="internal error"):
         check_passes(1)
+
+
+@pytest.mark.device
+def test_memory_that_is_read_before_it_is_written_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "def main (is: []i64) = hist (+) 0i32 5 is (map (const 1) is)"
+    assert check_device(1, text).compared
+    monkeypatch.setattr(Session, "fill", lambda *_: None)
+    with pytest.raises((Disagreement, MemoryError)):  # a size that is garbage
+        check_device(1, text)
 
 
 def test_reductions_keep_the_kind_of_disagreement() -> None:
