@@ -41,8 +41,18 @@ def same_items(made: Sequence[object], known: Sequence[object]) -> bool:
     return len(made) == len(known) and all(map(operator.is_, made, known))
 
 
+def same_or(made: Sequence[T], known: tuple[T, ...]) -> tuple[T, ...]:
+    """What was made, as the tuple that is known if nothing changed."""
+    return known if same_items(made, known) else tuple(made)
+
+
 def replace(original: T, **changes: Any) -> T:
-    """A copy with some fields changed; the same object if none really changes."""
-    if all(getattr(original, name) is new for name, new in changes.items()):
+    """A copy with some fields changed; the same object if none really changes. Tuples
+    are the same if their items are."""
+    for name, new in tuple(changes.items()):
+        old = getattr(original, name)
+        if new is old or (type(new) is type(old) is tuple and same_items(new, old)):
+            del changes[name]
+    if not changes:
         return original
     return dataclasses.replace(original, **changes)  # type: ignore[type-var]

@@ -183,19 +183,22 @@ class Size:
         return total
 
     def __str__(self) -> str:
+        return self.text(str, str)
+
+    def text(self, atom: Callable[[Atom], str], number: Callable[[int], str]) -> str:
+        """The sum as written in a language with these atoms and numbers."""
         if not self.terms:
             return "0"
         text = ""
         for monomial, coefficient in self.terms:
-            factors = [str(atom) for atom in monomial]
+            factors = list(map(atom, monomial))
             if abs(coefficient) != 1 or not factors:
-                factors.insert(0, str(abs(coefficient)))
-            sign = "-" if coefficient < 0 else "+"
+                factors.insert(0, number(abs(coefficient)))
             joined = " * ".join(factors)
             if text:
-                text += f" {sign} {joined}"
+                text += f" {'-' if coefficient < 0 else '+'} {joined}"
             else:
-                text = f"-{joined}" if sign == "-" else joined
+                text = f"-{joined}" if coefficient < 0 else joined
         return text
 
 

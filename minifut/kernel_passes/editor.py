@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace
 from minifut.ir.traverse import map_children
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -74,8 +74,6 @@ def each_kernel(
             parameters.update(
                 (constant.parameter, None) for constant in k.constants.values()
             )
-        if same_items(program.kernels, kernels):
-            return program
         return replace(program, kernels=tuple(kernels), parameters=tuple(parameters))
 
     return run

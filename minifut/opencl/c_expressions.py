@@ -46,6 +46,10 @@ def _is_word(text: str) -> bool:
     return is_opencl_word(text) or _OWN.fullmatch(text) is not None
 
 
+def _long(number: int) -> str:
+    return f"{number}L" if number > 2**31 - 1 else str(number)
+
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
@@ -113,20 +117,7 @@ class ExpressionPrinter:
 
     def size(self, size: Size) -> str:
         """A size as a C expression, in parentheses where needed."""
-        if not size.terms:
-            return "0"
-        text = ""
-        for monomial, coefficient in size.terms:
-            factors = [self.size_atom(atom) for atom in monomial]
-            if abs(coefficient) != 1 or not factors:
-                suffix = "L" if abs(coefficient) > 2**31 - 1 else ""
-                factors.insert(0, f"{abs(coefficient)}{suffix}")
-            term = " * ".join(factors)
-            if text:
-                text += f" {'-' if coefficient < 0 else '+'} {term}"
-            else:
-                text = f"-{term}" if coefficient < 0 else term
-        return text
+        return size.text(self.size_atom, _long)
 
     def size_atom(self, atom: SizeAtom) -> str:
         match atom:

@@ -68,19 +68,7 @@ class HostPrinter:
 
     def size(self, size: Size) -> str:
         """A size as a Python expression."""
-        if not size.terms:
-            return "0"
-        text = ""
-        for monomial, coefficient in size.terms:
-            factors = [self.size_atom(atom) for atom in monomial]
-            if abs(coefficient) != 1 or not factors:
-                factors.insert(0, str(abs(coefficient)))
-            term = " * ".join(factors)
-            if text:
-                text += f" {'-' if coefficient < 0 else '+'} {term}"
-            else:
-                text = f"-{term}" if coefficient < 0 else term
-        return text
+        return size.text(self.size_atom, str)
 
     def size_atom(self, atom: SizeAtom) -> str:
         match atom:

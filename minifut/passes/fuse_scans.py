@@ -30,7 +30,7 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Program, Stm
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegRed, SegScan
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
@@ -64,8 +64,7 @@ def fuse_scans(
 
     def fused(body: Body) -> Body:
         inside = tuple(map_bodies(s, fused) for s in body.statements)
-        same = same_items(inside, body.statements)
-        return _joined(body if same else replace(body, statements=inside), context)
+        return _joined(replace(body, statements=inside), context)
 
     made: Program = map_bodies(program, fused)
     return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, If, Program, Stm, Update
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import free_names, map_bodies, size_names
 from minifut.ir.types import ArrayType
@@ -111,8 +111,7 @@ class _Placing:
                 statements[at : at + 1] = new
                 del statements[producer]
         done = tuple(replace(s, exp=map_bodies(s.exp, self.body)) for s in statements)
-        same = same_items(done, body.statements)
-        return body if same else replace(body, statements=done)
+        return replace(body, statements=done)
 
     def joined(
         self, statements: list[Stm], at: int, body: Body

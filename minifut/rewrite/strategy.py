@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 from minifut.errors import InternalError
 from minifut.ir.core import Body, Program, Stm
 from minifut.ir.kernels import KernelBody, Level
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
@@ -166,9 +166,7 @@ class _Walk:
             case Program():
                 constants = self.statements(node.constants)
                 functions = tuple(self.node(function) for function in node.functions)
-                same = same_items(functions, node.functions)
-                kept = node.functions if same else functions
-                return replace(node, constants=constants, functions=kept)
+                return replace(node, constants=constants, functions=functions)
         level = getattr(node, "level", None)
         if level is None:
             return map_children(node, self.node)
@@ -185,8 +183,7 @@ class _Walk:
                 after.append(new)
                 for parameter in new.pattern:
                     self.state.definitions[parameter.name] = new
-        same = same_items(after, statements)
-        return statements if same else tuple(after)
+        return same_or(after, statements)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         if self.state.done:

@@ -22,7 +22,7 @@ from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Exp, Function, Program, Stm
 from minifut.ir.kernels import GRID, THREAD, Level
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
@@ -189,8 +189,7 @@ class _Flattener:
                 inside = map_children(statement, self.node)
                 # not recorded: there is no alternative
                 keep_on_host.outcome(Judgement(Nest(), inside, inside.pattern), context)
-        made = tuple(build.statements)
-        return statements if same_items(made, statements) else made
+        return same_or(build.statements, statements)
 
 
 def apply_rules(judgement: Judgement, context: NestContext) -> bool:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from functools import partial
 
 from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, soac_of
 from minifut.ir.traverse import free_names, map_bodies
@@ -34,8 +34,6 @@ def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
     functions = tuple(
         map_bodies(function, partial(_fused, fusing)) for function in program.functions
     )
-    if constants is program.constants and same_items(functions, program.functions):
-        return program
     return replace(program, constants=constants, functions=functions)
 
 
@@ -101,9 +99,7 @@ class _Fuser:
             for slot in range(len(self.slots)):
                 while self.is_candidate(slot) and self.horizontal(slot):
                     pass
-        after = tuple(s for s in self.slots if s is not None)
-        same = same_items(after, self.before)
-        return self.before if same else after
+        return same_or([s for s in self.slots if s is not None], self.before)
 
     def is_candidate(self, slot: int) -> bool:
         statement = self.slots[slot]

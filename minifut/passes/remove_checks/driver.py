@@ -25,7 +25,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, SegRed, SegScan
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
@@ -62,8 +62,6 @@ def remove_checks(
     walk = FactsWalk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))
-    if same_items(functions, program.functions):
-        functions = program.functions
     program = replace(program, constants=constants, functions=functions)
     if not walk.joined_scatters:
         return program
@@ -96,9 +94,7 @@ class FactsWalk:
             for new in self.statement(statement):
                 self.facts.execute(new)
                 made.append(new)
-        if same_items(made, statements):
-            return statements
-        return tuple(made)
+        return same_or(made, statements)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp

@@ -26,7 +26,7 @@ from minifut.ir.core import (
     Trace,
 )
 from minifut.ir.kernels import KernelBody, SegMap
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import map_children, own_names, size_names, used_names, walk
 from minifut.names import Name
@@ -52,12 +52,7 @@ def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
         if program.constants:
             needed |= used_names(function)
     constants = _Sweep(needed).statements(program.constants)
-    same = same_items(functions, program.functions)
-    return replace(
-        program,
-        constants=constants,
-        functions=program.functions if same else tuple(functions),
-    )
+    return replace(program, constants=constants, functions=tuple(functions))
 
 
 def remove_dead_code_in(body: Body) -> Body:
@@ -92,10 +87,7 @@ class _Sweep:
             found = self.statement(statement)
             if found is not None:
                 kept.append(found)
-        kept.reverse()
-        if same_items(kept, statements):
-            return statements
-        return tuple(kept)
+        return same_or(kept[::-1], statements)
 
     def statement(self, statement: Stm) -> Stm | None:
         used = [bound.name in self.needed for bound in statement.pattern]

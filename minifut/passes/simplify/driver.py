@@ -16,7 +16,7 @@ from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
 from minifut.ir.kernels import KernelBody
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
@@ -158,8 +158,6 @@ class _Sweep(Replacer):
             self.node(function) if function.name in changing else function
             for function in program.functions
         )
-        if constants is program.constants and same_items(functions, program.functions):
-            return program
         return replace(program, constants=constants, functions=functions)
 
     def node(self, node: Any) -> Any:
@@ -180,9 +178,7 @@ class _Sweep(Replacer):
         made: list[Stm] = []
         for statement in statements:
             self.statement(statement, made)
-        if same_items(made, statements):
-            return statements
-        return tuple(made)
+        return same_or(made, statements)
 
     def statement(self, statement: Stm, made: list[Stm]) -> None:
         exp = self.node(statement.exp)

@@ -30,7 +30,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelBody
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
@@ -55,8 +55,6 @@ def hoist(
         hoister.node(function) if function.name in changing else function
         for function in program.functions
     )
-    if constants is program.constants and same_items(functions, program.functions):
-        return program
     return replace(program, constants=constants, functions=functions)
 
 
@@ -67,21 +65,16 @@ class _Hoister:
 
     def node(self, node: Any) -> Any:
         """Nodes from which nothing moves out."""
-        if isinstance(node, Body):
-            return replace(node, statements=self.statements(node.statements))
-        if isinstance(node, KernelBody):
+        if isinstance(node, Body | KernelBody):
             return replace(node, statements=self.statements(node.statements))
         return map_children(node, self.node)
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         made: list[Stm] = []
-        changed = False
         for statement in statements:
             before, after = self.statement(statement)
-            made.extend(before)
-            made.append(after)
-            changed |= bool(before) or after is not statement
-        return tuple(made) if changed else statements
+            made += (*before, after)
+        return same_or(made, statements)
 
     def statement(self, statement: Stm) -> tuple[list[Stm], Stm]:
         """What moved out of the statement, and the statement."""

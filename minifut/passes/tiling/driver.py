@@ -20,7 +20,7 @@ from typing import Any
 
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
 from minifut.ir.kernels import GRID, AtLeast, SegMap
-from minifut.ir.node import replace, same_items
+from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_bodies, map_children, rename, substitute
@@ -50,9 +50,7 @@ def tile(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
     tiler = _Tiler(names, scope_of(program), trace or Trace())
     constants = tiler.statements(program.constants)
     functions = tuple(tiler.function(function) for function in program.functions)
-    same = same_items(functions, program.functions)
-    kept = program.functions if same else functions
-    return replace(program, constants=constants, functions=kept)
+    return replace(program, constants=constants, functions=functions)
 
 
 @dataclass(slots=True)
@@ -82,8 +80,7 @@ class _Tiler:
             made.extend(self.statement(statement))
             for bound in statement.pattern:
                 self.definitions[bound.name] = statement
-        same = same_items(made, statements)
-        return statements if same else tuple(made)
+        return same_or(made, statements)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp
