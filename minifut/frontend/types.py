@@ -205,11 +205,10 @@ def map_type(
     """Rebuild a type: `on_type` may replace a whole subterm (None: go inside it),
     `on_size` replaces each size."""
 
-    def change(term: Type) -> Type:
-        replaced = on_type(term)
-        return map_parts(term, change, on_size) if replaced is None else replaced
-
-    return change(type_)
+    replaced = on_type(type_)
+    if replaced is not None:
+        return replaced
+    return map_parts(type_, lambda part: map_type(part, on_type, on_size), on_size)
 
 
 def as_type(term: Type | Size) -> Type:

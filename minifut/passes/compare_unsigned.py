@@ -17,9 +17,11 @@ from minifut.ir.core import Assert, Constant, Function, Program, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import scope_of
+from minifut.ir.traverse import walk
 from minifut.ir.types import SCALARS
 from minifut.names import NameSource
 from minifut.passes.flatten.cheap import has_check
+from minifut.passes.flatten.context import SEGMENTED
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.remove_checks.rules import FactContext, by_facts, conjuncts
 from minifut.passes.simplify.dead_code import remove_dead_code
@@ -106,7 +108,10 @@ class _Walk(FactsWalk):
     rules = NO_RULES
 
     def function(self, function: Function) -> Function:
-        checked = has_check(function.body.statements)
+        checked = any(
+            isinstance(node, SEGMENTED) and has_check(node.body.statements)
+            for node in walk(function)
+        )
         return super().function(function) if checked else function
 
     def segmented(self, exp: Any) -> Any:

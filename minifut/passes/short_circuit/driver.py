@@ -17,13 +17,13 @@ Source: Munksgaard et al., "Memory optimizations in an array language" (SC'22).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace as with_fields
 from typing import Any
 
 from minifut.analysis.aliases import NONE
 from minifut.analysis.in_place import called_functions, in_place_updates
-from minifut.ir.core import Body, Function, Index, Program, Stm, Update
+from minifut.ir.core import Body, Function, Index, Loop, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
@@ -44,9 +44,12 @@ def short_circuit(
     places = _Walk(names, scope_of(program), trace or Trace())
     called = called_functions(program)
     functions = tuple(places.in_place(f, called) for f in program.functions)
-    program = replace(program, functions=functions)
+    pairs = zip(functions, program.functions, strict=True)
+    changed = {function.name for function, old in pairs if function is not old}
+    if not changed:
+        return program
     # of the arrays that loops filled before they were found others to overwrite
-    return remove_dead_code(program, {f.name for f in functions})
+    return remove_dead_code(replace(program, functions=functions), changed)
 
 
 class _Walk(FactsWalk):
@@ -58,6 +61,8 @@ class _Walk(FactsWalk):
 
     def in_place(self, function: Function, called: Collection[Name]) -> Function:
         """The function with more of its updates in place."""
+        if not any(isinstance(node, Update) for node in walk(function)):
+            return function
         found = in_place_updates(function, called)
         self.last_uses = found.last_uses
         statements = (node for node in walk(function) if isinstance(node, Stm))
@@ -74,7 +79,10 @@ class _Walk(FactsWalk):
             blocking=NONE.union(*filter(views, found.blocked)),
             derivation=self.context.derivation,
         )
-        return self.function(function)
+        bodies = (n for n in walk(function) if isinstance(n, (Body, KernelBody)))
+        if self.place.blocking or self.last_uses or any(map(_has_pair, bodies)):
+            return self.function(function)
+        return function
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         name = statement.pattern[0].name if statement.pattern else None
@@ -99,7 +107,7 @@ class _Walk(FactsWalk):
 
     def placed(self, body: Any) -> Any:
         """The body without those of its updates that loops can do."""
-        if not any(isinstance(s.exp, Update) for s in body.statements):
+        if not _has_pair(body):
             return body
         statements = list(body.statements)
         with self.facts.inner():
@@ -120,18 +128,15 @@ class _Walk(FactsWalk):
     def joined(self, statements: list[Stm], at: int, results: Any) -> int | None:
         """Do the update there in the loop that makes its value, which moves there;
         gives where the loop stood."""
-        update = statements[at]
-        if not isinstance(update.exp, Update) or not isinstance(update.exp.value, Name):
+        update, position = statements[at], _loop_of(statements, at)
+        if position is None:
             return None
-        definitions = {p.name: s for s in statements[:at] for p in s.pattern}
-        producer = definitions.get(update.exp.value)
-        if producer is None:
-            return None
-        position = next(k for k, s in enumerate(statements) if s is producer)
+        producer = statements[position]
         bound = {p.name for p in producer.pattern}
         if any(free_names(s) & bound for s in statements[position + 1 : at]):
             return None
         others = (*statements[position + 1 : at], *statements[at + 1 :])
+        definitions = {p.name: s for s in statements[:at] for p in s.pattern}
         needed = {name for s in others for name in free_names(s)}
         for result in results:
             needed |= {result} if isinstance(result, Name) else free_names(result)
@@ -149,3 +154,20 @@ class _Walk(FactsWalk):
         (statements[at],) = outcome
         self.facts.define(statements[at])
         return position
+
+
+def _has_pair(body: Body | KernelBody) -> bool:
+    """Whether there is an update of the result of a loop."""
+    places = range(len(body.statements))
+    return any(_loop_of(body.statements, at) is not None for at in places)
+
+
+def _loop_of(statements: Sequence[Stm], at: int) -> int | None:
+    """Where the loop stands whose result the update there writes, if both are there."""
+    exp = statements[at].exp
+    if not isinstance(exp, Update):
+        return None
+    for position, statement in enumerate(statements[:at]):
+        if any(p.name == exp.value for p in statement.pattern):
+            return position if isinstance(statement.exp, Loop) else None
+    return None
