@@ -224,9 +224,8 @@ class PositionIndices:
     def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
         """A remainder or mask: the number itself while that is within."""
         limit = self.uniform(right)
-        if limit is None or a.factor == 0:
-            return None
-        if isinstance(limit, kc.Literal) and int(limit.value) < SMALLEST_PERIOD:
+        small = isinstance(limit, kc.Literal) and int(limit.value) < SMALLEST_PERIOD
+        if limit is None or small or a.factor == 0:
             return None
         limit = _as_long(limit)
         self.limit(a, limit if by_mask else clamped(limit) - 1, by_mask)

@@ -119,19 +119,14 @@ def split_loop(
     beside = used((*body[:at], *outside.statements, *body[at + 1 :]))
     if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
         return Declined("what is done in the range can fail")
-    rare = _weight(beside) > _weight(within)
     inner = replace(
         loop,
         body=kc.Block(within),
         parallel=loop.parallel or _is_independent(within),
     )
-    outer = replace(
-        loop,
-        body=kc.Block(beside),
-        parallel=loop.parallel and not rare,
-        points=loop.points and not rare,
-        expensive=loop.expensive and not rare,
-    )
+    outer = replace(loop, body=kc.Block(beside))
+    if _weight(beside) > _weight(within):  # there are few
+        outer = replace(outer, parallel=False, points=False, expensive=False)
     with context.k.nested() as made:
         if where.lows or where.highs:
             emit_ranges(context.k, where, inner, outer)

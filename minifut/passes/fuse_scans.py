@@ -12,8 +12,8 @@ sums become one of several operators. A sum, and the last element of a scan, are
 what the host computes of them for the map alone, the map does itself.
 
 Conditions: one dimension; scalar code without checks or loops; scanned arrays are read
-at the point and at their end only; the map writes by index (other maps are faster with
-arrays that vectors store and load); nothing in between may update an array.
+at the point and at their end only, by no other scan; the map writes by index (others
+are faster with arrays of whole vectors); nothing in between may update an array.
 
 Source: Blelloch, "Prefix sums and their applications" (1990), for the programs.
 """
@@ -158,7 +158,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     above = list(dict.fromkeys(context.definitions.values()))
     near = [s for s in above if _is_member(s.exp, exp) or is_scalar_code([s])]
     chain = needed_for(free_names(exp.body), near)
-    members = [s for s in chain if isinstance(s.exp, Fold)]
+    members = [s for s in chain if isinstance(s.exp, Fold) and not _feeds(s, chain)]
     if not any(isinstance(s.exp, SegScan) for s in members):
         return None
     if not is_scalar_code(exp.body.statements):
@@ -191,6 +191,13 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
         and all(isinstance(t, ScalarType) for t in exp.types)
         and all(is_scalar_code(o.operator.body.statements) for o in exp.operators)
     )
+
+
+def _feeds(fold: Stm, statements: Sequence[Stm]) -> bool:
+    """Whether the results of a fold, not what it maps, lead to another one's."""
+    count = sum(len(o.neutral) for o in getattr(fold.exp, "operators", ()))
+    folded = replace(fold, pattern=fold.pattern[:count])
+    return any(isinstance(s.exp, Fold) for s in tainted_by([folded], statements))
 
 
 @dataclass(slots=True)

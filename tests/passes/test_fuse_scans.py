@@ -73,6 +73,15 @@ def main [n] (xs: [n]i64) =
 def main [n] (xs: [n]i64) =
   let ends = scan (+) 0 (scan i64.max 0 (map (& 1) xs))
   in scatter (copy xs) (map2 (+) ends (iota n)) xs""",
+    "a scan by a reduction": """
+def main [n] (xs: [n]i64) =
+  let least = reduce i64.min 9 xs
+  in partition (> least) xs""",
+    "a scan by reductions of several, and by its own total": """
+def main [n] (xs: [n]i64) =
+  let (least, most) = (reduce i64.min 9 xs, reduce i64.max 0 xs)
+  let (_, above, below) = partition2 (\\x -> x == least || x == most) (> least + 5) xs
+  in filter (> i64.sum above) (above ++ below)""",
 }
 """those of which one does"""
 
