@@ -83,6 +83,22 @@ def test_elements_are_read_and_written_in_order(program: Any) -> None:
     np.testing.assert_array_equal(program.shift(xs), expected)
 
 
+def test_arguments_are_read_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled = minifut.compile(
+        """entry main [n] (factors: []f32) (xs: [n]f32) =
+          loop xs for k < 3 do map (* factors[k]) xs"""
+    )
+    scaled.tuning.update(dict.fromkeys(scaled.tuning, 0))
+    factors, xs = np.array([2, 3, 4], np.float32), numbers(LARGE)
+    waits = []
+    failed = rt.Session.failed
+    monkeypatch.setattr(
+        rt.Session, "failed", lambda self: bool(waits.append(0)) or failed(self)
+    )
+    np.testing.assert_array_equal(scaled.main(factors, xs), 24 * xs)
+    assert len(waits) == 1
+
+
 def test_what_a_user_enqueued_comes_first(program: Any, session: rt.Session) -> None:
     given = program.to_device(numbers(SMALL))
     for _ in range(20):
