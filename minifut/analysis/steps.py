@@ -17,6 +17,7 @@ The work counts what runs in vectors as one for each operation and element of up
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import lcm
 from typing import Any
 
@@ -37,13 +38,15 @@ from minifut.ir.core import Body, Loop
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size
+from minifut.ir.traverse import atom_size, walk
 from minifut.ir.types import ScalarType, shape_of
 from minifut.names import Name
 
 SCALAR_COST = 4
 """of an operation on scalars, in elements of a vector operation: bodies with branches
 take 1.6 to 10 times as long as plain ones, of which the driver vectorises some"""
+MASK_COST = 2
+"""of one in lanes, where branches are masks"""
 WAIT = 5
 """for a value that the host reads, in commands"""
 VECTOR_BYTES = 4
@@ -84,15 +87,22 @@ def step_of(loop: Loop) -> Step | None:
     return Step(work, commands)
 
 
-def _work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
-    """The work of a statement of the host."""
+def _work(
+    exp: Any,
+    pattern: tuple[core.Param, ...],
+    bounds: Bounds,
+    scale: int = SCALAR_COST,
+) -> Size:
+    """The work of a statement of the host, where scalars cost so much."""
     match exp:
         case Screma(width, _, _, _, function):
             inner = hidden(function.parameters, bounds)
+            cost: Cost = _vector_work
             if _in_vectors(exp):
-                cost, kept, scale = _vector_work, function.body.result, 1
+                kept, scale = function.body.result, 1
             else:
-                cost, kept, scale = _scalar_work, (), SCALAR_COST
+                kept, scale = (), MASK_COST if _in_lanes(exp) else scale
+                cost = partial(_scaled_work, scale)
             each = work_of_statements(function.body.statements, inner, cost)
             own = replace(exp, function=replace(function, body=Body((), kept)))
             folds = work_of_expression(own, pattern, bounds)
@@ -109,11 +119,13 @@ def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> S
     return work_of_expression(exp, pattern, bounds) * registers
 
 
-def _scalar_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
-    """The same inside of a SOAC that is not done in vectors."""
+def _scaled_work(
+    scale: int, exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+) -> Size:
+    """The same inside of a SOAC that is not done in vectors of the device's."""
     if isinstance(exp, SOAC_EXPRESSIONS):
-        return _work(exp, pattern, bounds)
-    return work_of_expression(exp, pattern, bounds) * SCALAR_COST
+        return _work(exp, pattern, bounds, scale)
+    return work_of_expression(exp, pattern, bounds) * scale
 
 
 class _Commands:
@@ -192,10 +204,21 @@ def _in_vectors(soac: Any) -> bool:
     if not isinstance(soac, Screma) or soac.scans:
         return False
     functions = (soac.function, *(fold.operator for fold in soac.folds))
-    return all(_is_plain(s) for each in functions for s in each.body.statements)
+    return all(is_plain(s) for each in functions for s in each.body.statements)
 
 
-def _is_plain(statement: core.Stm) -> bool:
+def _in_lanes(soac: Any) -> bool:
+    """Whether points of a map are done in lanes: they fold by branches."""
+    nodes = list(walk(soac.function.body))
+    return (
+        soac.is_map
+        and any(isinstance(node, Screma) and not node.is_map for node in nodes)
+        and not any(isinstance(node, core.Assert | core.Apply) for node in nodes)
+    )
+
+
+def is_plain(statement: core.Stm) -> bool:
+    """Whether the compiler of the device makes vectors of it."""
     exp = statement.exp
     if not isinstance(exp, core.ScalarOp):
         return isinstance(exp, IN_VECTORS)

@@ -31,6 +31,14 @@ CASES = {
         "12 * n",
         "1",
     ),
+    # folds that branch, in lanes
+    """let b: [n]i64 = map(n, (a), \\(y: i64) -> (i64) {
+      let s: i64 = redomap(n, (xs), reduce(\\(x: i64, y: i64) -> (i64) {
+        let c: bool = lt_i64(x, y) let z: i64 = if c then {y} else {x} return z
+      }, (0i64)), \\(x: i64) -> (i64) {x}) return s })""": (
+        "8 * n * n + 2 * n",
+        "1",
+    ),
     # n - k on average, and the one element that is read and written
     f"""let d: i64 = size(n - k)
     let part: [d]i64 = a[0i64 :+ d by 1i64]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from minifut.analysis.steps import is_plain
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, DimSlice, ForLoop, Stm
 from minifut.ir.node import value
@@ -91,7 +92,8 @@ dimensions as the view has them"""
 @dataclass(slots=True)
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
-    kernel binds itself; `trips` of each sequential variable."""
+    kernel binds itself; `trips` of each sequential variable; `maps` are those of loops
+    whose rounds may lie in lanes."""
 
     scope: Scope
     points: int
@@ -99,6 +101,7 @@ class _Reader:
     views: dict[Name, View] = field(default_factory=dict)
     inner: set[Name] = field(default_factory=set)
     trips: dict[Name, int] = field(default_factory=dict)
+    maps: set[Name] = field(default_factory=set)
     found: list[Access] = field(default_factory=list)
 
     # --- scalars ----------------------------------------------------------------------
@@ -147,6 +150,8 @@ class _Reader:
     def statement(self, statement: Stm, loops: tuple[Name, ...]) -> None:
         exp, bound = statement.exp, statement.pattern
         self.inner.update(p.name for p in bound)
+        if isinstance(exp, core.Loop) and "map" in statement.attributes:
+            self.maps |= {exp.form.index} if isinstance(exp.form, ForLoop) else set()
         match exp:
             case core.Index(array, slice_):
                 self.index(bound[0].name, array, slice_, loops)
@@ -179,7 +184,12 @@ class _Reader:
                 for parameter in parameters:
                     own = frozenset({parameter.name})
                     self.known[parameter.name] = Place(across=own)
-                self.statements(body.statements, (*loops, variable))
+                inner = (*loops, variable)
+                in_map = loops and loops[-1] in self.maps and variable not in self.maps
+                if in_map and not all(map(is_plain, body.statements)):
+                    # vectors are made of the points around it, not of its rounds
+                    inner = (*loops[:-1], variable, loops[-1])
+                self.statements(body.statements, inner)
             case core.Body(statements, _):
                 self.statements(statements, loops)
             case core.Lambda(parameters, body):

@@ -57,6 +57,16 @@ entry main [n][m] (a: [m][n]f32) (b: [n][m]f32): [n][m]f32 =
 """,
         lambda r: (matrix(r, 35, 19), matrix(r, 19, 35)),
     ),
+    "steps_of_best_columns": Example(
+        """
+entry main [n] (steps: i64) (a: [n][n]f32) (x: [n]f32): [n]f32 =
+  loop x for _i < steps do
+    map (\\j -> (reduce_comm (\\(p, i) (q, k) -> if p > q then (p, i) else (q, k))
+                            (-f32.inf, 0) (map (\\i -> (x[i] + a[i, j], i)) (iota n))).0)
+        (iota n)
+""",
+        lambda r: (3, matrix(r, 19, 19), matrix(r, 19)),
+    ),
     "both_transposed": Example(
         """
 entry main [n][m] (a: [m][n]f32) (b: [m][n]f32): [n][m]f32 =
