@@ -249,11 +249,16 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
 
 
 def save(results: Sequence[Any], entry: EntryPoint, outputs: Sequence[Path]) -> None:
-    """Every result in its .npy file."""
-    from minifut.values.npy import write_npy_files
+    """Every result in its .npy file; arrays of records or tuples as structured ones."""
+    import numpy as np
 
-    for described in entry.results:
-        if described.value_type is None:
+    from minifut.values.npy import write_npy_files
+    from minifut.values.structured import StructArray
+
+    results = [np.asarray(r) if isinstance(r, StructArray) else r for r in results]
+    for described, result in zip(entry.results, results, strict=True):
+        plain = described.value_type is not None
+        if not plain and getattr(result, "dtype", np.dtype(object)).hasobject:
             raise UsageError(
                 f"a result of type {described.type_text} cannot be saved as .npy"
             )

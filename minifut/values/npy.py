@@ -2,9 +2,9 @@ r"""`.npy` files: read without pickle and with the header checked first, and wri
 
     \x93NUMPY 1 0 <length> {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 
-The header is text of Python; only what NumPy writes for plain arrays is understood, by
-a regular expression. So nothing is evaluated, and nothing allocated before the file is
-known to have as many bytes as its header says.
+The header is text of Python; only what NumPy writes for plain arrays and for structured
+ones is understood, by a regular expression. So nothing is evaluated, and nothing
+allocated before the file is known to have as many bytes as its header says.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ LONGEST_HEADER = 1 << 16
 
 _ENTRY = re.compile(
     r"""\s*(?:
-      'descr'\s*:\s*'(?P<element>[^']{1,20})'
+      'descr'\s*:\s*(?P<element>'[^']{1,20}'|\[[^\[\]]*\])
     | 'fortran_order'\s*:\s*(?P<order>True|False)
     | 'shape'\s*:\s*\((?P<shape>\s*(?:[0-9]{1,19}L?\s*(?:,\s*|(?=\))))*)\)
     )\s*(?:,|(?=\}))""",
     re.VERBOSE,
 )
+_FIELD = re.compile(r"\s*\('([^'\\]+)',\s*'([^'\\]{1,20})'\)\s*(?:,|\Z)")
+"""a field of a structured array: its name and element type"""
 _ELEMENT = re.compile(r"[<>=|]?[a-zA-Z?][0-9]{0,5}(?:\[[a-zA-Z0-9]+\])?")
 
 
@@ -44,7 +46,8 @@ class _BadHeader(Exception):
 
 
 def read_npy(path: Path) -> Value:
-    """The array of a file; rank 0 becomes a NumPy scalar."""
+    """The array of a file, which may be a structured one; a plain one of rank 0 becomes
+    a NumPy scalar."""
     try:
         with open_regular(path) as stream:
             return _read_array(path, stream)
@@ -56,8 +59,10 @@ def read_npy(path: Path) -> Value:
 
 def _read_array(path: Path, stream: BufferedReader) -> Value:
     shape, in_columns, dtype = _read_header(stream)
-    if element_name(dtype) is None:
-        raise UsageError(f"{path}: NumPy's {dtype} is not an element type of Futhark")
+    for plain in [dtype[name] for name in dtype.names or ()] or [dtype]:
+        if element_name(plain) is None:
+            message = f"NumPy's {plain} is not an element type of Futhark"
+            raise UsageError(f"{path}: {message}")
     count, start = prod(shape), stream.tell()
     there = stream.seek(0, 2) - start
     needed = count * dtype.itemsize
@@ -71,9 +76,10 @@ def _read_array(path: Path, stream: BufferedReader) -> Value:
     if len(flat) != count:
         raise UsageError(f"{path}: the file became shorter while it was read")
     try:
-        return as_value(flat.reshape(shape, order="F" if in_columns else "C"))
+        array = flat.reshape(shape, order="F" if in_columns else "C")
     except ValueError:
         raise _BadHeader(f"no array has the shape {shape}") from None
+    return array if dtype.names else as_value(array)
 
 
 def _read_header(stream: BufferedReader) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -107,12 +113,16 @@ def _entries(text: str) -> dict[str, str]:
 
 
 def _element_type(text: str) -> np.dtype[Any]:
+    inside = text[1:-1]
+    fields = None if text[0] == "'" else _FIELD.findall(inside)
+    plain = [inside] if fields is None else [element for _, element in fields]
+    whole = fields is None or not _FIELD.sub("", inside).strip()
     try:
-        if _ELEMENT.fullmatch(text):
-            return np.dtype(text)
+        if plain and whole and all(map(_ELEMENT.fullmatch, plain)):
+            return np.dtype(fields or inside)
     except (TypeError, ValueError):
         pass
-    raise _BadHeader(f"'{text}' is not an element type")
+    raise _BadHeader(f"{text} is not an element type")
 
 
 def write_npy_files(files: Sequence[tuple[Path, Value]]) -> None:

@@ -97,6 +97,22 @@ def test_run_with_files(file: str, tmp_path: Path) -> None:
     assert np.load(out).tolist() == [0, 2, 4]
 
 
+def test_run_with_files_of_records(tmp_path: Path) -> None:
+    program = tmp_path / "records.fut"
+    program.write_text(
+        "entry main [n] (ps: [n]{x: f32, y: i32}) = map (\\p -> p with x = p.x + 1) ps\n"
+        "entry one (x: i32) = {x, y = (x, true)}\n"
+    )
+    path, out = tmp_path / "in.npy", tmp_path / "out.npy"
+    np.save(path, np.array([(1, 2), (3, 4)], [("y", ">i4"), ("x", "f4")]))
+    result = invoke("run", str(program), str(path), "-o", str(out))
+    assert (result.exit_code, result.output) == (0, "")
+    wanted = np.array([(3, 1), (5, 3)], [("x", "f4"), ("y", "i4")])
+    np.testing.assert_array_equal(np.load(out), wanted)
+    result = invoke("run", str(program), "-e", "one", "1", "-o", str(out))
+    assert result.exit_code == 2 and "cannot be saved as .npy" in result.output
+
+
 def test_run_with_several_results(file: str, tmp_path: Path) -> None:
     result = invoke("run", file, "-e", "both")
     assert result.output == "1i32\n[1.0f64, 1.0f64]\n"

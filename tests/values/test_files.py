@@ -62,6 +62,26 @@ def test_npy_reads_back(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a.npy"]
 
 
+def test_structured_npy_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    array = np.zeros((2, 3), [("x y", ">f4"), ("n", "<i8"), ("b", "?")])
+    array["n"] = 7
+    np.save(path, array)
+    got = read_npy(path)
+    assert got.dtype == array.dtype and got.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    "fields", ["[]", "[('x')]", "[('x', '<f4')('y')]", "[('x', '<f4', (2,))]", "[1]"]
+)
+def test_damaged_fields_are_refused(tmp_path: Path, fields: str) -> None:
+    header = f"{{'descr': {fields}, 'fortran_order': False, 'shape': (1,), }}".encode()
+    path = tmp_path / "a.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(UsageError, match="is not an element type"):
+        read_npy(path)
+
+
 def test_npy_of_other_layouts(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     array = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
