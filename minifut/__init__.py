@@ -32,10 +32,11 @@ says what can go wrong: `CompileError`, `ProgramError`, `UsageError`, `InternalE
 
 from __future__ import annotations
 
+from os import PathLike
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
 
     from minifut.errors import (
         ArgumentError,
@@ -101,6 +102,9 @@ def compile(
     options = stages.Options(
         backend, schedule, device, dict(params or {}), max_memory=max_memory
     )
+    if not isinstance(path_or_source, str | PathLike):
+        kind = type(path_or_source).__name__
+        raise UsageError(f"a path or the text of a program is expected, got {kind}")
     is_text = isinstance(path_or_source, str) and (
         "\n" in path_or_source or not path_or_source.endswith(".fut")
     )

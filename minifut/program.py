@@ -141,23 +141,23 @@ class EntryPoint:
         `ArgumentError` if they do not fit the parameters."""
         rest = dict(named)
         names = [p.name for p in self.parameters]
+        for name in rest:
+            if name not in OPTIONS and name not in names:
+                raise ArgumentError(
+                    f"{self.name}: {unknown('parameter', name, (*names, *OPTIONS))}"
+                )
         missing = [name for name in names[len(given) :] if name not in rest]
         if len(given) > len(names) or missing:
             what = f"; without a value: {', '.join(missing)}" if missing else ""
             count = len(given) + len(named)
             raise ArgumentError(
                 f"{self.name}: {len(names)} arguments are expected "
-                f"({self.signature_text()}), {count} were given{what}"
+                f"({self.signature_text()}), {count} given{what}"
             )
         for name in names[: len(given)]:
             if name in rest and name not in OPTIONS:
                 raise ArgumentError(f"{self.name}: argument {name} is given twice")
         arguments = (*given, *(rest.pop(name) for name in names[len(given) :]))
-        for name in rest:
-            if name not in OPTIONS:
-                raise ArgumentError(
-                    f"{self.name}: {unknown('parameter', name, (*names, *OPTIONS))}"
-                )
         return arguments, rest
 
     def _signature(self) -> inspect.Signature:
@@ -241,7 +241,8 @@ class Program:
         if name in entries:
             found: EntryPoint = entries[name]
             return found
-        raise AttributeError(unknown("entry point", name, entries))
+        hint = "" if entries else "; those of a program begin with `entry`, not `def`"
+        raise AttributeError(unknown("entry point", name, entries) + hint)
 
     def __getitem__(self, name: str) -> EntryPoint:
         return self.entry(name)

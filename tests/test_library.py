@@ -91,7 +91,7 @@ def test_arguments_by_name(program: minifut.Program) -> None:
         ((2.0, XS), {}, "without a value: ys"),
         ((2.0, XS, XS), {"a": 1.0}, "argument a is given twice"),
         ((2.0, XS, XS), {"z": 1.0}, "there is no parameter 'z'"),
-        ((2.0, XS), {"yz": XS}, "without a value: ys"),
+        ((2.0, XS), {"yz": XS}, "there is no parameter 'yz'; did you mean 'ys'"),
         ((2.0, XS, XS, XS), {}, "3 arguments are expected"),
     ],
 )
@@ -163,14 +163,45 @@ def test_ranges_and_fortran_order(on_device: minifut.Program) -> None:
         (np.ma.masked_array(XS, XS > 1), "mask of a masked array would be lost"),
         (np.array(["a", "b", "c", "d"]), "does not hold numbers"),
         (XS.astype(np.float64), r"use .astype\(np.float32\)"),
-        (object(), "gives no array"),
-        ("abcd", "expected an array"),
+        (object(), "gives no array: make one first"),
+        ("abcd", r"expected an array .* use text.encode\(\)"),
+        (b"abcd", "got an array of uint8; use .astype"),
+        ([[1.0], [2.0, 3.0]], "rows of different lengths must be padded"),
+        (["a", "b"], "does not hold numbers"),
+        (XS.astype(np.complex64), r"use .real.astype\(np.float32\)"),
     ],
 )
 @pytest.mark.device
 def test_refused_arrays(on_device: minifut.Program, given: Any, message: str) -> None:
     with pytest.raises(minifut.ArgumentError, match=message):
         on_device.axpy(2, given, XS)
+
+
+@pytest.mark.device
+def test_bytes_are_arrays() -> None:
+    program = minifut.compile(
+        "entry total [n] (s: [n]u8): i64 = i64.sum (map i64.u8 s)"
+    )
+    assert program.total(b"abc") == sum(b"abc")
+
+
+def test_a_wrong_keyword_is_named_before_what_is_missing(
+    program: minifut.Program,
+) -> None:
+    first = program.axpy.parameters[0].name
+    with pytest.raises(minifut.ArgumentError, match="there is no parameter 'nope'"):
+        program.axpy(XS, XS, nope=2)
+    with pytest.raises(minifut.ArgumentError, match=f"did you mean '{first}'"):
+        program.axpy(**{f"{first}_": 2}, xs=XS)
+
+
+def test_no_entry_points_and_no_source() -> None:
+    program = minifut.compile("def f (x: i32) = x", backend="interpreter")
+    with pytest.raises(AttributeError, match="begin with `entry`, not `def`"):
+        program.f(1)
+    for wrong in (None, b"entry f = 1", 5):
+        with pytest.raises(minifut.UsageError, match="a path or the text of a program"):
+            minifut.compile(wrong)  # type: ignore[arg-type]
 
 
 def test_no_backend_loses_a_mask(program: minifut.Program) -> None:

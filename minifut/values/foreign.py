@@ -27,7 +27,10 @@ def numpy_view(value: Any) -> np.ndarray:
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
-        return np.asarray(memoryview(value))
+        try:
+            return np.asarray(memoryview(value))
+        except TypeError:
+            raise TypeError("make one first, as by np.array(list(..))") from None
     except (TypeError, ValueError, BufferError, RuntimeError, AttributeError) as error:
         reason = str(error).partition("\n")[0]
         raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
@@ -35,6 +38,8 @@ def numpy_view(value: Any) -> np.ndarray:
 
 def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any]) -> str:
     """How an array of one type becomes one of another, for the end of a message."""
-    if came.kind in "biufc":
+    if came.kind == "c":
+        return f"; its imaginary part would be lost: use .real.astype(np.{wanted.name})"
+    if came.kind in "biuf":
         return f"; use .astype(np.{wanted.name})"
     return "; it does not hold numbers, and has to be converted to them first"

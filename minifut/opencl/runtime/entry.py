@@ -158,8 +158,9 @@ class Converter:
         self, value: Value, given: Any, dtype: np.dtype, path: str
     ) -> np.ndarray:
         if not isinstance(given, list | tuple | range):
-            if isinstance(given, str | bytes | int | float | np.generic | Opaque):
-                self._wrong(value, path, given, f"an array ({value.text})")
+            if isinstance(given, str | int | float | np.generic | Opaque):
+                text = "; use text.encode() for bytes" if isinstance(given, str) else ""
+                self._wrong(value, path, given, f"an array ({value.text})", text)
             try:
                 return numpy_view(given)
             except NoView as reason:
@@ -168,7 +169,10 @@ class Converter:
         try:
             array = np.array(given)
         except ValueError:
-            self._wrong(value, path, given, f"a regular array ({value.text})")
+            hint = (
+                "; rows of different lengths must be padded, or given as one flat array"
+            )
+            self._wrong(value, path, given, f"a regular array ({value.text})", hint)
         if array.size == 0:
             return array.astype(dtype)
         if not np.can_cast(array.dtype, dtype, "same_kind") or array.dtype.kind == "O":
@@ -182,7 +186,8 @@ class Converter:
         self, value: Value, array: np.ndarray, dtype: np.dtype, path: str
     ) -> None:
         if not (array.dtype.kind == "i" and dtype.kind == "u"):
-            self._wrong(value, path, array, f"{value.text}")
+            hint = astype_hint(array.dtype, dtype)
+            self._wrong(value, path, array, value.text, hint)
 
     def _check_array(
         self, value: Value, leaf: EntryLeaf, given: Any, dtype: np.dtype, path: str
