@@ -42,7 +42,7 @@ class KernelEditor(CodeBuilder):
     def change_loops(self, change: LoopChange) -> None:
         """Put in the place of each for loop what `change` makes of it; where that is
         None, go on with the loops inside."""
-        self.statements = list(_changed(tuple(self.statements), change))
+        self.statements = list(change_loops(tuple(self.statements), change))
 
     def edited(self) -> kc.Kernel:
         """The kernel as it is now; the same one if nothing was changed."""
@@ -89,15 +89,16 @@ def _within(node: Any, change: LoopChange) -> Any:
     if isinstance(node, kc.Expression):
         return node
     if isinstance(node, kc.Block):
-        statements = _changed(node.statements, change)
+        statements = change_loops(node.statements, change)
         return node if statements is node.statements else kc.Block(statements)
     return map_children(node, lambda child: _within(child, change))
 
 
-def _changed(
+def change_loops(
     statements: tuple[kc.Statement, ...], change: LoopChange
 ) -> tuple[kc.Statement, ...]:
-    """Statements with what came of the loops among them; the same tuple if nothing."""
+    """Statements with what `change` makes of the loops among them and, where that is
+    None, of those inside; the same tuple if nothing."""
     found: list[kc.Statement] = []
     for statement in statements:
         made = change(statement) if isinstance(statement, kc.For) else None

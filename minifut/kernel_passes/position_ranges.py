@@ -174,6 +174,15 @@ class PositionIndices:
             self.limit(found, long_literal(INT_MAX), False)
         return found
 
+    def offset(self, exp: kc.Expression) -> int | None:
+        """How much larger an index is than the variable of the loop, a small number."""
+        found = self.index(exp)
+        unlimited = not self.limits
+        self.limits.clear()
+        if found is None or found.factor != 1 or found.low != found.high:
+            return None
+        return found.low if unlimited else None
+
     def computed(self, exp: kc.Expression) -> _Index | None:
         match exp:
             case kc.Variable(name, _) if name == self.index_name:
@@ -224,8 +233,13 @@ class PositionIndices:
     def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
         """A remainder or mask: the number itself while that is within."""
         limit = self.uniform(right)
-        small = isinstance(limit, kc.Literal) and int(limit.value) < SMALLEST_PERIOD
-        if limit is None or small or a.factor == 0:
+        if limit is None or a.factor == 0:
+            return None
+        if isinstance(limit, kc.Literal):
+            small = int(limit.value) < SMALLEST_PERIOD
+        else:  # the remainder of a plain index has a period, which may be short
+            small = not by_mask and a.low == a.high == 0
+        if small:
             return None
         limit = _as_long(limit)
         self.limit(a, limit if by_mask else clamped(limit) - 1, by_mask)

@@ -126,7 +126,8 @@ def split_loop(
     )
     outer = replace(loop, body=kc.Block(beside))
     if _weight(beside) > _weight(within):  # there are few
-        outer = replace(outer, parallel=False, points=False, expensive=False)
+        plain = loop.parallel and not (where.lows or where.highs)
+        outer = replace(outer, parallel=plain, points=False, expensive=False)
     with context.k.nested() as made:
         if where.lows or where.highs:
             emit_ranges(context.k, where, inner, outer)
@@ -220,7 +221,7 @@ class _Finder:
         name = name if truth else OPPOSITE[name]
         if name in ("gt", "ge"):
             left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
-        shifts = [self.offset(side) for side in (left, right)]
+        shifts = [self.indices.offset(side) for side in (left, right)]
         if (shifts[0] is None) == (shifts[1] is None):
             return False
         grows = 0 if shifts[0] is not None else 1
@@ -234,15 +235,6 @@ class _Finder:
         change = clamped(limit) + apart if apart else limit
         (where.highs if grows == 0 else where.lows).append(change)
         return True
-
-    def offset(self, exp: kc.Expression) -> int | None:
-        """How much larger an index is than the variable of the loop, a small number."""
-        found = self.indices.index(exp)
-        unlimited = not self.indices.limits
-        self.indices.limits.clear()
-        if found is None or found.factor != 1 or found.low != found.high:
-            return None
-        return found.low if unlimited else None
 
 
 def _weight(statements: tuple[kc.Statement, ...]) -> int:

@@ -27,7 +27,9 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_loop import split_loop
+from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
 from minifut.lowering.segmap.streaming import stream_blocks
@@ -181,9 +183,9 @@ def points(
     block = kc.Block(tuple(body))
     one = kc.Literal(1, kc.LONG)
     loop = kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
-    pieces = split_loop(loop, CodeContext(k))
-    if phases is None or isinstance(pieces, tuple):
-        for statement in pieces if isinstance(pieces, tuple) else (loop,):
+    pieces = split_points(k, loop, whole=phases is not None)
+    if phases is None or pieces is not None:
+        for statement in pieces or (loop,):
             k.emit(streamed(k, statement, kind))
         return
     at_block = k.declare("block", start)
@@ -194,7 +196,9 @@ def points(
         with k.nested() as tests:
             holds = kc.Cast(phases.test(k, at), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-        k.emit(kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True))
+        test = kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True)
+        for statement in split_points(k, test) or (test,):
+            k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
         with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
             there, kind = (*at[:-1], again), Points(True, kind.expensive)
@@ -202,6 +206,21 @@ def points(
         with k.otherwise():
             k.emit(replace(loop, start=at_block, bound=end))
         k.assign(at_block, end)
+
+
+def split_points(
+    k: KernelBuilder, loop: kc.For, *, whole: bool = False
+) -> tuple[kc.Statement, ...] | None:
+    """The loop in blocks of a period, if it is not to be left `whole`, and without
+    branches on the position; None if it stays as it is."""
+    context = CodeContext(k)
+
+    def split(inner: kc.For) -> tuple[kc.Statement, ...] | None:
+        pieces = split_loop(inner, context) if inner.points or inner is loop else None
+        return pieces if isinstance(pieces, tuple) else None
+
+    blocks = None if whole else strip_mine_by_period(loop, context)
+    return change_loops(blocks, split) if isinstance(blocks, tuple) else split(loop)
 
 
 def streamed(k: KernelBuilder, statement: kc.Statement, kind: Points) -> kc.Statement:

@@ -1,0 +1,78 @@
+"""Loops over points in blocks of a period compute what the points do, wherever blocks
+begin and end and whatever the period is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import ProgramError, Source
+from minifut.ir.interpret import run
+
+HEAD = "entry main [n] (w: i64) (v: i64) (xs: [n]i64): []i64 = "
+PROGRAMS = {
+    "quotient": "tabulate n (\\i -> xs[i / w] + i)",
+    "remainder": "tabulate n (\\i -> xs[i % w] * v)",
+    "truncated": "tabulate n (\\i -> xs[i // w] - xs[i %% w])",
+    "both": "tabulate n (\\i -> xs[i % w] - xs[i / w])",
+    "flat stencil": """tabulate n (\\i ->
+        let (row, column) = (i / w, i % w)
+        in if row >= 1 && column >= 1 && column < w - 1
+           then xs[i - 1] + xs[i + 1] * xs[i - w] else xs[i])""",
+    "flat cube": "tabulate n (\\i -> xs[i % v % w] * 2 + (i / v) * (i % v / w))",
+    "transposed": "tabulate n (\\i -> xs[(i % w) * (n / w) + i / w])",
+    "partner": "tabulate n (\\i -> xs[i ^ w])",
+    "pair": """tabulate n (\\i ->
+        if i & w == 0 then i64.min xs[i] xs[i | w] else i64.max xs[i] xs[i ^ w])""",
+    "bit": "tabulate n (\\i -> if i & w == 0 then xs[i] else v * (i | w))",
+    "two periods": "tabulate n (\\i -> xs[i % w] + xs[i ^ v] - i / w * v)",
+    "inner": "flatten (tabulate_2d 3 n (\\k i -> xs[i % w] * k + i / w))",
+    "beside": "tabulate n (\\i -> xs[i % w] + (v + i) % w + v % (i + 1))",
+    "many": "tabulate (n * 70) (\\i -> i % w * v + i / w)",
+}
+PERIODS = [(32, 64), (64, 33), (33, 128), (40, 32), (31, 8), (1, 0), (4096, 40)]
+ODD = [(0, 32), (-32, 32), (96, -64), (1 << 62, 32), (-(1 << 63), 1 << 60)]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_the_interpreter(name: str) -> None:
+    text = HEAD + PROGRAMS[name]
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    program = minifut.compile(text)
+    for n in (0, 1, 128, 150):
+        xs = np.arange(n, dtype=np.int64) * 5 - 7
+        for periods in (*PERIODS, *ODD, (n, n - 1)):
+            given: list[Any] = [*map(np.int64, periods), xs]
+            try:
+                wanted = run(core, "main", given)
+            except ProgramError as error:
+                with pytest.raises(ProgramError) as failure:
+                    np.asarray(program.main(*given))
+                assert (
+                    failure.value.message.split("[")[0] == error.message.split("[")[0]
+                )
+            else:
+                np.testing.assert_array_equal(program.main(*given), wanted[0])
+
+
+def _module(body: str) -> str:
+    core = stages.to_core(stages.check(Source("program.fut", HEAD + body)))
+    return stages.to_host_module(stages.to_kernels(core), "cpu", "program")
+
+
+def test_blocks_have_neither_divisions_nor_branches() -> None:
+    body = "tabulate n (\\i -> if i & v == 0 then i | v else #[unsafe] xs[i ^ v])"
+    blocks = _module(body).split("while (at_1 < stop)")[1].split("at_1 = end")[0]
+    assert blocks.count("PARALLEL") == 2
+    loops = blocks.split("PARALLEL")[1:]
+    assert not any("if (" in loop.split("else")[0] or "^" in loop for loop in loops)
+
+
+@pytest.mark.parametrize("body", ["tabulate n (\\i -> i & w)", "map (% w) xs"])
+def test_loops_without_gain_stay_whole(body: str) -> None:
+    assert "period" not in _module(body) and "while" not in _module(body)
