@@ -97,8 +97,7 @@ def _within(node: Any, change: LoopChange) -> Any:
 def change_loops(
     statements: tuple[kc.Statement, ...], change: LoopChange
 ) -> tuple[kc.Statement, ...]:
-    """Statements with what `change` makes of the loops among them and, where that is
-    None, of those inside; the same tuple if nothing."""
+    """Statements with what came of the loops among them; the same tuple if nothing."""
     found: list[kc.Statement] = []
     for statement in statements:
         made = change(statement) if isinstance(statement, kc.For) else None

@@ -142,7 +142,7 @@ def _emit_blocks(
     k: CodeBuilder, loop: kc.For, body: _PeriodicBody, length: kc.Expression
 ) -> None:
     """The loop over blocks, or the one over points if the period is short."""
-    zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+    zero = kc.Literal(0, kc.LONG)
     start, period = k.named(loop.start, "start"), k.named(length, "period")
     fits = [period >= LEAST, period <= FAR]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
@@ -159,14 +159,15 @@ def _emit_blocks(
             bit = k.declare("bit", base & period) if bits else zero
             rest = k.variable("rest", kc.LONG)
             here, absent = loop.variable, period - bit
-            values = dict.fromkeys(QUOTIENTS, row) | dict.fromkeys(RESTS, rest)
             pairs = {"and": bit, "or": here + absent, "xor": here + (absent - bit)}
-            known: dict[str, kc.Expression] = {**values, **pairs}
-            statements = (body.in_block(s, known) for s in loop.body.statements)
+            whole = dict.fromkeys(QUOTIENTS, row) | dict.fromkeys(RESTS, rest)
+            statements = (
+                body.in_block(s, {**pairs, **whole}) for s in loop.body.statements
+            )
             block = kc.Block((kc.Declare(here, base + rest), *statements))
             ends = {"start": at - base, "bound": end - base}
             k.emit(replace(loop, variable=rest, body=block, **ends))
             k.assign(at, end)
-            k.assign(row, row + one)
+            k.assign(row, row + 1)
     with k.otherwise():
         k.emit(replace(loop, points=False))

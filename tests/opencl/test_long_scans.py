@@ -13,7 +13,7 @@ import pytest
 
 import minifut
 from minifut import loaded_module, stages
-from minifut.errors import Source
+from minifut.errors import ProgramError, Source
 
 pytestmark = pytest.mark.device
 
@@ -134,3 +134,76 @@ def test_a_failing_body_is_located_and_leaves_nothing_waiting() -> None:
     with pytest.raises(minifut.ProgramError, match="division by zero"):
         main(np.zeros(100_000, np.int64))
     np.testing.assert_array_equal(main(xs), (5040 // xs).cumsum())
+
+
+GATHERED = """
+def segmented [n] (flags: [n]bool) (xs: [n]f32): [n]f32 =
+  (unzip (scan (\\(f, a) (g, b) -> (f || g, if g then b else a + b)) (false, 0)
+               (zip flags xs))).1
+entry sums [n][m] (starts: [n]bool) (at: [n]i32) (xs: [m]f32): [n]f32 =
+  segmented starts (map (\\k -> xs[k]) at)
+entry rows [r][n][m] (at: [r][n]i32) (xs: [m]i64) =
+  map (\\ks -> map (\\k -> xs[k] * 3) ks |> scan (+) 0) at
+entry both [n][m] (at: [n]i32) (xs: [m]i64) =
+  let ys = map (\\k -> xs[k]) at in (ys, scan (+) 0 ys)
+entry exponentials [n] (xs: [n]f32) = scan f32.max 0 (map f32.exp xs)
+entry affine [n][m] (at: [n]i32) (xs: [m]i32): [n]i32 =
+  (unzip (scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
+               (map (\\k -> (xs[k], xs[k] + 1)) at))).1
+"""
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_chunks_scanned_before_their_carry_in(length: int) -> None:
+    """Elements that are gathered or computed by functions are so once; sums of few
+    whole numbers are exact, so that all orders agree."""
+    main = compiled(GATHERED)
+    rng = np.random.default_rng(length)
+    at = rng.integers(0, 1000, length).astype(np.int32)
+    whole = rng.integers(-9, 9, 1000)
+    for often in (1e-5, 0.01, 0.6):
+        starts = rng.random(length) < often
+        starts[0] = True
+        values = whole[at].astype(np.float32)
+        sums = values.cumsum(dtype=np.float64)
+        (first,) = np.nonzero(starts)
+        before = np.repeat(sums[first] - values[first], np.diff([*first, length]))
+        given = starts, at, whole.astype(np.float32)
+        np.testing.assert_array_equal(main.sums(*given), sums - before)
+    rows = np.stack((at, at[::-1]))
+    expected = (3 * whole[rows]).cumsum(axis=1)
+    np.testing.assert_array_equal(main.rows(rows, whole), expected)
+    ys, prefixes = main.both(at, whole)
+    np.testing.assert_array_equal(ys, whole[at])
+    np.testing.assert_array_equal(prefixes, whole[at].cumsum())
+    xs = rng.random(length).astype(np.float32)
+    largest = np.maximum.accumulate(np.exp(xs))
+    np.testing.assert_allclose(main.exponentials(xs), largest, rtol=1e-6)
+
+
+def test_runs_of_gathers_agree_to_the_last_bit() -> None:
+    main = compiled(GATHERED)
+    rng = np.random.default_rng(3)
+    at = rng.integers(0, 1000, 1_000_003).astype(np.int32)
+    starts = rng.random(len(at)) < 1e-5
+    xs = rng.random(1000).astype(np.float32)
+    first = np.asarray(main.sums(starts, at, xs))
+    numbers = rng.integers(-(1 << 31), 1 << 31, 1000).astype(np.int32)
+    expected = np.empty(len(at), np.int32)
+    value = 0
+    for i, number in enumerate(numbers[at].tolist()):
+        value = (value * number + number + 1) & 0xFFFFFFFF
+        expected[i] = value - (value >> 31 << 32)
+    for _ in range(20):
+        again = np.asarray(main.sums(starts, at, xs))
+        assert again.tobytes() == first.tobytes()
+        np.testing.assert_array_equal(main.affine(at, numbers), expected)
+
+
+def test_an_index_outside_is_found_in_any_chunk() -> None:
+    main = compiled(GATHERED)
+    for place in (0, 40_000, 99_999):
+        at = np.zeros(100_000, np.int32)
+        at[place] = 77
+        with pytest.raises(ProgramError, match=r"Index \[77\] out of bounds"):
+            np.asarray(main.both(at, np.zeros(5, np.int64))[1])

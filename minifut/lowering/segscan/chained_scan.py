@@ -8,6 +8,9 @@ each core, fetch chunks in order from an atomic counter:
     before = aggregates of the chunks before          look-back
     scan the chunk with `before` as carry-in          reads the cache, writes memory
 
+Where it costs much to compute an element twice, the chunk is scanned first, without
+carry-in, and `before` is combined with the results in the cache.
+
 Aggregates are published with atomics; so is the inclusive prefix of a chunk, at which a
 look-back ends. A missing aggregate is *recomputed*, not waited for: no group depends on
 forward progress of another, which OpenCL does not guarantee, and the scan terminates
@@ -47,6 +50,16 @@ ScanRange: TypeAlias = Callable[
 ]
 """scans a range with the accumulators as carry-in, and stores what comes of it; given
 the scanned partial results of all chunks, if they are known before"""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFirst:
+    """Scans a chunk before its carry-in is known."""
+
+    aggregate: Callable[[KernelBuilder, Accumulators, ScannedRange], None]
+    """as the scan has it, with the same rounding"""
+    combine: Callable[[KernelBuilder, Accumulators, ScannedRange], None]
+    """combines the carry-in with the results of a range"""
 
 
 @dataclass(slots=True)
@@ -89,7 +102,11 @@ class ChunkStatus:
 
 
 def chained_scan(
-    host: HostBuilder, reduction: Reduction, split: Partition, scan_range: ScanRange
+    host: HostBuilder,
+    reduction: Reduction,
+    split: Partition,
+    scan_range: ScanRange,
+    first: ScanFirst | None = None,
 ) -> None:
     """Scan segments of several chunks; an empty launch where each is one chunk.
     `reduction` is the operation without mapped results."""
@@ -116,7 +133,7 @@ def chained_scan(
         unit = k.declare("unit", kc.Cast(fetched, kc.LONG))
         k.assign(again, unit < k.size_value(split.units))
         with k.branch(again):
-            _scan_unit(k, reduction, split, (unit, status), scan_range)
+            _scan_unit(k, reduction, split, (unit, status), scan_range, first)
     host.launch(k, groups * split.is_split, 1)
 
 
@@ -126,20 +143,33 @@ def _scan_unit(
     split: Partition,
     place: tuple[kc.Variable, ChunkStatus],
     scan_range: ScanRange,
+    scan_first: ScanFirst | None,
 ) -> None:
     unit, status = place
     chunks = k.size_value(split.chunks)
-    chunk = k.declare("own", unit % chunks)
+    at = MultiIndex(k, (*split.segments, split.chunks), unit)
+    chunk = at.indices[-1]
     is_last = k.declare("is_last", chunk.equals(chunks - 1))
-    before = _look_back(k, reduction, split, (unit, chunk, is_last), status)
-    with k.branch(kc.Call("!", (is_last,), kc.TRUTH)):
+    others_follow = kc.Call("!", (is_last,), kc.TRUTH)
+    own = (at.indices[:-1], *chunk_bounds(k, split, chunk))
+    if scan_first is not None:
+        aggregate = Accumulators(k, reduction.operators)
+        aggregate.reset()
+        scan_range(k, aggregate, own, [])
+        with k.branch(others_follow):
+            status.publish(k, status.aggregates, (unit, AGGREGATE), aggregate)
+    ends = (unit, chunk, is_last)
+    before = _look_back(k, reduction, split, ends, status, scan_first)
+    with k.branch(others_follow):
         prefix = Accumulators(k, reduction.operators)
         replace_state(k, prefix, scalar_places(before))
         prefix.combine(status.read(k, status.aggregates, unit))
         status.publish(k, status.prefixes, (unit, PREFIX), prefix)
-    at = MultiIndex(k, (*split.segments, split.chunks), unit)
-    first, last = chunk_bounds(k, split, at.indices[-1])
-    scan_range(k, before, (at.indices[:-1], first, last), [])
+    if scan_first is None:
+        scan_range(k, before, own, [])
+    else:
+        with k.branch(chunk > 0):
+            scan_first.combine(k, before, own)
 
 
 def _look_back(
@@ -148,6 +178,7 @@ def _look_back(
     split: Partition,
     place: tuple[kc.Variable, kc.Variable, kc.Variable],
     status: ChunkStatus,
+    scan_first: ScanFirst | None,
 ) -> Accumulators:
     """Publish the aggregate of a chunk (not that of the last chunk of a segment, which
     nobody needs); gives the exclusive prefix of the chunk."""
@@ -162,7 +193,12 @@ def _look_back(
         with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
             indices = MultiIndex(k, (*split.segments, split.chunks), missing).indices
             ends = chunk_bounds(k, split, indices[-1])
-            aggregate = reduce_range(k, reduction, indices[:-1], ends)
+            if scan_first is None:
+                aggregate = reduce_range(k, reduction, indices[:-1], ends)
+            else:
+                aggregate = Accumulators(k, reduction.operators)
+                aggregate.reset()
+                scan_first.aggregate(k, aggregate, (indices[:-1], *ends))
             status.publish(k, status.aggregates, (missing, AGGREGATE), aggregate)
         _last_prefix(k, status, before, at, (lowest, unit))
         k.assign(again, kc.Literal(False, kc.TRUTH))

@@ -23,10 +23,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minifut.ir.core import Param, Stm
+from minifut.ir.core import Index, Param, Stm
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.ir.traverse import free_names
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.lowering.cpu.partition import (
     ALIGNMENT,
     GROUPS_PER_CORE,
@@ -49,14 +51,21 @@ from minifut.lowering.cpu.segment_blocks import (
     reduce_across_segments,
     vectorise_across_segments,
 )
+from minifut.lowering.cpu.vector_operators import replace_state, scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.on_host import only_reads, split_body
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segred.cpu import combine_chunks, per_chunk, reduce_units
-from minifut.lowering.segscan.chained_scan import ScannedRange, ScanRange, chained_scan
+from minifut.lowering.segscan.chained_scan import (
+    ScanFirst,
+    ScannedRange,
+    ScanRange,
+    chained_scan,
+)
 from minifut.lowering.segscan.vector_scan import vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
+from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, decision
 
 IN_CACHE = 32768
@@ -124,6 +133,39 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
     return True
 
 
+@decision(
+    paper="Single-pass parallel prefix scan with decoupled look-back",
+    remark=lambda *_: Remark(("the carry-in of a chunk is combined with its results",)),
+)
+def scan_before_carry(reduction: Reduction, host: HostBuilder) -> bool | Declined:
+    """Scan a chunk before its carry-in is known, where elements are expensive.
+
+    before:
+        given (n: i64, ks: [n]i64, xs: [n]i32)
+        let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
+          let k: i64 = ks[i]
+          let rest: i64 = and_i64(k, 0i64)
+          let x: i32 = xs[rest]
+          return returns x
+        }
+    after:
+        PARALLEL
+        for (long i_2 = first; i_2 < last; i_2++) {
+    declines: elements are read in order
+        like before, with
+        xs[rest] => xs[i]
+    """
+    loaded: set[Name] = set()
+    for statement in reduction.operation.body.statements:
+        exp = statement.exp
+        if isinstance(exp, Index) and loaded & free_names(exp):
+            return True
+        if isinstance(exp, Index) or loaded & free_names(exp):
+            loaded |= {p.name for p in statement.pattern}
+    functions = calls_functions(reduction.operation.body)
+    return functions or Declined("elements are read in order")
+
+
 def scan_along(
     host: HostBuilder,
     reduction: Reduction,
@@ -133,15 +175,32 @@ def scan_along(
 ) -> None:
     """Each work unit is a chunk of one segment."""
     without_maps = replace(reduction, outs=[])
+    one_pass = scan_in_one_pass.fires(reduction, host)
+    first = one_pass and scan_before_carry.fires(reduction, host)
+    total = None if first else rows * sizes[-1]
 
     def scan_range(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
     ) -> None:
-        vector_scan(k, reduction, accumulators, place, scanned, rows * sizes[-1])
+        vector_scan(k, reduction, accumulators, place, scanned, total)
 
-    if scan_in_one_pass.fires(reduction, host):
+    def aggregate(
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    ) -> None:
+        vector_scan(k, without_maps, accumulators, place, [], None)
+
+    def combine(k: KernelBuilder, before: Accumulators, place: ScannedRange) -> None:
+        segment, first, last = place
+        with k.loop("i", last, first, parallel=True) as index:
+            values = Accumulators(k, reduction.operators)
+            replace_state(k, values, scalar_places(before))
+            values.combine([k.read(array, (*segment, index)) for array in scanned])
+            values.save(scanned, (*segment, index))
+
+    if one_pass:
         split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
-        scan_in_chunks(host, without_maps, split, scan_range)
+        scan_first = ScanFirst(aggregate, combine) if first else None
+        scan_in_chunks(host, without_maps, split, scan_range, scan_first)
         return
     split = partition(host, sizes[:-1], sizes[-1], ONE)
     scan_in_two_passes(host, without_maps, split, rows, scan_range)
@@ -164,7 +223,11 @@ def partition_for_caches(
 
 
 def scan_in_chunks(
-    host: HostBuilder, reduction: Reduction, split: Partition, scan_range: ScanRange
+    host: HostBuilder,
+    reduction: Reduction,
+    split: Partition,
+    scan_range: ScanRange,
+    scan_first: ScanFirst | None = None,
 ) -> None:
     """Scan whole segments, when each is a single chunk; else chunk by chunk."""
     k = host.kernel("scan_segments")
@@ -174,7 +237,7 @@ def scan_in_chunks(
         accumulators.reset()
         scan_range(k, accumulators, (at.indices, kc.Literal(0, kc.LONG), length), [])
     host.launch(k, split.groups * (ONE - split.is_split), 1)
-    chained_scan(host, reduction, split, scan_range)
+    chained_scan(host, reduction, split, scan_range, scan_first)
 
 
 def scan_in_two_passes(

@@ -36,10 +36,12 @@ def vector_scan(
     accumulators: Accumulators,
     place: ScannedRange,
     scanned: list[Array],
-    total: Size,
+    total: Size | None,
 ) -> None:
     """Scan the points of a segment from the first to before the last, with
-    `accumulators` as carry-in; `total` is the number of points of all segments."""
+    `accumulators` as carry-in; `total` is the number of points of all segments, if
+    results may be too large for the caches. Without places for results, only the
+    accumulators get theirs."""
     segment, first, last = place
 
     def in_vectors(unchecked: Reduction) -> None:
@@ -49,7 +51,8 @@ def vector_scan(
     def one_by_one(reduction: Reduction, start: kc.Expression = first) -> None:
         with k.loop("i", last, start) as index:
             accumulators.combine(reduction.visit(k, segment, index))
-            accumulators.save(scanned, (*segment, index))
+            if scanned:
+                accumulators.save(scanned, (*segment, index))
 
     reduction.in_phases(k, segment, (first, last), in_vectors, one_by_one)
 
@@ -60,13 +63,13 @@ def _scan_in_vectors(
     accumulators: Accumulators,
     place: ScannedRange,
     scanned: list[Array],
-    total: Size,
+    total: Size | None,
 ) -> kc.Expression:
     """Scan whole vectors; gives the first point that is left."""
     segment, first, last = place
 
     def save(index: kc.Expression, values: list[kc.Variable]) -> None:
-        for array, value in zip(scanned, values, strict=True):
+        for array, value in zip(scanned, values, strict=False):
             k.write(array, (*segment, index), value)
 
     begin = k.variable("start", kc.LONG)
@@ -76,7 +79,7 @@ def _scan_in_vectors(
         first,
         last,
         begin,
-        is_large=lambda: k.size_value(total) >= LARGE,
+        is_large=None if total is None else lambda: k.size_value(total) >= LARGE,
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
     if vectors is None:
