@@ -27,7 +27,7 @@ from minifut.distributed.locality import check_elementwise, is_local
 from minifut.distributed.spread import Spread, Undistributable
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Lambda, Param, Replicate, Stm
-from minifut.ir.node import replace
+from minifut.ir.node import divided, replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Reduce, Scan, Screma
@@ -64,7 +64,7 @@ def as_fold(statement: Stm, spread: Spread, names: NameSource) -> Fold | None:
                 return None
             check_elementwise(exp.function, spread)
             results = [parameter.name for parameter in statement.pattern]
-            return Fold((statement,), _of_reduces(exp.reduces, results))
+            return Fold((statement,), combinations_of(exp.reduces, results))
         case Hist() as exp if spread.factors(exp.width) is not None:
             return _histogram(statement, exp, spread, names)
         case Screma() as exp if not exp.folds:
@@ -72,15 +72,14 @@ def as_fold(statement: Stm, spread: Spread, names: NameSource) -> Fold | None:
     return None
 
 
-def _of_reduces(
+def combinations_of(
     folds: Sequence[Reduce | Scan], results: Sequence[Name]
 ) -> tuple[Combination, ...]:
-    made, at = [], 0
-    for fold in folds:
-        count = len(fold.neutral)
-        made.append(Combination(tuple(results[at : at + count]), fold.operator))
-        at += count
-    return tuple(made)
+    """The results of each fold, with its operator."""
+    groups = divided(results, [len(fold.neutral) for fold in folds])
+    return tuple(
+        Combination(own, fold.operator) for own, fold in zip(groups, folds, strict=True)
+    )
 
 
 def _histogram(

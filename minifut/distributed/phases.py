@@ -21,7 +21,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minifut.distributed import filters
-from minifut.distributed.folds import Combination, Fold, as_fold, lifted, split_maps
+from minifut.distributed.folds import (
+    Combination,
+    Fold,
+    as_fold,
+    combinations_of,
+    lifted,
+    split_maps,
+)
 from minifut.distributed.locality import check_elementwise, check_local, is_local
 from minifut.distributed.spread import Spread, Undistributable, located
 from minifut.ir.builder import Builder, i64
@@ -210,7 +217,8 @@ class Scheduler:
                 after.bind((parameter,), Copy(name))
             self.ready.update((name, number + 1) for name in offsets)
             at += len(arrays)
-        reduces = _of_reduces_beside(exp, statement.pattern[count:])
+        beside = [p.name for p in statement.pattern[count:]]
+        reduces = combinations_of(exp.reduces, beside)
         self.once(start.statements, number)
         self.on_chunks(build.statements, number)
         self.phase(number).prefixes.extend(prefixes)
@@ -279,16 +287,6 @@ class Scheduler:
         self.phase(number).loops.append(made)
         self.ready.update((name, number + 1) for name in pattern)
         self.phase(number + 1)
-
-
-def _of_reduces_beside(exp: Screma, pattern: Sequence[Param]) -> list[Combination]:
-    """The combinations of the reductions beside scans."""
-    made, at = [], 0
-    for fold in exp.reduces:
-        names = tuple(p.name for p in pattern[at : at + len(fold.neutral)])
-        made.append(Combination(names, fold.operator))
-        at += len(names)
-    return made
 
 
 def _after(

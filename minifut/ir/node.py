@@ -13,8 +13,9 @@ that a new operation never means a new visitor.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
@@ -34,6 +35,12 @@ def node(cls: type[T]) -> type[T]:
 def value(cls: type[T]) -> type[T]:
     """A fact: frozen, structural equality, hashable."""
     return dataclass(slots=True, frozen=True)(cls)
+
+
+def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:
+    """The items in groups of so many each: abcde by (2, 3) is ab, cde."""
+    rest = iter(items)
+    return [tuple(itertools.islice(rest, count)) for count in counts]
 
 
 def same_items(made: Sequence[object], known: Sequence[object]) -> bool:

@@ -11,12 +11,15 @@ and `scanomap` are the constructors with the usual names.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from minifut.ir.core import Atom, Lambda, Stm
-from minifut.ir.node import node
+from minifut.ir.node import divided, node
 from minifut.ir.sizes import Size
 from minifut.names import Name
+
+T = TypeVar("T")
 
 
 @node
@@ -126,6 +129,16 @@ class Scatter:
     destinations: tuple[ScatterDestination, ...]
     function: Lambda
 
+    def writes(self, results: Sequence[T]) -> list[list[tuple[tuple[T, ...], T]]]:
+        """For each destination its writes, index and value, among what the lambda
+        returns."""
+        ranks = [d.rank for d in self.destinations for _ in range(d.count)]
+        indices = divided(results, ranks)
+        pairs = list(zip(indices, results[sum(ranks) :], strict=True))
+        return [
+            list(own) for own in divided(pairs, [d.count for d in self.destinations])
+        ]
+
 
 @node
 class HistOp:
@@ -137,6 +150,25 @@ class HistOp:
     destinations: tuple[Name, ...]
     neutral: tuple[Atom, ...]
     operator: Lambda
+
+
+class Histogram(Protocol):
+    """An operator of a histogram."""
+
+    @property
+    def shape(self) -> tuple[Size, ...]: ...
+    @property
+    def destinations(self) -> tuple[Name, ...]: ...
+
+
+def bins_and_values(
+    operators: Sequence[Histogram], results: Sequence[T]
+) -> list[tuple[tuple[T, ...], tuple[T, ...]]]:
+    """For each operator its bin and its values, among what the lambda returns."""
+    ranks = [len(operator.shape) for operator in operators]
+    counts = [len(operator.destinations) for operator in operators]
+    values = divided(results[sum(ranks) :], counts)
+    return list(zip(divided(results, ranks), values, strict=True))
 
 
 @node

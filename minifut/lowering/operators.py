@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from minifut.ir import core
 from minifut.ir.core import Lambda
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
+from minifut.ir.node import divided
 from minifut.ir.scalars import identities
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of
@@ -173,10 +174,10 @@ class Accumulators:
 
     def combine(self, values: Sequence[Value], reassociate: bool = False) -> None:
         """Each becomes `running op value`."""
-        start = 0
-        for operator, places in zip(self.operators, self.places, strict=True):
-            mine = values[start : start + len(places)]
-            start += len(places)
+        groups = divided(values, map(len, self.places))
+        for operator, places, mine in zip(
+            self.operators, self.places, groups, strict=True
+        ):
             with self.k.reassociate(reassociate and sums_floats(operator)):
                 combine_into(self.k, operator, places, mine)
 

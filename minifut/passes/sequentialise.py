@@ -50,10 +50,10 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
-from minifut.ir.node import replace
+from minifut.ir.node import divided, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.soacs import Hist, Scatter, Screma, bins_and_values
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
@@ -251,12 +251,10 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
             arrays.append(carried.add(build, bound, _scratch(build, bound)))
 
     values = bind_rows(inner, soac.function, tuple(rows), index)
-    offset = 0
-    for operator, start in operators:
-        span = slice(offset, offset + len(start))
-        left, right = tuple(accumulators[span]), values[span]
+    counts = [len(start) for _, start in operators]
+    pairs = zip(divided(accumulators, counts), divided(values, counts), strict=True)
+    for (operator, _), (left, right) in zip(operators, pairs, strict=True):
         carried.following.extend(apply_lambda(inner, operator, left + right))
-        offset += len(start)
     elements = (*carried.following[:scanned], *values[combined:])
     for array, element in zip(arrays, elements, strict=True):
         if isinstance(build.type(array), AccType):
@@ -282,17 +280,14 @@ def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
         for bound, destination in zip(statement.pattern, soac.destinations, strict=True)
     ]
     values = bind_rows(inner, soac.function, soac.arrays, index)
-    at, where = 0, sum(d.rank * d.count for d in soac.destinations)
-    for array, destination in zip(arrays, soac.destinations, strict=True):
+    for array, writes in zip(arrays, soac.writes(values), strict=True):
         shape = array_type(array, build.scope).shape
-        for _ in range(destination.count):
-            indices = values[at : at + destination.rank]
-            inside = in_bounds(inner, indices, shape[: destination.rank])
+        for indices, value in writes:
+            inside = in_bounds(inner, indices, shape[: len(indices)])
             then = inner.nested()
-            updated = then.update(array, indices, values[where])
+            updated = then.update(array, indices, value)
             choice = If(inside, then.finish(updated), Body((), (array,)))
             array = inner.let(choice, array.base, build.scope[array])
-            at, where = at + destination.rank, where + 1
         carried.following.append(array)
     carried.loop(build, inner, index, soac.width)
 
@@ -306,25 +301,20 @@ def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
         for bound, array in zip(statement.pattern, targets, strict=True)
     ]
     values = bind_rows(inner, soac.function, soac.arrays, index)
-    bins, value = 0, sum(len(op.shape) for op in soac.operators)
-    first = 0
-    for op in soac.operators:
-        count = len(op.destinations)
-        own = arrays[first : first + count]
-        indices = values[bins : bins + len(op.shape)]
+    updates = bins_and_values(soac.operators, values)
+    groups = divided(arrays, [len(op.destinations) for op in soac.operators])
+    for op, own, (indices, given) in zip(soac.operators, groups, updates, strict=True):
         inside = in_bounds(inner, indices, op.shape)
         then = inner.nested()
         old = tuple(then.index(array, *indices) for array in own)
-        given = values[value : value + count]
         new = apply_lambda(then, op.operator, old + given)
         updated = [
             then.let(Update(array, indices, atom), array.base)
             for array, atom in zip(own, new, strict=True)
         ]
-        choice = If(inside, then.finish(*updated), Body((), tuple(own)))
+        choice = If(inside, then.finish(*updated), Body((), own))
         pattern = tuple(
             Param(build.names.like(array), build.scope[array]) for array in own
         )
         carried.following.extend(inner.bind(pattern, choice))
-        first, bins, value = first + count, bins + len(op.shape), value + count
     carried.loop(build, inner, index, soac.width)

@@ -99,15 +99,15 @@ def _mapped(f: Frame, points: Points, i: int, type_: Type) -> Any:
 def scatter(f: Frame, exp: soacs.Scatter) -> list[Any]:
     """Writes in order; the last of several writes to one place wins."""
     points = soac_points(f, exp.width, exp.arrays, exp.function)
-    index_at, value_at = 0, sum(d.rank * d.count for d in exp.destinations)
+    types = exp.function.results
     results = []
-    for destination in exp.destinations:
+    for destination, own in zip(
+        exp.destinations, exp.writes(range(len(types))), strict=True
+    ):
         made = f.values[destination.array].copy()
-        for _ in range(destination.count):
-            type_ = exp.function.results[value_at]
-            _write_all(made, points, index_at, destination.rank, value_at, type_)
-            index_at += destination.rank
-            value_at += 1
+        for index, value in own:
+            first, rank = index[0] if index else 0, destination.rank
+            _write_all(made, points, first, rank, value, types[value])
         results.append(made)
     return results
 

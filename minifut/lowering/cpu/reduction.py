@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
+from minifut.ir.node import divided
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import Type, element_of
@@ -279,10 +280,10 @@ def combine_lane(
     """`lane = lane op value`; gives the new values."""
     left = [k.declare("left", k.load(memory, lane)) for memory in memories]
     results: list[kc.Expression] = []
-    for operator in operators:
-        at, count = len(results), len(operator.neutral)
-        mine = (*left[at : at + count], *values[at : at + count])
-        results += k.apply(operator.operator, mine)
+    counts = [len(operator.neutral) for operator in operators]
+    pairs = zip(divided(left, counts), divided(values, counts), strict=True)
+    for operator, (own, others) in zip(operators, pairs, strict=True):
+        results += k.apply(operator.operator, own + others)
     for memory, result in zip(memories, results, strict=True):
         k.store(memory, lane, result)
     return results

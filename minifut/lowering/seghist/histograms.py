@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from minifut.ir.core import Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.sizes import Size, product
+from minifut.ir.soacs import bins_and_values
 from minifut.ir.types import U64, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
@@ -140,17 +141,11 @@ def bin_updates(
     for result in operation.body.result:
         assert isinstance(result, Returns)
         returned.append(k.atom(result.value))
-    value_at = sum(len(each.shape) for each in bins)
-    bin_at, found = 0, []
-    for number, each in enumerate(bins):
-        at = returned[bin_at : bin_at + len(each.shape)]
-        bin_at += len(each.shape)
-        values = returned[value_at : value_at + len(each.arrays)]
-        value_at += len(each.arrays)
-        found.append(
-            bin_update(k, each, at, values, ranges[number] if ranges else None)
-        )
-    return found
+    updates = bins_and_values(operation.operators, returned)
+    return [
+        bin_update(k, each, at, values, ranges[number] if ranges else None)
+        for number, (each, (at, values)) in enumerate(zip(bins, updates, strict=True))
+    ]
 
 
 def bin_update(

@@ -170,21 +170,17 @@ def _screma(self: Activity, exp: soacs.Screma) -> Flags:
 
 def _scatter(self: Activity, exp: soacs.Scatter) -> Flags:
     found = self.function(exp.function, self.of(exp.arrays))
-    values = found[sum(d.rank * d.count for d in exp.destinations) :]
-    flags = []
-    for destination in exp.destinations:
-        own, values = values[: destination.count], values[destination.count :]
-        flags.append(destination.array in self.names or any(own))
-    return tuple(flags)
+    return tuple(
+        destination.array in self.names or any(value for _, value in own)
+        for destination, own in zip(exp.destinations, exp.writes(found), strict=True)
+    )
 
 
 def _hist(self: Activity, exp: soacs.Hist) -> Flags:
     found = self.function(exp.function, self.of(exp.arrays))
-    values = found[sum(len(o.shape) for o in exp.operators) :]
     flags: Flags = ()
-    for operator in exp.operators:
-        count = len(operator.destinations)
-        own, values = values[:count], values[count:]
+    updates = soacs.bins_and_values(exp.operators, found)
+    for operator, (_, own) in zip(exp.operators, updates, strict=True):
         given = self.of(operator.destinations)
         both = tuple(a or b for a, b in zip(own, given, strict=True))
         flags += self.operator(operator.operator, both)

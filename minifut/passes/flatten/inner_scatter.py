@@ -65,18 +65,12 @@ def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
     index = context.fresh_index("j")
     whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
     whole = whole.then(point.statements)
-    values = point.result
-    at, where = 0, sum(d.rank * d.count for d in exp.destinations)
-    results, types = [], []
-    for destination, array in zip(exp.destinations, arrays, strict=True):
-        writes = []
-        types.append(exp.function.results[where])
-        for _ in range(destination.count):
-            inner = values[at : at + destination.rank]
-            writes.append(((*nest.indices, *inner), values[where]))
-            at, where = at + destination.rank, where + 1
+    results = []
+    for array, own in zip(arrays, exp.writes(point.result), strict=True):
+        writes = tuple(((*nest.indices, *inner), value) for inner, value in own)
         shape = array_type(array, context.build.scope).shape
-        results.append(WriteReturns(array, shape, tuple(writes)))
+        results.append(WriteReturns(array, shape, writes))
+    types = [own[0][1] for own in exp.writes(exp.function.results)]
     body = KernelBody(whole.statements, tuple(results))
     context.emit(pattern, SegMap(context.level, whole.space, body, tuple(types)))
     return EMITTED

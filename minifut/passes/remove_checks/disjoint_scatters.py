@@ -15,7 +15,7 @@ What makes indices and values then has one consumer, into which it is fused.
 
 from __future__ import annotations
 
-from itertools import islice, product
+from itertools import product
 from typing import TypeVar
 
 from minifut.analysis.facts import Facts, Proof
@@ -83,13 +83,12 @@ def join_disjoint_scatters(statement: Stm, context: FactContext) -> Outcome:
     if made != [(first, n) for n in range(len(first.destinations))]:
         return None
     with facts.inner():
-        earlier, _ = _writes(first, _element(context, first))
-        later, _ = _writes(second, _element(context, second))
+        earlier = first.writes(_element(context, first))
+        later = second.writes(_element(context, second))
         for here, there in zip(earlier, later, strict=True):
-            for pair in product(here, there):
-                forms = (
-                    (facts.form(p), facts.form(q)) for p, q in zip(*pair, strict=True)
-                )
+            for (one, _), (other, _) in product(here, there):
+                pairs = zip(one, other, strict=True)
+                forms = ((facts.form(p), facts.form(q)) for p, q in pairs)
                 proofs = (_apart(facts, p, q) for p, q in forms)
                 shown = next((proof for proof in proofs if proof is not None), None)
                 if shown is None:
@@ -127,15 +126,6 @@ def _element(context: FactContext, scatter: Scatter) -> tuple[Atom, ...]:
     return enter(scatter.function, scatter.arrays)
 
 
-def _writes(
-    scatter: Scatter, results: tuple[T, ...]
-) -> tuple[list[list[tuple[T, ...]]], list[list[tuple[T, ...]]]]:
-    """For each destination the indices of each value; then its values."""
-    left, to = iter(results), scatter.destinations
-    indices = [[tuple(islice(left, d.rank)) for _ in range(d.count)] for d in to]
-    return indices, [[(value,) for value in islice(left, d.count)] for d in to]
-
-
 def _apart(facts: Facts, one: Form, other: Form) -> Proof | None:
     """The facts by which two numbers differ: one is always less; or one is `m * a + r`,
     the other `m * b + s`, and `0 < s - r < m` or `0 < r - s < m`."""
@@ -161,9 +151,10 @@ def _joined(first: Scatter, second: Scatter) -> Scatter:
     f, g = first.function, second.function
 
     def of_both(own: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
-        kinds = zip(_writes(first, own), _writes(second, others), strict=True)
-        groups = (a + b for kind in kinds for a, b in zip(*kind, strict=True))
-        return tuple(atom for group in groups for atoms in group for atom in atoms)
+        groups = zip(first.writes(own), second.writes(others), strict=True)
+        writes = [write for a, b in groups for write in a + b]
+        indices = [part for index, _ in writes for part in index]
+        return (*indices, *[value for _, value in writes])
 
     destinations = tuple(
         replace(a, count=a.count + b.count)

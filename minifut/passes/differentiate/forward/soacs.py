@@ -14,6 +14,7 @@ from typing import TypeVar
 from minifut.ir import soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.node import divided
 from minifut.ir.types import Type
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.arithmetic import zero
@@ -93,12 +94,8 @@ def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
     inputs = sweep.activity.of(exp.arrays)
     arrays = sweep.arrays(build, exp.arrays, inputs)
     flags = sweep.activity.of([p.name for p in statement.pattern])
-    groups, start = [], 0
-    for fold in exp.folds:
-        groups.append(flags[start : start + len(fold.neutral)])
-        start += len(fold.neutral)
-    of_folds = groups.copy()
-    groups.append(flags[start:])
+    of_folds = divided(flags, [len(fold.neutral) for fold in exp.folds])
+    groups = [*of_folds, flags[sum(map(len, of_folds)) :]]
     function = _function(sweep, build, exp.function, inputs, groups)
     scans = tuple(
         soacs.Scan(
@@ -257,10 +254,7 @@ def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
     inputs = sweep.activity.of(exp.arrays)
     arrays = sweep.arrays(build, exp.arrays, inputs)
     flags = sweep.activity.of([p.name for p in statement.pattern])
-    groups, start = [], 0
-    for operator in exp.operators:
-        groups.append(flags[start : start + len(operator.destinations)])
-        start += len(operator.destinations)
+    groups = divided(flags, [len(o.destinations) for o in exp.operators])
     bins = (False,) * sum(len(o.shape) for o in exp.operators)
     function = _function(sweep, build, exp.function, inputs, [bins, *groups])
     operators = []

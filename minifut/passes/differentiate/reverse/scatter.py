@@ -110,12 +110,10 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return None
     build = sweep.builder(statement)
     made = before_lambda(build, exp.width, exp.arrays, exp.function)
-    places = sum(d.rank * d.count for d in exp.destinations)
-    indices, values = list(made[:places]), list(made[places:])
-    for destination, result in zip(exp.destinations, statement.pattern, strict=True):
-        count = destination.rank * destination.count
-        given = (*indices[:count], *values[: destination.count])
-        indices, values = indices[count:], values[destination.count :]
+    writes = zip(exp.destinations, statement.pattern, exp.writes(made), strict=True)
+    for destination, result, own in writes:
+        indices = [array for index, _ in own for array in index]
+        given = (*indices, *[value for _, value in own])
         types = [build.type(array) for array in given]
         rows: list[Type] = [_row(type_) for type_ in types]
         one = Scatter(exp.width, given, (destination,), identity(build, rows))
