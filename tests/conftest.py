@@ -1,13 +1,30 @@
 """Random examples take as long as they take: a busy machine is no failure. Kernel code
-is verified after each pass."""
+is verified after each pass.
+
+`pytest --schedule gpu` compiles for that schedule what is compiled without naming one,
+whatever the device is.
+"""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MINIFUT_DEBUG", "verify")
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--schedule", choices=("cpu", "gpu"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    schedule = config.getoption("--schedule", default=None)
+    if schedule:
+        from minifut import compiler
+
+        setattr(compiler, "device_kind", lambda device=None: schedule)  # noqa: B010
