@@ -158,8 +158,10 @@ class _Walk(FactsWalk):
 
 def _has_pair(body: Body | KernelBody) -> bool:
     """Whether there is an update of the result of a loop."""
-    places = range(len(body.statements))
-    return any(_loop_of(body.statements, at) is not None for at in places)
+    loops = [s for s in body.statements if isinstance(s.exp, Loop)]
+    made = {bound.name for loop in loops for bound in loop.pattern}
+    exps = [s.exp for s in body.statements] if made else []
+    return any(isinstance(exp, Update) and exp.value in made for exp in exps)
 
 
 def _loop_of(statements: Sequence[Stm], at: int) -> int | None:
@@ -168,6 +170,7 @@ def _loop_of(statements: Sequence[Stm], at: int) -> int | None:
     if not isinstance(exp, Update):
         return None
     for position, statement in enumerate(statements[:at]):
-        if any(p.name == exp.value for p in statement.pattern):
-            return position if isinstance(statement.exp, Loop) else None
+        names = [bound.name for bound in statement.pattern]
+        if isinstance(statement.exp, Loop) and exp.value in names:
+            return position
     return None
