@@ -1,4 +1,4 @@
-"""How long a user waits: start-up, check, a warm run, one small call.
+"""How long a user waits: start-up, check, a warm run, compiling again, small calls.
 
     python benchmarks/latency.py [--json FILE]
 
@@ -9,6 +9,10 @@ Predictions written down before the first measurement: help 0.15 s (click alone)
 0.35 s (cached tables, lark, no NumPy), run 0.9 s (NumPy, OpenCL and cached kernels),
 call 45 µs (two copies of 4 kB, a launch and a wait on a thread pool). That was of every
 launch on the thread pool; small ones run in the calling thread now.
+
+Compiling again is from what the process keeps, and from what lies on disk. Calls on
+arrays of the device are compared with calls on NumPy arrays, and those on arrays in
+other layouts with a call on a contiguous array and one copy by NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +36,12 @@ TARGETS = {
     "run matmul": 1.2,
     "call": 15e-6,
     "ten kernels": 60e-6,
+    "from memory": 2e-3,
+    "from disk": 0.1,
 }
+MOST = {"map of 1,000, device": 1, "matmul of 512, device": 1.1}
+MOST |= {"strided": 1.5, "Fortran order": 1.5, "swapped bytes": 1.5}
+"""ratios"""
 
 
 def command_seconds(arguments: list[str], repeats: int) -> float:
@@ -71,6 +80,9 @@ def run_seconds(repeats: int) -> float:
 SOURCE = """
 entry main (xs: []f32): []f32 = map (\\x -> 2 * x) xs
 entry ten (xs: []f32): []f32 = loop xs for i < 10 do #[noinline] map (\\x -> 2 * x) xs
+entry rows [n][m] (a: [n][m]f32): [n]f32 = map f32.sum a
+entry product [n] (a: [n][n]f32): [n][n]f32 =
+  map (\\r -> map (\\c -> f32.sum (map2 (*) r c)) (transpose a)) a
 """
 KERNELS = {"ten.loop_map.host": 0}
 """by default, one thread runs such a loop"""
@@ -93,6 +105,74 @@ def call_seconds(entry: str, size: int = 1024, calls: int = 2000) -> float:
     return statistics.median(seconds)
 
 
+def compile_seconds(on_disk: bool) -> float:
+    """The median time of compiling a source again."""
+    import minifut
+    from minifut import host_modules
+
+    def again() -> None:
+        if on_disk:
+            host_modules._in_memory.clear()
+        minifut.compile(SOURCE)
+
+    return side_by_side(again, again, 20)[0]
+
+
+def side_by_side(
+    one: Callable[[], object], other: Callable[[], object], calls: int
+) -> tuple[float, float]:
+    """The median times of two functions, called in turn."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(calls + 5):
+        for function, seconds in zip((one, other), taken, strict=True):
+            started = time.perf_counter()
+            function()
+            if number >= 5:
+                seconds.append(time.perf_counter() - started)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+def ratios() -> dict[str, float]:
+    """Calls on the device's arrays, and on arrays in other layouts."""
+    import minifut
+
+    program = minifut.compile(SOURCE)
+    product, doubled = program.entry("product"), program.entry("main")
+    xs, square = np.ones(1000, np.float32), np.ones((512, 512), np.float32)
+    on_device = program.to_device(xs), program.to_device(square)
+
+    def fifty(given: object, device: bool) -> None:
+        for _ in range(50):
+            result = doubled(given, device=device)
+        np.asarray(result)
+
+    pairs = {
+        "map of 1,000, device": side_by_side(
+            lambda: fifty(on_device[0], True), lambda: fifty(xs, False), 50
+        ),
+        "matmul of 512, device": side_by_side(
+            lambda: np.asarray(product(on_device[1], device=True)),
+            lambda: product(square),
+            50,
+        ),
+    }
+    table = np.ones((2000, 2000), np.float32)
+    layouts = {
+        "strided": np.ones((2000, 4000), np.float32)[:, ::2],
+        "Fortran order": np.asfortranarray(table),
+        "swapped bytes": table.astype(">f4"),
+    }
+    rows = program.entry("rows")
+    for name, given in layouts.items():
+
+        def copied(given: np.ndarray = given) -> None:
+            np.ascontiguousarray(given, np.float32)
+            rows(table)
+
+        pairs[name] = side_by_side(lambda given=given: rows(given), copied, 20)
+    return {name: one / other for name, (one, other) in pairs.items()}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -104,6 +184,8 @@ def main() -> int:
         "run matmul": run_seconds(options.repeats),
         "call": call_seconds("main"),
         "ten kernels": call_seconds("ten"),
+        "from memory": compile_seconds(on_disk=False),
+        "from disk": compile_seconds(on_disk=True),
     }
     print(f"{'':12s} {'median':>12s} {'target':>12s}")
     for name, seconds in figures.items():
@@ -111,6 +193,11 @@ def main() -> int:
         shown = [f"{x * scale:9.3g} {unit}" for x in (seconds, TARGETS[name])]
         verdict = "" if seconds <= TARGETS[name] else "   missed"
         print(f"{name:12s} {shown[0]:>12s} {shown[1]:>12s}{verdict}")
+    found = ratios()
+    for name, ratio in found.items():
+        verdict = "" if ratio <= MOST[name] else "   missed"
+        print(f"{name:22s} {ratio:6.2f} {MOST[name]:6.2f}{verdict}")
+    figures |= found
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     return 0
