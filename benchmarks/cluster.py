@@ -6,12 +6,15 @@ Workers are processes with one thread each, for dask and for kernels. The work i
 k-means with more arithmetic than memory traffic, on points that workers make
 themselves, so that nothing is read or sent; each configuration is warmed up first. The
 overhead of a task is the time of a sum over many chunks of one element each, over the
-number of its tasks.
+number of its tasks. What two workers can gain at most is what the machine gives two
+processes that share nothing, each with the same kernels on the same points.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +32,7 @@ from minifut.dask import distribute
 ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "clusters.fut"
 TOTAL = "entry total [n] (xs: [n]f32): f32 = f32.sum xs"
-CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 8, 1 << 17, 8, 48, 3
+CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 8, 1 << 18, 8, 64, 3
 TINY, TURNS = 256, 3
 
 
@@ -65,6 +68,36 @@ def seconds(function: Any, *arguments: Any) -> float:
     return min(times)
 
 
+ALONE = f"""
+import sys, time, numpy, minifut
+program = minifut.compile({str(EXAMPLE)!r})
+points = numpy.random.default_rng(1).random(({POINTS}, {DIMENSIONS}), numpy.float32)
+centres = points[:{CENTRES}].copy()
+program.kmeans(points, centres, 1)
+print(flush=True)
+sys.stdin.readline()
+begun = time.perf_counter()
+program.kmeans(points, centres, {CHUNKS * ROUNDS})
+print(time.perf_counter() - begun, flush=True)
+"""
+"""a process that waits for the others before it begins"""
+
+
+def independent(processes: int) -> float:
+    """The time that k-means takes in processes that share nothing."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    started = [
+        subprocess.Popen([sys.executable, "-c", ALONE], **pipes)  # type: ignore[call-overload]
+        for _ in range(processes)
+    ]
+    for process in started:
+        process.stdout.readline()
+    for process in started:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return max(float(process.communicate()[0]) for process in started)
+
+
 def main() -> None:
     os.environ.update(ONE_THREAD)
     kmeans = distribute(minifut.compile(EXAMPLE).kmeans, over="n")
@@ -81,6 +114,9 @@ def main() -> None:
                 f"{1e3 * overhead:.2f} ms a task"
             )
     print(f"speed-up: {taken[1] / taken[2]:.2f}")
+    alone = min(independent(1) for _ in range(2))
+    both = min(independent(2) for _ in range(2))
+    print(f"of processes that share nothing: {2 * alone / both:.2f}")
 
 
 if __name__ == "__main__":
