@@ -94,6 +94,7 @@ def compile(
     Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
     name is; both are `ValueError`s as well.
     """
+    from os.path import exists
     from pathlib import Path
 
     from minifut import compiler, stages
@@ -108,6 +109,8 @@ def compile(
     is_text = isinstance(path_or_source, str) and (
         "\n" in path_or_source or not path_or_source.endswith(".fut")
     )
+    if is_text and exists(path_or_source):
+        raise UsageError(f"{path_or_source}: the path of a program ends in .fut")
     try:
         if is_text:
             source = Source("<text>", str(path_or_source))

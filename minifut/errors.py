@@ -192,7 +192,7 @@ class CompileError(MinifutError, ValueError):
         if self.hint:
             parts.append(f"hint: {self.hint}")
         if self.anchor:
-            parts.append(f"see: docs/errors.md#{self.anchor}")
+            parts.append(f"see: minifut explain-error {self.anchor}")
         return "\n".join(parts)
 
 

@@ -30,6 +30,9 @@ def warm_up(
     chosen = list(program.entries.values()) if entry is None else [program.entry(entry)]
     known = {size for point in chosen for size in sizes_of(point)}
     check_names(sizes, known)
+    for name, size in sizes.items():
+        if not isinstance(size, (int, np.integer)) or size < 0:
+            raise UsageError(f"size {name} must be an integer from 0, not {size!r}")
     ready = [point for point in chosen if can_be_made(point, sizes)]
     if entry is not None and not ready:
         missing = ", ".join(sorted(sizes_of(chosen[0]) - sizes.keys()))

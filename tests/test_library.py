@@ -202,6 +202,8 @@ def test_no_entry_points_and_no_source() -> None:
     for wrong in (None, b"entry f = 1", 5):
         with pytest.raises(minifut.UsageError, match="a path or the text of a program"):
             minifut.compile(wrong)  # type: ignore[arg-type]
+    with pytest.raises(minifut.UsageError, match="path of a program ends in"):
+        minifut.compile(".")
 
 
 def test_no_backend_loses_a_mask(program: minifut.Program) -> None:

@@ -37,6 +37,8 @@ def test_later_calls_build_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ("rows", {"n": 3}, "rows cannot be run ahead of time: give the sizes m"),
         ("pair", {}, "call it with arguments"),
         ("piar", {}, "'piar'"),
+        (None, {"n": "a"}, "size n must be an integer from 0, not 'a'"),
+        (None, {"n": -1}, "size n must be an integer from 0, not -1"),
     ],
 )
 def test_wrong_requests(entry: str | None, sizes: dict[str, int], words: str) -> None:

@@ -12,7 +12,7 @@ import click
 def command(name: str | None) -> None:
     """Say what an error means and what to do, or list all errors.
 
-    NAME stands at the end of a message: `see: docs/errors.md#NAME`.
+    NAME stands at the end of a message: `see: minifut explain-error NAME`.
     """
     from minifut.resources import page_text
     from minifut.suggestions import unknown
@@ -22,10 +22,9 @@ def command(name: str | None) -> None:
         for known in entries:
             click.echo(known)
         return
-    wanted = name.rpartition("#")[2]
-    if wanted not in entries:
-        raise click.UsageError(unknown("error", wanted, entries))
-    click.echo(f"{wanted}\n\n{entries[wanted]}")
+    if name not in entries:
+        raise click.UsageError(unknown("error", name, entries))
+    click.echo(f"{name}\n\n{entries[name]}")
 
 
 def index(page: str) -> dict[str, str]:
