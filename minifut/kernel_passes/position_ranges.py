@@ -9,7 +9,6 @@ loop are as affine functions of its variable, and in which range.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +24,9 @@ FAR_OFFSET = 1 << 20
 SMALLEST_PERIOD = 1024
 """a known divisor or mask for which a loop is split"""
 LARGEST_FACTOR = 64
+MOST_DEFINITIONS = 64
+"""that are looked into for an expression: one of more is hardly affine, and there are
+exponentially many where each definition uses the one before twice"""
 INT_MAX = (1 << 31) - 1
 INTEGERS = (kc.Cast, kc.Operation, kc.Binary)
 """expressions in whose place there may be an affine one"""
@@ -61,13 +63,6 @@ def emit_ranges(
     sides = kc.Block((replace(outer, start=begin, bound=end),))
     k.emit(kc.For(side, long_literal(0), long_literal(2), long_literal(1), sides))
     k.emit(replace(inner, start=low, bound=high))
-
-
-def _expanded(node: Any, made: Mapping[Name, kc.Expression]) -> Any:
-    """An expression with the definitions of variables in their places."""
-    if isinstance(node, kc.Variable):
-        return _expanded(made[node.name], made) if node.name in made else node
-    return map_children(node, lambda child: _expanded(child, made))
 
 
 def clamped(limit: kc.Expression) -> kc.Expression:
@@ -140,6 +135,7 @@ class PositionIndices:
         self.first = 0
         self.limits: dict[tuple[str, bool, int], tuple[kc.Expression, int]] = {}
         self.made: dict[Name, kc.Expression] = {}
+        self.looked_into = 0
         self.counters: dict[Name, tuple[int, int]] = {}
         body = loop.body.statements
         changing = assigned(body)
@@ -157,6 +153,7 @@ class PositionIndices:
         """The node with its indices replaced that are affine in a range."""
         if isinstance(node, INTEGERS) and node.type == kc.LONG:
             before = self.first, dict(self.limits)
+            self.looked_into = 0
             found = self.index(node)
             if found is not None and found.factor and self.limits != before[1]:
                 return found.exp
@@ -176,6 +173,7 @@ class PositionIndices:
 
     def offset(self, exp: kc.Expression) -> int | None:
         """How much larger an index is than the variable of the loop, a small number."""
+        self.looked_into = 0
         found = self.index(exp)
         unlimited = not self.limits
         self.limits.clear()
@@ -183,14 +181,21 @@ class PositionIndices:
             return None
         return found.low if unlimited else None
 
+    def definition(self, name: Name) -> kc.Expression | None:
+        """What a variable is declared as, and never changed; None if that is not known
+        or too much was looked into."""
+        self.looked_into += 1
+        return self.made.get(name) if self.looked_into <= MOST_DEFINITIONS else None
+
     def computed(self, exp: kc.Expression) -> _Index | None:
         match exp:
             case kc.Variable(name, _) if name == self.index_name:
                 return _Index(exp, 1, 0, 0)
             case kc.Variable(name, _) if name in self.counters:
                 return _Index(_as_long(exp), 0, *self.counters[name])
-            case kc.Variable(name, _) if name in self.made:
-                return self.index(self.made[name])
+            case kc.Variable(name, _):
+                made = self.definition(name)
+                return None if made is None else self.index(made)
             case kc.SizeValue(size, _):
                 more = (size - Size.of(self.index_name)).as_constant
                 return None if more is None else _Index(exp, 1, more, more)
@@ -232,7 +237,7 @@ class PositionIndices:
 
     def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
         """A remainder or mask: the number itself while that is within."""
-        limit = self.uniform(right)
+        limit = self.before(right)
         if limit is None or a.factor == 0:
             return None
         if isinstance(limit, kc.Literal):
@@ -249,7 +254,12 @@ class PositionIndices:
     def uniform(self, exp: kc.Expression) -> kc.Expression | None:
         """An expression that is the same for all points, in terms of what there is
         before the loop; None if that is not known."""
-        exp = _expanded(exp, self.made)
+        self.looked_into = 0
+        return self.before(exp)
+
+    def before(self, exp: kc.Expression) -> kc.Expression | None:
+        """The same for a part of what is looked into."""
+        exp = self.expanded(exp)
         for node in walk(exp):
             match node:
                 case kc.Load() | kc.Register():
@@ -259,6 +269,13 @@ class PositionIndices:
                 case kc.SizeValue(size, _) if not size.names().isdisjoint(self.local):
                     return None
         return exp
+
+    def expanded(self, node: Any) -> Any:
+        """An expression with the definitions of variables in their places."""
+        if isinstance(node, kc.Variable):
+            made = self.definition(node.name)
+            return node if made is None else self.expanded(made)
+        return map_children(node, self.expanded)
 
     def limit(self, index: _Index, greatest: kc.Expression, by_mask: bool) -> None:
         """From now on the index is at most so much."""

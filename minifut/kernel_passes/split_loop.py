@@ -157,6 +157,7 @@ class _Finder:
             arms = (statement.then, statement.otherwise or kc.Block(()))
             for truth in (True, False):
                 where = PositionRange()
+                self.indices.looked_into = 0
                 if not self.learn(statement.condition, truth, where):
                     continue
                 then, otherwise = arms if truth else arms[::-1]
@@ -180,8 +181,8 @@ class _Finder:
     ) -> bool:
         """Add where a condition has this truth value; False if that is no range."""
         match condition:
-            case kc.Variable(name, _) if name in self.indices.made:
-                return self.learn(self.indices.made[name], truth, where)
+            case kc.Variable(name, _) if made := self.indices.definition(name):
+                return self.learn(made, truth, where)
             case kc.Binary("&&" | "||" as symbol, left, right, _):
                 conjunction = (symbol == "&&") == truth
                 return conjunction and all(

@@ -65,3 +65,16 @@ def test_the_interior_has_plain_indices() -> None:
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
     interior = module.split("PARALLEL")[-1].split("}")[0]
     assert "xs" in interior and "&" not in interior and "int" not in interior
+
+
+@pytest.mark.parametrize("step", ["x * x", "(x & 1023) + (x & 2047)", "x - x * 3"])
+@pytest.mark.parametrize("use", ["xs[i % x]", "xs[x % n]", "if x < i then 1 else 0"])
+def test_chains_of_definitions_are_not_followed_to_their_end(
+    step: str, use: str
+) -> None:
+    chain = "".join(f"let x = {step} in " for _ in range(300))
+    text = HEAD + f"tabulate n (\\i -> let x = i + m in {chain} {use})"
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    kernels = stages.to_kernels(core)
+    for schedule in ("cpu", "gpu"):
+        assert stages.to_host_module(kernels, schedule, "program")
