@@ -21,7 +21,7 @@ from minifut.ir.core import Body, Program, Stm
 from minifut.ir.kernels import KernelBody, Level
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, walk
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Rule
@@ -121,17 +121,19 @@ def sequence(*strategies: Strategy) -> Strategy:
 
 
 def until_fixpoint(strategy: Strategy, limit: int = 100) -> Strategy:
-    """Again and again until nothing changes. More than `limit` rounds are a fault."""
+    """Again and again until nothing changes. More than `limit` rounds are a fault, and
+    more than there were statements, of which a round may change a single one."""
 
     def run(node: Any, rewriting: Rewriting) -> Any:
-        for _ in range(limit):
+        rounds = max(limit, sum(isinstance(part, Stm) for part in walk(node)))
+        for _ in range(rounds):
             after = strategy(node, rewriting)
             if after is node:
                 return node
             node = after
         last = ", ".join(rewriting.trace.fired()[-5:])
         raise InternalError(
-            "rewrite.strategy", f"no end after {limit} rounds; the last rules: {last}"
+            "rewrite.strategy", f"no end after {rounds} rounds; the last rules: {last}"
         )
 
     return run
