@@ -170,7 +170,8 @@ def work_of_statements(
         for bound in statement.pattern:
             known[bound.name] = UNKNOWN
             if size is not None and all(known.get(n, ONE) for n in size.names()):
-                known[bound.name] = upper_bound(size, known)
+                bounded = upper_bound(size, known)
+                known[bound.name] = bounded if bounded.is_short else UNKNOWN
     return total
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from minifut.names import Name
 
 
+LONGEST = 64
+"""operands of the size that a `let` has outside: of more it is an unknown size"""
+
+
 @dataclass(frozen=True, slots=True)
 class SizeConst:
     """A number known when the program is checked."""
@@ -81,6 +85,16 @@ def as_size(term: object) -> Size:
     """What is known to be a size."""
     assert is_size(term)
     return term
+
+
+def length(size: Size) -> int:
+    """The number of operands of a size."""
+    match size:
+        case SizeApply(_, arguments):
+            return 1 + sum(map(length, arguments))
+        case SizeOpaque(_, _, substitution):
+            return 1 + sum(length(stands_for) for _, stands_for in substitution)
+    return 1
 
 
 def map_size(size: Size, leaf: Callable[[Size], Size]) -> Size:

@@ -62,6 +62,10 @@ def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[int, str], ...]]
     return (-len(monomial), tuple(_atom_key(a) for a in monomial))
 
 
+LONGEST = 64
+"""terms and factors of a size that names are replaced by"""
+
+
 @value
 class Size:
     """A sum of products: `terms` maps monomials to non-zero coefficients, ordered."""
@@ -133,6 +137,12 @@ class Size:
 
     def __floordiv__(self, other: Size | int) -> Size:
         return _divide(self, as_size(other), up=False)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether names may be replaced by it again and again. Numbers that a program
+        squares over and over, as a hash, are no sizes: their terms double each time."""
+        return sum(1 + len(monomial) for monomial, _ in self.terms) <= LONGEST
 
     def names(self) -> frozenset[Name]:
         """The names that occur in it."""

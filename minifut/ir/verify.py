@@ -55,6 +55,7 @@ class Verifier:
         self.scope: Scope = {}
         self.functions = {function.name: function for function in program.functions}
         self.definitions: dict[Name, Size] = {}
+        self.long: dict[Name, Size] = {}
         self.levels: list[kernels.Level] = []
         self.inner = called_in_threads(program) if dialect.inside else set()
         self.place: list[Any] = []
@@ -207,10 +208,16 @@ class Verifier:
                         return
             case _:
                 return
-        self.definitions[statement.pattern[0].name] = self.expanded(meaning)
+        name, expanded = statement.pattern[0].name, meaning.substitute(self.definitions)
+        if expanded.is_short:
+            self.definitions[name] = expanded
+        else:
+            self.long[name] = meaning
 
-    def expanded(self, size: Size) -> Size:
-        return size.substitute(self.definitions) if self.definitions else size
+    def meanings(self, size: Size) -> set[Size]:
+        """What the size stands for, with and without what names of long meanings do."""
+        once = size.substitute(self.long)
+        return {each.substitute(self.definitions) for each in (size, once)}
 
     def uses(self, node: object) -> None:
         """All names that a node without bodies uses must be visible."""
@@ -246,7 +253,7 @@ class Verifier:
                 raise Fault(f"{name} is used as a size but is not an i64")
 
     def same_size(self, a: Size, b: Size) -> bool:
-        return a == b or self.expanded(a) == self.expanded(b)
+        return a == b or not self.meanings(a).isdisjoint(self.meanings(b))
 
     def same(self, wanted: Type, found: Type, what: str) -> None:
         """The types must be equal, sizes by their expanded normal forms."""

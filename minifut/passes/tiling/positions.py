@@ -144,9 +144,10 @@ def places_in(threads: SegMap, definitions: Mapping[Name, Stm]) -> Places:
             case ForLoop(index, bound, type_) if type_ == I64:
                 places.bounds[index] = _most(places, bound, definitions)
             case Stm(pattern, exp):
-                meaning = _meaning(exp)
-                if meaning is not None and pattern[0].type == I64:
-                    places.meanings[pattern[0].name] = places.expanded(meaning)
+                size = _meaning(exp) if pattern and pattern[0].type == I64 else None
+                meaning = places.expanded(size) if size is not None else None
+                if meaning is not None and meaning.is_short:
+                    places.meanings[pattern[0].name] = meaning
                 else:
                     places.unknown.update(p.name for p in pattern)
     return places

@@ -25,7 +25,8 @@ from minifut.frontend.check.sizing.patterns import (
 )
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
-from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.check.witnesses import dimensions, free_sizes
+from minifut.frontend.sizes import LONGEST, length
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import I64, Scheme, Type, substitute
@@ -71,7 +72,10 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
             if value.type == I64 and len(names) == 1 and not has_binding(value):
                 assert names[0] is not None
                 mapping = {names[0]: as_size(state, value)}
-                return state.normal_type(substitute(body, mapping))
+                outside = substitute(body, mapping)
+                # a chain of squares doubles with each `let`
+                if all(length(s) <= LONGEST for s, *_ in dimensions(outside)):
+                    return state.normal_type(outside)
             gone = [*(filled(s.name_resolved) for s in sizes), *map(filled, names)]
         case syntax.LetFunction() | syntax.LetUpdate():
             assert node.name_resolved is not None
