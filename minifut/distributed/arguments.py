@@ -7,7 +7,7 @@ its parts when it is sliced: NumPy's arrays, mapped files, arrays of zarr and HD
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,9 +17,10 @@ import numpy as np
 from minifut.distributed.plan import Plan
 from minifut.errors import ArgumentError, UsageError
 from minifut.program import EntryPoint
-from minifut.signature import Parameter
-from minifut.values.foreign import numpy_view
-from minifut.values.types import DTYPES
+from minifut.values.foreign import NoView, astype_hint, numpy_view
+from minifut.values.structured import close_value, grouped, leaf_types
+from minifut.values.structured_arguments import Blank, Mismatch, open_value
+from minifut.values.types import DTYPES, ValueType
 
 CHUNK_BYTES = 1 << 26
 """bytes of a chunk of the largest argument, where nothing says how to cut"""
@@ -31,7 +32,7 @@ class Arguments:
     the names of the plan. `length` is the size."""
 
     cut: Mapping[str, Any]
-    whole: Mapping[str, tuple[Any, Parameter]]
+    whole: Mapping[str, tuple[Any, ValueType]]
     sizes: Mapping[str, np.int64]
     length: int
 
@@ -52,38 +53,93 @@ def arguments_of(
     except TypeError as error:
         raise ArgumentError(f"{entry.name}: {error}") from None
     cut: dict[str, Any] = {}
-    whole: dict[str, tuple[Any, Parameter]] = {}
-    sizes: dict[str, np.int64] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, value, parameter in zip(
-        plan.inputs, bound.args, entry.parameters, strict=True
-    ):
-        shapes[name] = tuple(np.shape(value))
+    whole: dict[str, tuple[Any, ValueType]] = {}
+    places: dict[str, tuple[str, tuple[int, ...]]] = {}
+    leaves = _leaves(entry, bound.args)
+    for name, (value, path, type_) in zip(plan.inputs, leaves, strict=True):
+        places[name] = path, tuple(np.shape(value))
         if name in plan.axes:
-            cut[name] = value if hasattr(value, "dtype") else np.asarray(value)
+            cut[name] = value
         else:
-            whole[name] = value, parameter
-    for size, name, dimension in plan.sizes:
-        if dimension >= len(shapes[name]):
-            raise ArgumentError(f"{entry.name}: {name} has too few dimensions")
-        sizes[size] = np.int64(shapes[name][dimension])
-    lengths = {
-        name: shapes[name][plan.axes[name]]
-        for name in cut
-        if plan.axes[name] < len(shapes[name])
-    }
-    if not lengths:
+            whole[name] = value, type_
+    if not cut:
         raise UsageError(f"{entry.name}: no argument has the size {plan.over}")
-    if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ArgumentError(f"{entry.name}: the size {plan.over}: {found}")
-    return Arguments(cut, whole, sizes, next(iter(lengths.values())))
+    sizes: dict[str, np.int64] = {}
+    first: dict[str, str] = {}
+    for size in plan.sizes:
+        path, shape = places[size.input]
+        length = sizes.setdefault(size.name, np.int64(shape[size.dimension]))
+        origin = first.setdefault(size.name, path)
+        if length != shape[size.dimension]:
+            raise ArgumentError(
+                f"{entry.name}: argument {path}: dimension {size.dimension} must be "
+                f"{length} ({size.base}, from argument {origin}), got "
+                f"{shape[size.dimension]}"
+            )
+    return Arguments(cut, whole, sizes, _length(plan, cut))
 
 
-def as_numpy(value: Any, parameter: Parameter) -> Any:
+def _length(plan: Plan, cut: Mapping[str, Any]) -> int:
+    """The number of elements along the first axis that is cut."""
+    name, value = next(iter(cut.items()))
+    return int(value.shape[plan.axes[name]])
+
+
+def _leaves(
+    entry: EntryPoint, given: Sequence[Any]
+) -> Iterator[tuple[Any, str, ValueType]]:
+    """The arrays and scalars that the arguments consist of, each with the place in its
+    argument and its type."""
+    for parameter, value in zip(entry.parameters, given, strict=True):
+        structure = parameter.structure
+        assert structure is not None  # known to all that plans are made of
+        try:
+            opened = open_value(structure, value, parameter.name, lambda *_: [])
+        except Mismatch as error:
+            raise ArgumentError(
+                f"{entry.name}: argument {error.path}: expected {error.expected}, got "
+                f"{type(error.given).__name__}"
+            ) from None
+        for (leaf, path), type_ in zip(opened, leaf_types(structure), strict=True):
+            if isinstance(leaf, Blank):
+                leaf = np.zeros(leaf.shape([0] * type_.rank, lambda _: 0))
+            if not hasattr(leaf, "dtype"):
+                leaf = _converted(f"{entry.name}: argument {path}", leaf, type_)
+            _check(f"{entry.name}: argument {path}", leaf, type_)
+            yield leaf, path, type_
+
+
+def _converted(where: str, value: Any, type_: ValueType) -> Any:
+    try:
+        return as_numpy(value, type_)
+    except (NoView, ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(f"{where}: expected {type_}: {error}") from None
+
+
+def _check(where: str, value: Any, type_: ValueType) -> None:
+    """A wrong type is an error here, and not of a task that names a chunk."""
+    dtype, rank = DTYPES[type_.element], len(np.shape(value))
+    if rank != type_.rank:
+        came = f"an array of shape {tuple(np.shape(value))}"
+        raise ArgumentError(f"{where}: expected {type_} ({type_.rank}-d), got {came}")
+    if rank and value.dtype.newbyteorder("=") != dtype:
+        hint = astype_hint(value.dtype, dtype)
+        raise ArgumentError(
+            f"{where}: expected {type_}, got an array of {value.dtype}{hint}"
+        )
+
+
+def as_numpy(value: Any, type_: ValueType) -> Any:
     """An argument that is not cut, as an array or scalar of NumPy."""
     if isinstance(value, bool | int | float | list | tuple | range):
-        type_ = parameter.value_type
-        assert type_ is not None
         return np.asarray(value, DTYPES[type_.element])[()]
     return numpy_view(value)[()]
+
+
+def closed_results(entry: EntryPoint, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of an entry point from what they consist of."""
+    structures = [result.structure for result in entry.results]
+    groups = grouped([s for s in structures if s is not None], leaves)
+    return tuple(
+        close_value(structure, own, lambda *_: None) for structure, own in groups
+    )

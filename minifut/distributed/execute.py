@@ -7,6 +7,11 @@ made from chunk i of each argument, and combinations form one tree over the chun
     ((0 1) (2 3)) (4)
 
 which does not depend on how many workers there are. So neither do the results.
+
+Chunks of arguments are not held from one step over chunks to the next, but asked for
+again, so that an argument may be larger than the memory of the cluster: what was
+combined is waited for before the next such step is asked for, and what steps made of
+chunks is kept.
 """
 
 from __future__ import annotations
@@ -50,7 +55,7 @@ class Cluster(Protocol):
         to its being done."""
 
     def keep(self, references: Sequence[Reference]) -> list[Reference]:
-        """The same values, computed once and kept until nothing refers to them."""
+        """The same values, computed now and kept until nothing refers to them."""
 
     def value(self, reference: Reference) -> Any:
         """The value itself, which is waited for."""
@@ -93,7 +98,9 @@ class _Run:
     chunks: int
 
     def steps(self, steps: Sequence[Step], values: Values) -> None:
-        for step in steps:
+        done: list[str] = []
+        for at, step in enumerate(steps):
+            done += step.values if isinstance(step, Tree) else step.results
             match step:
                 case Once(function, arguments, results):
                     given = [_everywhere(values[name]) for name in arguments]
@@ -109,6 +116,11 @@ class _Run:
                     self._from_the_left(step, values)
                 case Repeat():
                     self._repeat(step, values)
+            follows = any(isinstance(s, OnChunks | Repeat) for s in steps[at + 1 :])
+            if follows and isinstance(step, Tree | FromTheLeft):
+                names = list(dict.fromkeys(done))
+                kept = self._kept([values[name] for name in names])
+                values.update(zip(names, kept, strict=True))
 
     def _on_chunks(
         self,
@@ -176,17 +188,17 @@ class _Run:
             at += 1
         values.update(zip(step.results, state, strict=True))
 
-    def _kept(self, state: Sequence[Any]) -> list[Any]:
-        """The state of a loop, kept, so that no round is computed twice."""
+    def _kept(self, known: Sequence[Any]) -> list[Any]:
+        """The same values, kept, so that nothing is computed twice."""
         flat: list[Reference] = []
-        for value in state:
+        for value in known:
             flat += value.parts if isinstance(value, Chunked) else (value,)
         kept = iter(self.cluster.keep(flat))
         return [
             Chunked(tuple(next(kept) for _ in value.parts))
             if isinstance(value, Chunked)
             else next(kept)
-            for value in state
+            for value in known
         ]
 
 

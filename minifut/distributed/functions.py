@@ -30,7 +30,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.entries import Entry, EntryType
-from minifut.ir.node import replace
+from minifut.ir.node import divided, replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.traverse import (
@@ -74,11 +74,12 @@ class Functions:
             case _Statements(statements, False):
                 found = self._function("once", statements, needed, on_chunk=False)
                 return [] if found is None else [Once(*found)]
-            case Combination():
-                name, arguments = self._combine(group)
-                return [Tree(name, arguments, tuple(map(str, group.names)))]
+            case tuple() as combinations:
+                name, arguments = self._combine(combinations)
+                names = (str(n) for made in combinations for n in made.names)
+                return [Tree(name, arguments, tuple(names))]
             case Prefix(combination, start, offsets):
-                name, arguments = self._combine(combination)
+                name, arguments = self._combine([combination])
                 texts = [tuple(map(str, part)) for part in (start, offsets)]
                 totals = tuple(map(str, combination.names))
                 return [FromTheLeft(name, arguments, totals, texts[0], texts[1])]
@@ -130,25 +131,32 @@ class Functions:
         arguments = self._enter(name, body, results, scope)
         return name, tuple(map(str, arguments)), tuple(map(str, results))
 
-    def _combine(self, combination: Combination) -> tuple[str, tuple[str, ...]]:
-        """The function of two partial results, left and right, and what it needs."""
+    def _combine(
+        self, combinations: Sequence[Combination]
+    ) -> tuple[str, tuple[str, ...]]:
+        """The function of two partial results of each, first all of the left and then
+        all of the right, and what it needs."""
         scope = self.spread.scope
         build = Builder(self.names, scope)
-        left = [Param(self.names.like(n), scope[n]) for n in combination.names]
+        right = [name for made in combinations for name in made.names]
+        left = [Param(self.names.like(name), scope[name]) for name in right]
         add_parameters(scope, left)
         names = [p.name for p in left]
-        atoms = lifted(
-            build, combination.operator, combination.widths, names, combination.names
-        )
+        groups = divided(names, [len(made.names) for made in combinations])
+        atoms = [
+            atom
+            for made, own in zip(combinations, groups, strict=True)
+            for atom in lifted(build, made.operator, made.widths, own, made.names)
+        ]
+        last = (*names, *right)
         results = []
         for atom, parameter in zip(atoms, left, strict=True):
-            if isinstance(atom, Constant) or atom in (*names, *combination.names):
+            if isinstance(atom, Constant) or atom in last:
                 results.append(build.let(Copy(atom), "combined", parameter.type))
             else:
                 results.append(atom)
         body = build.finish(*results)
         name = f"combine_{len(self.made)}"
-        last = (*names, *combination.names)
         arguments = self._enter(name, body, results, scope, last)
         return name, tuple(map(str, arguments[: len(arguments) - len(last)]))
 
@@ -254,7 +262,9 @@ def _groups(phases: Sequence[Phase]) -> list[object]:
             found.append(_Statements(phase.once, False))
         if phase.chunks:
             found.append(_Statements(phase.chunks, True))
-        found += [*phase.combinations, *phase.prefixes, *phase.loops]
+        if phase.combinations:
+            found.append(tuple(phase.combinations))
+        found += [*phase.prefixes, *phase.loops]
     return found
 
 
@@ -264,15 +274,18 @@ def _needs(group: object, spread: Spread) -> set[Name]:
         case _Statements(statements, on_chunk):
             body = Body(tuple(statements), ())
             return free_names(spread.on_chunk(body) if on_chunk else body)
-        case Combination(names, operator, widths):
-            sizes = {name for size in widths for name in size.names()}
-            return {*names, *free_names(operator), *sizes}
+        case tuple() as combinations:
+            needed: set[Name] = set()
+            for made in combinations:
+                needed.update(made.names, free_names(made.operator))
+                needed.update(*(size.names() for size in made.widths))
+            return needed
         case Prefix(combination, start, _):
-            return {*_needs(combination, spread), *start}
+            return {*_needs((combination,), spread), *start}
         case HostLoop(loop, initial, body, results, _):
             inner = [_needs(part, spread) for part in _groups(body)]
             form = loop.form
-            needed: set[Name] = {*initial, *results}.union(*inner)
+            needed = {*initial, *results}.union(*inner)
             if isinstance(form, ForLoop) and isinstance(form.bound, Name):
                 needed.add(form.bound)
             return needed

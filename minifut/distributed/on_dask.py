@@ -2,11 +2,13 @@
 
 Each call of a function is one task; it takes whole results of other tasks, and picks
 the ones that it needs, so that no tasks are spent on that. The program travels as its
-generated module, and is loaded once in each process (`minifut.recipe`).
+generated module, which is a task itself, so that it is sent to each worker once and not
+with each task; it is loaded once in each process (`minifut.recipe`).
 """
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +19,20 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
-from minifut.distributed.arguments import CHUNK_BYTES, Arguments, arguments_of, as_numpy
+from minifut.distributed.arguments import (
+    CHUNK_BYTES,
+    Arguments,
+    arguments_of,
+    as_numpy,
+    closed_results,
+)
 from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.loaded_module import LoadedModule
 from minifut.program import EntryPoint
 from minifut.recipe import entry_again
-from minifut.signature import Parameter
+from minifut.values.types import ValueType
 
 SMALL = 1 << 12
 """bytes of an array that every task may hold a copy of"""
@@ -54,7 +62,7 @@ class DaskCluster:
     """The scheduler of dask that is in use: that of a `distributed.Client`, or one of
     this process."""
 
-    module: LoadedModule
+    module: Delayed
 
     def constant(self, value: Any) -> Pick:
         """A value of the client, part of each task that takes it."""
@@ -73,10 +81,12 @@ class DaskCluster:
         return [Pick(task, number) for number in range(results)] or [Pick(task)]
 
     def keep(self, references: Sequence[Pick]) -> list[Pick]:
-        """Computed by the cluster, and kept there; this does not wait for a client's
-        cluster."""
+        """Computed by the cluster, which is waited for, and kept there."""
         tasks = {id(r.task): r.task for r in references if isinstance(r.task, Delayed)}
         kept = dict(zip(tasks, dask.persist(*tasks.values()), strict=True))
+        client = sys.modules.get("distributed")
+        if client and (futures := client.futures_of(list(kept.values()))):
+            client.wait(futures)
         return [Pick(kept.get(id(r.task), r.task), r.number) for r in references]
 
     def value(self, reference: Pick) -> Any:
@@ -101,9 +111,11 @@ class Distributed:
         fails on a chunk.
         """
         plan = self.plan
+        arguments = tuple(map(_unlabelled, arguments))
+        named = {name: _unlabelled(value) for name, value in named.items()}
         given = arguments_of(plan, self.entry, arguments, named)
         bounds = self._bounds(given)
-        cluster = DaskCluster(plan.module)
+        cluster = DaskCluster(delayed(plan.module, traverse=False))
         inputs: dict[str, Any] = {
             **{size: Pick(number) for size, number in given.sizes.items()},
             **{name: _whole(*pair) for name, pair in given.whole.items()},
@@ -128,16 +140,17 @@ class Distributed:
             flat += value.parts if isinstance(value, Chunked) else (value,)
         tasks = {id(p.task): p.task for p in flat if isinstance(p.task, Delayed)}
         kept = dict(zip(tasks, dask.persist(*tasks.values()), strict=True))
-        made: list[Any] = []
+        leaves: list[Any] = []
         for name in self.plan.results:
             value = values[name]
             if isinstance(value, Chunked):
                 parts = [_picked(kept, part) for part in value.parts]
-                made.append(_joined(parts, self.plan.axes[name]))
+                leaves.append(_joined(parts, self.plan.axes[name]))
             else:
                 (found,) = dask.compute(_picked(kept, value))
-                made.append(found)
-        return made[0] if len(made) == 1 else tuple(made)
+                leaves.append(found)
+        made = closed_results(self.entry, leaves)
+        return made[0] if len(made) == 1 else made
 
 
 def _picked(kept: dict[int, Any], pick: Pick) -> Any:
@@ -160,6 +173,12 @@ def _described(array: Any) -> tuple[tuple[int, ...], Any]:
     return array.shape, array.dtype
 
 
+def _unlabelled(value: Any) -> Any:
+    """The array of dask that an array of xarray may consist of."""
+    data = getattr(value, "data", None)
+    return data if isinstance(data, da.Array) else value
+
+
 def _parts(value: Any, axis: int, bounds: Sequence[int]) -> list[Any]:
     """The chunks of an argument, as tasks."""
     sizes = tuple(np.diff(bounds).tolist())
@@ -173,11 +192,11 @@ def _parts(value: Any, axis: int, bounds: Sequence[int]) -> list[Any]:
     return list(array.to_delayed().ravel())
 
 
-def _whole(value: Any, parameter: Parameter) -> Pick:
+def _whole(value: Any, type_: ValueType) -> Pick:
     """An argument that every chunk needs."""
     if isinstance(value, da.Array):
         return Pick(value.rechunk(-1).to_delayed().item())
-    array = as_numpy(value, parameter)
+    array = as_numpy(value, type_)
     return Pick(delayed(array) if array.nbytes > SMALL else array)
 
 

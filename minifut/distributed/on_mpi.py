@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minifut.distributed.arguments import CHUNK_BYTES, arguments_of, as_numpy
+from minifut.distributed.arguments import (
+    CHUNK_BYTES,
+    arguments_of,
+    as_numpy,
+    closed_results,
+)
 from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
@@ -72,8 +77,9 @@ class MpiCluster:
 @dataclass(frozen=True, slots=True)
 class OverRanks:
     """An entry point over the chunks of all ranks, which all call it with the same
-    arguments. A result that has the size is a dict of this rank's chunks by the places
-    where they begin (in the first argument that was cut); others all ranks get."""
+    arguments. A result that has the size, or each array of its fields, is a dict of
+    this rank's chunks by the places where they begin (in the first argument that was
+    cut); others all ranks get."""
 
     plan: Plan
     entry: EntryPoint
@@ -104,7 +110,7 @@ class OverRanks:
                 parts.append(Held(part, owner))
             inputs[name] = Chunked(tuple(parts))
         values = execute(plan, cluster, inputs, bounds)
-        results = tuple(
+        leaves = [
             {
                 start: part.value
                 for start, part in zip(bounds, value.parts, strict=False)
@@ -112,8 +118,9 @@ class OverRanks:
             }
             if isinstance(value, Chunked)
             else cluster.value(value)
-            for value in values.values()
-        )
+            for value in map(values.__getitem__, plan.results)
+        ]
+        results = closed_results(self.entry, leaves)
         return results if len(results) != 1 else results[0]
 
 

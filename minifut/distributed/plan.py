@@ -81,15 +81,25 @@ Step: TypeAlias = Once | OnChunks | Tree | FromTheLeft | Repeat
 
 
 @dataclass(frozen=True, slots=True)
+class InputSize:
+    """Dimension `dimension` of an input is the size `name`, `base` in the source."""
+
+    name: str
+    base: str
+    input: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """See the module. `inputs` and `results` name values in the order of the entry
-    point; `sizes` are the other sizes, each with an input and its dimension."""
+    point, the arrays and scalars of records and tuples one by one."""
 
     entry: str
     over: str
     module: LoadedModule
     inputs: tuple[str, ...]
-    sizes: tuple[tuple[str, str, int], ...]
+    sizes: tuple[InputSize, ...]
     whole: str
     chunk_size: str
     chunk_start: str

@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from minifut.distributed.functions import Functions
 from minifut.distributed.phases import Scheduler
-from minifut.distributed.plan import Plan
+from minifut.distributed.plan import InputSize, Plan
 from minifut.distributed.spread import Spread, Undistributable, refusal
 from minifut.errors import Source, UsageError
 from minifut.ir.core import Function, Param, Program
-from minifut.ir.entries import Entry
+from minifut.ir.entries import Entry, EntryType
 from minifut.ir.parser import names_after
 from minifut.ir.scope import scope_of
 from minifut.ir.types import I64, shape_of
@@ -93,7 +93,7 @@ def plan_core(program: Program, name: str, over: str) -> Draft:
         spread.axis(parameter.type)
     scheduler = Scheduler(spread, names, chunk)
     results = scheduler.body(function.body)
-    results = results[len(results) - len(entry.results) :]
+    results = results[len(results) - sum(r.count for r in entry.results) :]
     spread = scheduler.spread
     constants = frozenset(p.name for s in program.constants for p in s.pattern)
     functions = Functions(spread, names, constants, start)
@@ -113,7 +113,7 @@ def plan_core(program: Program, name: str, over: str) -> Draft:
         over,
         LoadedModule(""),
         tuple(str(p.name) for p in inputs),
-        _sizes(entry, function, inputs),
+        _sizes(inputs),
         str(whole),
         str(chunk),
         str(start),
@@ -140,24 +140,25 @@ def _size(entry: Entry, function: Function, over: str) -> Name:
 
 def _inputs(entry: Entry, function: Function) -> tuple[Param, ...]:
     for part in (*entry.parameters, *entry.results):
-        if part.kind != "array":
+        if _is_opaque(part):
             what = part.name or "a result"
             raise UsageError(
                 f"{entry.name} cannot be distributed: {what} is of type {part.text}, "
-                "and only arrays and scalars can be sent to other processes"
+                "and values of abstract types cannot be sent to other processes; make "
+                "the type a record or a tuple"
             )
     return function.parameters[entry.sizes :]
 
 
-def _sizes(
-    entry: Entry, function: Function, inputs: tuple[Param, ...]
-) -> tuple[tuple[str, str, int], ...]:
-    """Each size with the first input that has it, and the dimension."""
-    found: dict[Name, tuple[str, str, int]] = {}
-    for parameter in inputs:
-        for dimension, size in enumerate(shape_of(parameter.type)):
-            name = size.as_name
-            if name is not None:
-                where = (str(name), str(parameter.name), dimension)
-                found.setdefault(name, where)
-    return tuple(found[p.name] for p in function.parameters[: entry.sizes])
+def _is_opaque(part: EntryType) -> bool:
+    return part.kind == "opaque" or any(map(_is_opaque, part.parts))
+
+
+def _sizes(inputs: tuple[Param, ...]) -> tuple[InputSize, ...]:
+    """Each dimension of an input that is a size with a name."""
+    return tuple(
+        InputSize(str(name), name.base, str(parameter.name), dimension)
+        for parameter in inputs
+        for dimension, size in enumerate(shape_of(parameter.type))
+        if (name := size.as_name) is not None
+    )

@@ -188,12 +188,108 @@ def test_filters_leave_chunks_of_known_sizes(program: minifut.Program) -> None:
     assert given.chunks == (tuple(wanted),)
 
 
+# --- records, tuples and sums ---------------------------------------------------------
+
+RECORDS = """
+type point = {x: f32, y: i32}
+entry move [n] (ps: [n]point) (by: point): [n]point =
+  map (\\p -> {x = p.x + by.x, y = p.y * by.y}) ps
+entry centre [n] (ps: [n]point): {at: point, count: i64} =
+  let add (a: point) (b: point): point = {x = a.x + b.x, y = a.y + b.y}
+  in {at = reduce add {x = 0, y = 0} ps, count = n}
+entry kept [n] (ps: [n]point): []point = filter (\\p -> p.y > 0) ps
+entry swapped [n] (ps: [n](i32, f32)) (q: (i32, f32)): [n](f32, i32) =
+  map (\\(a, b) -> (b + q.1, a * q.0)) ps
+entry area [n] (shapes: [n](#circle f32 | #square f32)): f32 =
+  f32.sum (map (\\s -> match s case #circle r -> r * 3 case #square a -> a * a) shapes)
+"""
+
+
+@pytest.fixture(scope="module")
+def records() -> minifut.Program:
+    return minifut.compile(RECORDS)
+
+
+def forms() -> list[Any]:
+    """The same points in each form that arrays of records have."""
+    table = np.zeros(N, [("x", "f4"), ("y", "i4")])
+    table["x"], table["y"] = FLOATS, INTS
+    fields = {"x": FLOATS, "y": INTS}
+    rows = [{"x": x, "y": int(y)} for x, y in zip(FLOATS, INTS, strict=True)]
+    spread = {name: da.from_array(a, chunks=25) for name, a in fields.items()}
+    return [table, fields, rows, spread, da.from_array(table, chunks=40)]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_records_come_in_chunks(records: minifut.Program, number: int) -> None:
+    points, by = forms()[number], {"x": 1.5, "y": 3}
+    moved = distribute(records.move, chunk_bytes=100)(points, by)
+    wanted = records.move({"x": FLOATS, "y": INTS}, by)
+    assert isinstance(moved["x"], da.Array)
+    np.testing.assert_array_equal(np.asarray(moved), np.asarray(wanted))
+    centre = distribute(records.centre)(points)
+    whole = records.centre({"x": FLOATS, "y": INTS})
+    assert centre["count"] == N and centre["at"]["y"] == whole["at"]["y"]
+    np.testing.assert_allclose(centre["at"]["x"], whole["at"]["x"], rtol=1e-4)
+    kept = distribute(records.kept)(points)
+    np.testing.assert_array_equal(kept["x"], FLOATS[INTS > 0])
+
+
+def test_tuples_and_sums_come_in_chunks(records: minifut.Program) -> None:
+    swapped = distribute(records.swapped)((INTS, FLOATS), (3, 0.5))
+    np.testing.assert_array_equal(swapped["0"], FLOATS + np.float32(0.5))
+    np.testing.assert_array_equal(swapped["1"], INTS * 3)
+    shapes = [minifut.Variant("circle", 1.0), minifut.Variant("square", 2.0)] * 5
+    assert distribute(records.area, chunk_bytes=8)(shapes) == 35
+
+
+def test_fields_of_other_lengths_are_refused(records: minifut.Program) -> None:
+    message = r"ps\.y: dimension 0 must be 103 \(n, from argument ps\.x\), got 102"
+    with pytest.raises(minifut.ArgumentError, match=message):
+        distribute(records.centre)({"x": FLOATS, "y": INTS[1:]})
+
+
+# --- what is held ---------------------------------------------------------------------
+
+
+def test_arguments_are_read_again_and_not_held(program: minifut.Program) -> None:
+    """Each step over chunks reads them anew, what it made of them is kept."""
+    read: list[int] = []
+
+    def part(number: int) -> np.ndarray:
+        read.append(number)
+        return FLOATS[25 * number : 25 * number + 25]
+
+    parts = [
+        da.from_delayed(dask.delayed(part)(i), (25,), np.float32) for i in range(4)
+    ]
+    distribute(program.variance)(da.concatenate(parts))
+    assert sorted(read) == sorted([*range(4)] * 2)
+    read.clear()
+    distribute(program.relaxed)(da.concatenate(parts), 3)
+    assert sorted(read) == sorted([*range(4)] * 2)  # the first round; then its state
+
+
 # --- the plan -------------------------------------------------------------------------
 
 
 def test_a_reduction_is_one_pass_over_the_chunks(program: minifut.Program) -> None:
     kinds = [type(step) for step in plan_of(program.mean, "n").steps]
     assert kinds.count(OnChunks) == kinds.count(Tree) == 1
+
+
+def test_what_one_pass_gives_is_combined_by_one_function(
+    program: minifut.Program,
+) -> None:
+    plan = plan_of(
+        minifut.compile(
+            "entry both [n] (xs: [n]i32) (is: [n]i64): ([9]i32, [9]i64) =\n"
+            "  (hist (+) 0 9 is xs, hist i64.max 0 9 is is)"
+        ).both,
+        "n",
+    )
+    (tree,) = (step for step in plan.steps if isinstance(step, Tree))
+    assert len(tree.values) == 2
 
 
 def test_a_variance_is_two_passes(program: minifut.Program) -> None:
@@ -262,9 +358,13 @@ def test_unknown_sizes_are_refused(program: minifut.Program) -> None:
         plan_of(program.mean, "k")
 
 
-def test_tuples_cannot_be_sent() -> None:
-    program = minifut.compile("entry f [n] (p: ([n]i32, i32)) = map (+ p.1) p.0")
-    with pytest.raises(minifut.UsageError, match="p is of type"):
+def test_values_of_abstract_types_cannot_be_sent() -> None:
+    program = minifut.compile(
+        "module m: {type t val one: t val add [n]: t -> [n]i32 -> [n]i32} =\n"
+        "  {type t = i32 def one = 1i32 def add [n] (x: t) (ys: [n]i32) = map (+ x) ys}\n"
+        "entry f [n] (p: m.t) (xs: [n]i32) = m.add p xs"
+    )
+    with pytest.raises(minifut.UsageError, match=r"p is of type .*abstract types"):
         plan_of(program.f, "n")
 
 
@@ -275,8 +375,24 @@ def test_interpreted_programs_are_refused() -> None:
 
 
 def test_sizes_that_disagree_are_refused(program: minifut.Program) -> None:
-    with pytest.raises(minifut.ArgumentError, match=r"xs\w* has 103, ys\w* has 102"):
+    message = r"argument ys: dimension 0 must be 103 \(n, from argument xs\), got 102"
+    with pytest.raises(minifut.ArgumentError, match=message):
         distribute(program.linear)(INTS, INTS[1:])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (FLOATS, r"xs: expected \[\]i32, got an array of float32; use \.astype"),
+        (da.from_array(ROWS), r"xs: expected \[\]i32 \(1-d\), got .*\(103, 3\)"),
+        ("abc", r"xs: expected \[\]i32: str gives no array"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_a_task_runs(
+    program: minifut.Program, given: Any, message: str
+) -> None:
+    with pytest.raises(minifut.ArgumentError, match=message):
+        distribute(program.squares)(given)
 
 
 def test_failures_on_a_chunk_are_those_of_the_program(
