@@ -99,6 +99,9 @@ def _expanded(facts: Facts, exp: object, depth: int) -> Form | None:
             return form_of(facts, atom, depth)
         case core.SizeExp(size):
             return form_of_size(facts, size)
+        case core.If(Constant(value), then, otherwise):
+            taken = (then if value else otherwise).result[0]
+            return form_of(facts, taken, depth) if _integer(facts, taken) else None
         case ScalarOp(operator, _) if operator.result.is_integer:
             rule = FORMS.get(operator.name)
             return rule(facts, exp, depth) if rule else None
@@ -154,6 +157,11 @@ def _remainder(facts: Facts, exp: ScalarOp, depth: int) -> Form | None:
     return combine(left, 1, right, -found[1]) if found[1] else left
 
 
+def _magnitude(facts: Facts, exp: ScalarOp, depth: int) -> Form | None:
+    form = form_of(facts, exp.operands[0], depth)
+    return form if proof.prove(facts, form) is not None else None
+
+
 FORMS: dict[str, Callable[[Facts, ScalarOp, int], Form | None]] = {
     "add": _sum,
     "sub": _sum,
@@ -163,6 +171,7 @@ FORMS: dict[str, Callable[[Facts, ScalarOp, int], Form | None]] = {
     "convert": _converted,
     "mod": _remainder,
     "rem": _remainder,
+    "abs": _magnitude,
 }
 
 
@@ -224,9 +233,19 @@ def _operands(facts: Facts, exp: ScalarOp) -> list[Form]:
     return [form_of(facts, operand) for operand in exp.operands]
 
 
+def _candidates(facts: Facts, exp: ScalarOp) -> list[Form]:
+    """What a minimum, a maximum or an absolute value is the least or greatest of."""
+    forms = _operands(facts, exp)
+    if exp.operator.name != "abs":
+        return forms
+    least = facts.range_of_form(forms[0])[0]
+    wraps = least <= type_range(exp.operator.result)[0]
+    return [] if wraps else [forms[0], product(number(-1), forms[0])]
+
+
 def _extreme_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
-    sign = 1 if exp.operator.name == "max" else -1
-    return [_by_definition(of_atom(name), o, sign) for o in _operands(facts, exp)]
+    sign = -1 if exp.operator.name == "min" else 1
+    return [_by_definition(of_atom(name), o, sign) for o in _candidates(facts, exp)]
 
 
 def _remainder_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
@@ -285,6 +304,7 @@ def _mask_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
 BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {
     "min": _extreme_bounds,
     "max": _extreme_bounds,
+    "abs": _extreme_bounds,
     "mod": _remainder_bounds,
     "rem": _remainder_bounds,
     "div": _quotient_bounds,
@@ -310,8 +330,8 @@ def cases_of(facts: Facts, atom: Atom) -> list[Case]:
                         ((), ((condition, truth),), body.result[position])
                         for truth, body in ((True, then), (False, otherwise))
                     ]
-                case ScalarOp(operator, _) if operator.name in ("min", "max"):
-                    return _either(_operands(facts, exp), operator.name == "max")
+                case ScalarOp(operator, _) if operator.name in ("min", "max", "abs"):
+                    return _either(_candidates(facts, exp), operator.name != "min")
     return []
 
 

@@ -170,5 +170,6 @@ RANGES: dict[str, Callable[..., Range | None]] = {
     "clz": lambda a: (0, 64),
     "ctz": lambda a: (0, 64),
     "sgn": lambda a: (-1, 1),
+    "abs": lambda a: (max(a[0], -a[1], 0), max(-a[0], a[1])),
 }
 """by the ranges of the operands; what is not within the type may have wrapped"""

@@ -32,6 +32,7 @@ from minifut.ir.traverse import map_children
 from minifut.names import NameSource
 from minifut.passes.remove_checks.disjoint_scatters import join_disjoint_scatters
 from minifut.passes.remove_checks.rules import (
+    SELECTING,
     FactContext,
     decide_branch,
     drop_clamp,
@@ -49,9 +50,6 @@ RULES: dict[type, tuple[Rule, ...]] = {
     ScalarOp: (drop_remainder, drop_clamp),
     Scatter: (join_disjoint_scatters,),
 }
-ASKED = frozenset({"mod", "rem", "min", "max"})
-"""operators for which there is a rule"""
-
 NO_RULES: Mapping[type, tuple[Rule, ...]] = {}
 
 
@@ -99,7 +97,9 @@ class FactsWalk:
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp
         rules = self.rules.get(type(exp))
-        if rules is None or (type(exp) is ScalarOp and exp.operator.name not in ASKED):
+        if rules is None or (
+            type(exp) is ScalarOp and exp.operator.name not in SELECTING
+        ):
             return (replace(statement, exp=self.inside(exp)),)
         for rule in rules:
             outcome = rule(statement, self.context)

@@ -22,6 +22,9 @@ from minifut.rewrite.context import with_expression
 from minifut.rewrite.rule import Declined, Outcome, Remark, rule
 from minifut.rewrite.trace import Derivation
 
+SELECTING = frozenset({"mod", "rem", "min", "max", "abs"})
+"""operators that are cheaper, or none, where the ranges of their operands are known"""
+
 
 @dataclass(slots=True)
 class FactContext:
@@ -201,7 +204,7 @@ def drop_remainder(statement: Stm, context: FactContext) -> Outcome:
 
 @rule(ScalarOp, remark=by_facts)
 def drop_clamp(statement: Stm, context: FactContext) -> Outcome:
-    """A minimum or maximum that is always the same operand.
+    """A minimum, maximum or absolute value that is always the same operand.
 
     before:
         given (i: i64)
@@ -210,16 +213,23 @@ def drop_clamp(statement: Stm, context: FactContext) -> Outcome:
     after:
         let k: i64 = and_i64(i, 7i64)
         let c: i64 = k
+    before:
+        given (i: i64)
+        let k: i64 = and_i64(i, 7i64)
+        let c: i64 = abs_i64(k)
+    after:
+        let k: i64 = and_i64(i, 7i64)
+        let c: i64 = k
     declines: either number may be taken
         given (i: i64)
         let c: i64 = max_i64(0i64, i)
     """
     exp = statement.exp
-    if not _is_integer(exp, ("min", "max")):
+    if not _is_integer(exp, ("min", "max", "abs")):
         return None
-    left, right = exp.operands
+    left, right = (*exp.operands, Constant(0, exp.operator.result))[:2]
     smaller = exp.operator.name == "min"
-    for one, other in ((left, right), (right, left)):
+    for one, other in ((left, right), (right, left))[: len(exp.operands)]:
         less, more = (one, other) if smaller else (other, one)
         proof = context.facts.at_most(less, more)
         if proof is not None:

@@ -4,7 +4,7 @@
     if i + d - 1 >= 0 && i + d - 1 < n  (d < 3)          1 below, 1 above
     a[min(n - 1, i + 2)]                                 2 above
     a[max(0, min(n - 1, i + d))]     (-2 < d < 3)        1 below, 2 above
-    a[(i + n - 1) % n]                                   1 below
+    a[(i + n - 1) % n], a[abs(i - 1)]                    1 below
 
 Each condition is an inequality `form >= 0`. Where the form has one index of the nest,
 with the coefficient 1 or -1, and besides it a number within known limits, and perhaps
@@ -23,8 +23,12 @@ from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import walk
+from minifut.names import Name
 from minifut.passes.split.nest import ScalarNest
 
+DEEPEST = 3
+"""clamps and branches within each other that are looked through"""
+CLAMPS = ("min", "max", "abs")
 WIDEST = 16
 """positions of a border; where more are special, they are no border"""
 
@@ -71,26 +75,30 @@ def _asked_by(
     facts: Facts, nest: ScalarNest, node: object
 ) -> Iterator[tuple[int, Border]]:
     """The borders that the conditions of an expression need."""
-    if not isinstance(node, ScalarOp) or len(node.operands) != 2:
+    if not isinstance(node, ScalarOp) or node.operator.name not in DECIDED:
         return
-    if not node.operator.operands[0].is_integer or node.operator.name not in DECIDED:
+    if not node.operator.operands[0].is_integer:
         return
-    for left, right in itertools.product(
-        *(_unclamped(facts, operand) for operand in node.operands)
-    ):
+    operands = (*node.operands, core.Constant(0, node.operator.operands[0]))[:2]
+    for left, right in itertools.product(*(_unclamped(facts, o) for o in operands)):
         for alternatives in DECIDED[node.operator.name](left, right):
             options = [b for form in alternatives for b in _border(facts, nest, form)]
             if options:
                 yield min(options, key=lambda option: sum(option[1]))
 
 
-def _unclamped(facts: Facts, operand: core.Atom) -> list[Form]:
-    """What an operand may be: where it is a clamp, what that is of, which is what it is
-    in the interior."""
-    exp = facts.definition(operand)
-    if not isinstance(exp, ScalarOp) or exp.operator.name not in ("min", "max"):
-        return [facts.form(operand)]
-    return [form for part in exp.operands for form in _unclamped(facts, part)]
+def _unclamped(facts: Facts, operand: core.Atom, depth: int = 0) -> list[Form]:
+    """What an operand may be: where it is a clamp, an absolute value or a branch, what
+    that is of, which is what it is in the interior."""
+    parts: list[core.Atom] = []
+    if depth < DEEPEST and isinstance(operand, Name):
+        match facts.definitions.get(operand, (None, 0)):
+            case (ScalarOp(operator, operands), _) if operator.name in CLAMPS:
+                parts += operands
+            case (core.If(_, then, otherwise), at):
+                parts += [then.result[at], otherwise.result[at]]
+    forms = [form for part in parts for form in _unclamped(facts, part, depth + 1)]
+    return forms or [facts.form(operand)]
 
 
 def _border(facts: Facts, nest: ScalarNest, form: Form) -> Iterator[tuple[int, Border]]:
@@ -134,6 +142,7 @@ DECIDED: dict[str, Question] = {
     "ne": lambda a, b: [[difference(a, b, 1)], [difference(b, a, 1)]],
     "min": lambda a, b: [[difference(b, a), difference(a, b)]],
     "max": lambda a, b: [[difference(b, a), difference(a, b)]],
+    "abs": lambda a, b: [[a]],
     "mod": _wraps,
     "rem": _wraps,
 }

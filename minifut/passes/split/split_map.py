@@ -9,7 +9,7 @@ from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, map_
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
-from minifut.passes.remove_checks.rules import FactContext
+from minifut.passes.remove_checks.rules import SELECTING, FactContext
 from minifut.passes.split.borders import Border, borders
 from minifut.passes.split.nest import ScalarNest, find_nest
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -111,7 +111,7 @@ def _selects(statement: Stm) -> bool:
         isinstance(n, If | core.Assert)
         or (
             isinstance(n, core.ScalarOp)
-            and n.operator.name in ("min", "max", "mod", "rem")
+            and n.operator.name in SELECTING
             and n.operator.result.is_integer
         )
         for n in walk(statement)

@@ -63,6 +63,8 @@ SAFE = {
         a[i64.max 0 (i - 1)] + a[i64.min (n - 1) (i + 1)])""",
     "window": """entry main [n] (a: [n]f32) = tabulate n (\\i -> f32.sum (map (\\d ->
         let j = i + d - 2 in if j >= 0 && j < n then a[j] else 0) (iota 5)))""",
+    "magnitudes": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
+        a[i64.abs (-i)] + (if i64.abs (i - 5) < n then a[i64.abs (i - 5)] else 0))""",
     "halves": "entry main [n] (a: [n]f32) = tabulate n (\\i -> a[i / 2] + a[i >> 3])",
     "remainder": "entry main [n] (a: [n]f32) = tabulate n (\\i -> a[(i + 3) % n])",
     "range": """entry main [n] (k: i64) (a: [n]f32) =
@@ -90,6 +92,8 @@ UNSAFE = {
     "wraps": """entry main [n] (k: i64) (a: [n]f32) = tabulate n (\\i ->
         let j = k + i in if j >= k then a[i64.min (n - 1) (j - k + 1) - 1] else 0)""",
     "narrow": "entry main [n] (a: [n]f32) = tabulate n (\\i -> a[i64.i32 (i32.i64 i)])",
+    "least magnitude": """entry main [n] (k: i64) (a: [n]f32) =
+        if i64.abs k < n then a[i64.abs k] else 0""",
     "empty": "entry main [n] (a: [n]f32) = a[n - 1]",
     "other size": """entry main [n] [m] (a: [n]f32) (b: [m]f32) =
         tabulate n (\\i -> b[i])""",

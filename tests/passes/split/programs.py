@@ -10,6 +10,15 @@ PROGRAMS = {
     "clamp of a clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> i64.sum (tabulate 4 (\\k ->
           a[i64.min (n - 1) (i64.max 0 (i + k - 1))])))""",
+    "reflected": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        let mirror k = let k = i64.abs k in if k >= n then 2 * n - 2 - k else k
+        in tabulate n (\\i -> a[mirror (i - 1)] + 2 * a[mirror (i + 2)])""",
+    "reflected by branches": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        let mirror k = let k = if k < 0 then -k else k
+                       in if k > n - 1 then 2 * n - 2 - k else k
+        in tabulate_2d n n (\\i j -> b[mirror (i - 1), mirror (j + 1)])""",
+    "distance from the end": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> a[n - 1 - i64.abs (n - 3 - i)])""",
     "cyclic": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
         a[(i + 1) % n] - a[(i + n - 1) % n])""",
     "rotated": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
