@@ -200,6 +200,15 @@ def test_runs_of_gathers_agree_to_the_last_bit() -> None:
         np.testing.assert_array_equal(main.affine(at, numbers), expected)
 
 
+def test_whoever_computes_an_aggregate_does_it_in_the_same_order() -> None:
+    core = stages.to_core(stages.check(Source("gathered.fut", GATHERED)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
+    first, *_, last = module.split("__kernel void sums_")[1:4]
+    assert first.startswith("scan_segments") and last.startswith("scan(")
+    steps = first.count("MOVE_UP_8_16X32(")
+    assert steps and last.split("__kernel")[0].count("MOVE_UP_8_16X32(") == 2 * steps
+
+
 def test_an_index_outside_is_found_in_any_chunk() -> None:
     main = compiled(GATHERED)
     for place in (0, 40_000, 99_999):

@@ -293,13 +293,7 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
                 total = right.s3;
         }
         start = whole;
-    declines: only the last result is needed
-        like before, with
-        int *ys, long => long
-        ys[i] = right; =>
     """
-    if not fold.code().saved:
-        return Declined("only the last result is needed")
     k = context.k
 
     def make(vectorised: VectorCode) -> None:
