@@ -363,7 +363,8 @@ class DeviceFunction:
 class Kernel:
     """One kernel. `group_size`: numbers, or the variable that stands for what a launch
     gives, for which the kernel is then built. `fresh`: no written buffer can be the
-    same as another parameter, so all may be `restrict`."""
+    same as another parameter, so those may be `restrict` in which work-items exchange
+    nothing."""
 
     printed = (
         "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}<? "

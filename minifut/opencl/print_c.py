@@ -14,7 +14,7 @@ and on inside `Reassociate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
@@ -25,6 +25,7 @@ from minifut.names import Name
 from minifut.opencl.c_expressions import ExpressionPrinter
 from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
 from minifut.opencl.float_atomics import ADDITIONS, addition
+from minifut.opencl.pointers import unaliased_memories
 
 
 class KernelPrinter(ExpressionPrinter):
@@ -274,8 +275,9 @@ class KernelPrinter(ExpressionPrinter):
             self.names.reserve([text])
             self.names.call(constant.name, text)
         parameters = ["__global int *failure"]
+        unaliased = unaliased_memories(kernel)
         for parameter in kernel.parameters:
-            parameters.append(self.parameter(parameter, kernel.fresh))
+            parameters.append(self.parameter(parameter, unaliased))
         self.enter(kernel)
         self.block(kernel.body)
         if has_barrier(kernel.body):
@@ -336,11 +338,11 @@ class KernelPrinter(ExpressionPrinter):
         self.line("barrier(CLK_LOCAL_MEM_FENCE);")
         self.line("if (failed_before) return;")
 
-    def parameter(self, parameter: kc.Parameter, fresh: bool) -> str:
+    def parameter(self, parameter: kc.Parameter, unaliased: Set[Name]) -> str:
         match parameter:
             case kc.MemoryParameter(memory, written):
                 const = "" if written else "const "
-                pointer = "*restrict" if fresh else "*"
+                pointer = "*restrict" if memory.name in unaliased else "*"
                 name = self.names.text(memory.name)
                 return f"__global {const}{self.element(memory)} {pointer} {name}"
             case kc.LocalParameter(memory, _):

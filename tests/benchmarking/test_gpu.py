@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu import __main__ as command
+from benchmarks.gpu import defaults, toolchain
 from benchmarks.gpu import device as device_command
-from benchmarks.gpu import toolchain
 from benchmarks.gpu.cases import CASES, Case
 from benchmarks.gpu.check import Kernel, complaints, table
 from benchmarks.gpu.launches import Launch
@@ -29,6 +29,7 @@ from benchmarks.gpu.toolchain import Amd, Nvidia, Unavailable
 from minifut.opencl.float_atomics import ADDITIONS
 from minifut.opencl.kernel_texts import DOUBLES
 from minifut.opencl.runtime.device import open_device
+from minifut.passes.flatten.defaults import GROUP_BUSY
 from minifut.passes.tiling.parameters import GPU_TILES
 
 SASS = """
@@ -126,6 +127,26 @@ def test_resident_groups(
 ) -> None:
     device = ARCHITECTURES["sm_90"]
     assert resident_groups(device, registers, threads, shared) == groups
+
+
+def test_bodies_run_in_groups_that_fill_the_threads_of_all_families() -> None:
+    assert defaults.fewest_threads() == GROUP_BUSY
+    small = [defaults.filled(each, 32) for each in ARCHITECTURES.values()]
+    assert max(small) == 0.5 and min(small) == pytest.approx(1 / 3)
+
+
+def test_staged_elements_leave_room_for_as_many_groups_as_threads() -> None:
+    (staged,) = (d for d in defaults.all_defaults() if "staged" in d.parameter.name)
+    elements = dict(staged.parameter.defaults)["gpu"]
+    assert elements % 2 == 1
+    for name in ("sm_80", "sm_90"):
+        device = ARCHITECTURES[name]
+        assert defaults.sharing(device, elements) * 256 == device.threads
+
+
+def test_the_page_has_the_defaults_with_their_reasons() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text()
+    assert "\n".join(defaults.table()) in page
 
 
 def access(**changes: Any) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
         write_result(k, result, output, at, partial(_write_tile, interleaved.width))
-    host.launch(k, groups * group, group)
+    host.launch(k, groups * group, group, fresh=True)
     host.bind_all(pattern, outputs)
 
 

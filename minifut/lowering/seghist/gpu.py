@@ -145,7 +145,9 @@ def _in_global_memory(
                 target.cells.update(k, target.places(k, outer, where), values)
 
     shape = (wanted, *host.sizes(space.sizes))
-    launch_nest(host, "hist_global", shape, visit, expensive=False, parallel=False)
+    launch_nest(
+        host, "hist_global", shape, visit, expensive=False, parallel=False, fresh=True
+    )
 
 
 # --- in local memory ----------------------------------------------------------------
@@ -236,7 +238,7 @@ def _accumulate_locally(
         with barrier_region(k):
             for local in own:
                 local.flush(lane, tuple(k.as_size(index) for index in outer))
-    host.launch(k, of.groups * of.group, of.group)
+    host.launch(k, of.groups * of.group, of.group, fresh=True)
 
 
 class _Local:

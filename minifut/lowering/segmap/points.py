@@ -65,7 +65,7 @@ def lower(
         visit,
         expensive=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
         parallel=simple,
-        fresh=all(isinstance(result, kernels.Returns) for result in body.result),
+        fresh=True,
         **options,
     )
     host.bind_all(pattern, outputs)

@@ -1,6 +1,8 @@
 """The default thresholds of versions, per kind of device.
 
-A GPU wants tens of thousands of points, and a work-group is busy from a few hundred.
+A GPU wants tens of thousands of points. Bodies of maps run in groups from 128 points
+on: the fewest, as a power of two, with which the groups that a compute unit runs fill
+its threads on each family of devices; 16 groups of 32 are a third of those of sm_86.
 
 For CPU devices they come from measurements (`benchmarks/thresholds.py` on PoCL, two
 cores, 2^20 to 2^24 elements; time of the outer version over that of the last one):
@@ -47,7 +49,7 @@ CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
-GROUP_BUSY = 256
+GROUP_BUSY = 128
 
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
