@@ -24,10 +24,6 @@ threads of `tests/lowering/groups` run. A program is
     beyond      the simulator itself gave up (it knows no integers of odd widths, which
                 LLVM makes of some loops, nor some instructions); not a fault
 
-With --uninitialised, values that were never written are looked for, too. Programs are
-then compiled without optimisation, whose `freeze` that part of the simulator does not
-know; that words were written by atomics it does not see.
-
 One race is meant and left out: work-items look at the failure cell without an atomic,
 to leave early, while others may record a failure there.
 The exit code is 0 if no program has findings or failed.
@@ -51,10 +47,6 @@ ENVIRONMENT = {
     "MINIFUT_DEVICE": "Oclgrind",
     "OCLGRIND_DATA_RACES": "1",
     "OCLGRIND_UNIQUE": "1",
-}
-UNINITIALISED = {
-    "OCLGRIND_UNINITIALIZED": "1",
-    "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
 }
 FINDING = re.compile(r"^(\S.*)\n\s+Kernel: (\S+)((?:\n(?!\S).*)*)", re.MULTILINE)
 MEANT = "failure[0]"
@@ -218,10 +210,7 @@ def main() -> int:
     parser.add_argument("--match", default="", help="only paths that match REGEX")
     parser.add_argument("--limit", type=int, default=0, help="so many programs at most")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each program")
-    parser.add_argument("--uninitialised", action="store_true", help="see above")
     options = parser.parse_args()
-    if options.uninitialised:
-        os.environ.update(UNINITIALISED)
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         paths = list(chosen(options, Path(folder)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minifut.errors import UsageError
 from minifut.ir.dialect import KERNELS
 from minifut.ir.interpret import run
 from minifut.ir.parser import parse_program
@@ -243,13 +244,15 @@ def test_any_tile_size_will_do(sizes: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(instance.main(a, b), a @ b)
 
 
-def test_tiles_larger_than_local_memory_lie_in_global_memory() -> None:
+def test_tiles_may_be_as_large_as_the_local_memory_of_the_device() -> None:
+    """A row of 64 columns is copied for each step; what is larger is refused."""
     instance = load_ir(TILED, "cpu")
-    instance.set_parameters({STEM + "block_depth": 4096})
-    limit = instance.session.device.local_memory
-    assert limit < 4 * 4096 * 8 * 64
+    depth = instance.session.device.local_memory // (4 * 64)
+    instance.set_parameters({STEM + "block_depth": depth})
     a, b = integers((20, 30)).astype(np.float32), integers((30, 40)).astype(np.float32)
     np.testing.assert_array_equal(instance.main(a, b), a @ b)
+    with pytest.raises(UsageError, match=f"local memory .*block_depth={depth}"):
+        instance.main(a, np.zeros((30, 130), np.float32))
 
 
 def test_a_tile_size_builds_only_its_kernels_again() -> None:
