@@ -3,10 +3,13 @@ found here, not when a program has one."""
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
+import minifut
 from minifut.distributed import locality
 from minifut.frontend import syntax
 from minifut.frontend.check import definitions
@@ -21,6 +24,8 @@ from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
 from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.ir.expressions import Exp
 from minifut.ir.interpret import second_order, walk
+from minifut.ir.kernels import KernelResult
+from minifut.kernel_ir import nodes as kernel_code
 from minifut.lowering.groups import cpu_threads, gpu_code
 from minifut.lowering.host import code as host_code
 from minifut.lowering.threads import code as thread_code
@@ -89,3 +94,57 @@ def test_the_union_has_the_expressions_of_all_dialects() -> None:
     dialects = DIFFERENTIABLE.expressions | ANYWHERE
     assert dialects == ALL
     assert dialects >= set(CORE_EXPRESSIONS) | set(DERIVATIVE_EXPRESSIONS)
+
+
+# How many `match` statements over these unions may end with a default. Each treats all
+# nodes that it does not name alike: it walks into them, or refuses them. Of a small
+# union all classes are named, and mypy finds what is missing.
+DEFAULTS = {
+    "expressions of the core": (ALL, 20),
+    "results of kernels": (frozenset(get_args(KernelResult)), 0),
+    "statements of kernel code": (frozenset(get_args(kernel_code.Statement)), 4),
+    "statements of the host": (frozenset(get_args(kernel_code.HostStatement)), 0),
+}
+
+
+@pytest.mark.parametrize("union", DEFAULTS)
+def test_few_matches_over_a_union_end_with_a_default(union: str) -> None:
+    members, most = DEFAULTS[union]
+    names = {node.__name__ for node in members}
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in Path(minifut.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Match)
+        and ends_with_default(node)
+        and classes_of(node)
+        and classes_of(node) <= names
+    ]
+    assert len(found) <= most, found
+
+
+def ends_with_default(match: ast.Match) -> bool:
+    """Whether its last case takes anything. A default that hands the subject on is none:
+    the type of what takes it says which nodes are left."""
+    last = match.cases[-1]
+    if not isinstance(last.pattern, ast.MatchAs) or last.pattern.pattern or last.guard:
+        return False
+    match last.body:
+        case [ast.Expr(ast.Call(args=[subject])), *_]:
+            return ast.unparse(subject) != ast.unparse(match.subject)
+    return True
+
+
+def classes_of(match: ast.Match) -> set[str]:
+    """The classes that its cases name, besides those of attributes."""
+    patterns = [case.pattern for case in match.cases]
+    found = set()
+    for pattern in patterns:
+        match pattern:
+            case ast.MatchOr(inner):
+                patterns += inner
+            case ast.MatchAs(pattern=ast.pattern() as inner):
+                patterns.append(inner)
+            case ast.MatchClass(cls):
+                found.add(ast.unparse(cls).rpartition(".")[2])
+    return found

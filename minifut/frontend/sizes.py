@@ -89,36 +89,44 @@ def as_size(term: object) -> Size:
 
 def length(size: Size) -> int:
     """The number of operands of a size."""
+    return 1 + sum(map(length, size_parts(size)))
+
+
+def size_parts(size: Size) -> list[Size]:
+    """The sizes right below a size: operands, or what local names stand for."""
     match size:
         case SizeApply(_, arguments):
-            return 1 + sum(map(length, arguments))
+            return list(arguments)
         case SizeOpaque(_, _, substitution):
-            return 1 + sum(length(stands_for) for _, stands_for in substitution)
-    return 1
+            return [stands_for for _, stands_for in substitution]
+        case SizeConst() | SizeVar() | SizeMeta() | SizeAny():
+            return []
+
+
+def map_size_parts(size: Size, change: Callable[[Size], Size]) -> Size:
+    """The size with the sizes right below it replaced."""
+    match size:
+        case SizeApply(function, arguments):
+            return SizeApply(function, tuple(map(change, arguments)))
+        case SizeOpaque(key, expression, substitution) if substitution:
+            changed = tuple((name, change(inner)) for name, inner in substitution)
+            return SizeOpaque(key, expression, changed)
+        case SizeOpaque() | SizeConst() | SizeVar() | SizeMeta() | SizeAny():
+            return size
 
 
 def map_size(size: Size, leaf: Callable[[Size], Size]) -> Size:
     """Rebuild a size bottom-up; `leaf` replaces every non-application."""
     if isinstance(size, SizeApply):
-        mapped = tuple(map_size(a, leaf) for a in size.arguments)
-        return SizeApply(size.function, mapped)
+        return map_size_parts(size, lambda part: map_size(part, leaf))
     return leaf(size)
 
 
 def substitute_size(size: Size, sizes: Mapping[Name, Size]) -> Size:
     """Replace names in a size."""
-
-    def leaf(term: Size) -> Size:
-        match term:
-            case SizeVar(name) if name in sizes:
-                return sizes[name]
-            case SizeOpaque(key, expression, inner):
-                done = tuple((n, substitute_size(s, sizes)) for n, s in inner)
-                return SizeOpaque(key, expression, done)
-            case _:
-                return term
-
-    return map_size(size, leaf)
+    if isinstance(size, SizeVar):
+        return sizes.get(size.name, size)
+    return map_size_parts(size, lambda part: substitute_size(part, sizes))
 
 
 def show_size(size: Size) -> str:

@@ -193,7 +193,7 @@ def map_parts(
         case Named(name, arguments, lifted, unique) if arguments:
             mapped = tuple(on_size(a) if is_size(a) else change(a) for a in arguments)
             return Named(name, mapped, lifted, unique)
-        case _:
+        case Scalar() | Named() | Meta():
             return type_
 
 
@@ -268,8 +268,10 @@ def has_unique(type_: Type) -> bool:
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
             return unique
-        case _:
-            return not isinstance(type_, Arrow) and any(map(has_unique, parts(type_)))
+        case Arrow():
+            return False
+        case Scalar() | Record() | Sum() | Meta():
+            return any(map(has_unique, parts(type_)))
 
 
 # --- showing ---------------------------------------------------------------------

@@ -262,35 +262,18 @@ class ReturnValues:
     values: tuple[Expression, ...]
 
 
-Statement: TypeAlias = (
-    Block
-    | Declare
-    | Assign
-    | Store
-    | DeclareArray
-    | DeclarePointer
-    | Evaluate
-    | Prefetch
-    | For
-    | While
-    | Unrolled
-    | StaticIf
-    | Break
-    | Branch
-    | Reassociate
-    | Barrier
-    | HideValue
-    | UniformExit
-    | AtomicUpdate
-    | DetectLastGroup
-    | FetchWork
-    | Fail
-    | Label
-    | CallFunction
-    | ReturnValues
-    | Return
-    | Comment
+Structured: TypeAlias = Block | For | While | Branch | Reassociate | Unrolled | StaticIf
+"""statements with blocks inside"""
+Transfer: TypeAlias = (
+    Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier | UniformExit
 )
+"""of control, and points where the work-items of a group wait for each other"""
+Access: TypeAlias = (
+    Declare | DeclareArray | DeclarePointer | Assign | Store | Evaluate | Prefetch
+    | HideValue | AtomicUpdate | DetectLastGroup | FetchWork
+)  # fmt: skip
+"""of variables and memory"""
+Statement: TypeAlias = Structured | Transfer | Access | Comment
 
 
 @node

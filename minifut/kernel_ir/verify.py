@@ -16,7 +16,7 @@ A fault is an `InternalError` with the statement and the ten lines around it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from minifut.errors import InternalError
 from minifut.ir.traverse import walk
@@ -134,14 +134,14 @@ class _Checker(Expressions):
 
     def statement(self, statement: kc.Statement) -> None:
         match statement:
-            case kc.Declare(kc.Variable(name, type_), init):
+            case kc.Declare(variable, init):
                 if init is not None:
-                    self.fits(init, type_)
-                self.declare(name, type_, given=init is not None)
-            case kc.Declare(kc.Register(family, _, type_), init):
-                if init is not None:
-                    self.fits(init, type_)
-                self.declare(family, type_, given=True)
+                    self.fits(init, variable.type)
+                match variable:
+                    case kc.Variable(name, type_):
+                        self.declare(name, type_, given=init is not None)
+                    case kc.Register(family, _, type_):
+                        self.declare(family, type_, given=True)
             case kc.Assign(target, exp):
                 self.assign(target, exp)
             case kc.Store(memory, index, exp):
@@ -176,10 +176,15 @@ class _Checker(Expressions):
                 require(adds or not memory.element.is_float, f"{function} of floats")
                 if old is not None:
                     self.target(old)
+            case kc.DetectLastGroup(target, groups) | kc.FetchWork(target, groups):
+                self.integer(groups)
+                self.target(target)
+            case kc.Comment():
+                pass
             case _:
                 self.control(statement)
 
-    def control(self, statement: kc.Statement) -> None:
+    def control(self, statement: kc.Structured | kc.Transfer) -> None:
         match statement:
             case kc.Block():
                 self.block(statement)
@@ -213,9 +218,10 @@ class _Checker(Expressions):
                 require(len(values) == len(self.results), "as many values as results")
                 for value, type_ in zip(values, self.results, strict=True):
                     self.fits(value, type_)
-            case kc.DetectLastGroup(target, groups) | kc.FetchWork(target, groups):
-                self.integer(groups)
-                self.target(target)
+            case kc.Barrier() | kc.UniformExit() | kc.Label():
+                pass
+            case _:
+                assert_never(statement)
 
     def assign(
         self, target: kc.Variable | kc.Register | kc.Component, exp: kc.Expression

@@ -120,7 +120,7 @@ class KernelPrinter(ExpressionPrinter):
             case _:
                 self.control(statement)
 
-    def control(self, statement: kc.Statement) -> None:
+    def control(self, statement: kc.Structured) -> None:
         match statement:
             case kc.Block():
                 self.line("{")
@@ -148,7 +148,7 @@ class KernelPrinter(ExpressionPrinter):
             case kc.Reassociate(body):
                 self.line("{ REASSOCIATE")
                 self.block(body)
-            case kc.Unrolled() | kc.StaticIf():
+            case _:
                 self.when_built(statement)
                 return
         self.line("}")

@@ -163,13 +163,17 @@ class HostPrinter:
                 self.line(f"{left}= {call}" if left else call)
             case kc.HostTrace(label, value):
                 self.line(f"run.trace({label!r}, {self.atom(value)})")
+            case kc.HostComment(text):
+                self.line(f"# {text}")
+            case kc.HostAssert(condition, number, values):
+                self.line(f"if not {self.atom(condition)}:")
+                inner = ", ".join([str(number), *[self.atom(v) for v in values]])
+                self.line(f"    run.fail({inner})")
             case _:
                 self.control(statement)
 
-    def control(self, statement: kc.HostStatement) -> None:
+    def control(self, statement: kc.HostIf | kc.HostFor | kc.HostWhile) -> None:
         match statement:
-            case kc.HostComment(text):
-                self.line(f"# {text}")
             case kc.HostIf(condition, then, otherwise):
                 self.line(f"if {self.atom(condition)}:")
                 self.block(then)
@@ -182,10 +186,6 @@ class HostPrinter:
             case kc.HostWhile(condition, body):
                 self.line(f"while {self.name(condition)}:")
                 self.block(body)
-            case kc.HostAssert(condition, number, values):
-                self.line(f"if not {self.atom(condition)}:")
-                inner = ", ".join([str(number), *[self.atom(v) for v in values]])
-                self.line(f"    run.fail({inner})")
 
     def values(self, parameters: tuple[tuple[str, Name], ...]) -> str:
         """What tuning parameters are, by name."""

@@ -282,6 +282,6 @@ def _case_name(given: Input) -> str:
     match given:
         case ValuesFile(path):
             return path.removesuffix(".gz")
-        case _:
+        case ValuesText() | RandomValues() | ScriptValues():
             text = " ".join(given.text.split())
             return text if len(text) <= 50 else text[:47] + "..."

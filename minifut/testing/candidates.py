@@ -48,7 +48,7 @@ def _leaves(
         case types.Record(fields):
             for _, field in fields:
                 yield from _leaves(field, size, seeds, outer)
-        case _:
+        case types.Sum() | types.Arrow() | types.Named() | types.Meta():
             raise UsageError(
                 f"values of type {types.show(type_)} cannot be made automatically; "
                 "name an entry point that makes them: #[prop(gen(f))]"
@@ -71,7 +71,7 @@ def show(type_: types.Type, leaves: Sequence[Any]) -> str:
                 del rest[:count]
             inside = ", ".join(shown)
             return f"({inside})" if type_.is_tuple else f"{{{inside}}}"
-        case _:
+        case types.Sum() | types.Arrow() | types.Named() | types.Meta():
             return f"<a value of type {types.show(type_)}>"
 
 
@@ -94,7 +94,9 @@ def count_leaves(type_: types.Type) -> int:
             return count_leaves(element)
         case types.Record(fields):
             return sum(count_leaves(field) for _, field in fields)
-        case _:
+        case (
+            types.Scalar() | types.Sum() | types.Arrow() | types.Named() | types.Meta()
+        ):
             return 1
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from minifut.frontend.sizes import size_parts
 from minifut.frontend.types import (
     Array,
     Arrow,
     Named,
     Record,
+    SizeAny,
     SizeApply,
+    SizeConst,
     SizeMeta,
     SizeOpaque,
     SizeVar,
@@ -35,18 +38,9 @@ def free_in_size(size: Size) -> set[Name | int]:
             return {name}
         case SizeMeta(number):
             return {number}
-        case SizeApply(_, arguments):
+        case SizeApply() | SizeOpaque() | SizeConst() | SizeAny():
             found: set[Name | int] = set()
-            for argument in arguments:
-                found |= free_in_size(argument)
-            return found
-        case SizeOpaque(_, _, substitution):
-            found = set()
-            for _, inner in substitution:
-                found |= free_in_size(inner)
-            return found
-        case _:
-            return set()
+            return found.union(*map(free_in_size, size_parts(size)))
 
 
 def dimensions(

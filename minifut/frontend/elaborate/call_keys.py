@@ -16,7 +16,9 @@ from minifut.frontend.elaborate.free import free_variables
 from minifut.frontend.elaborate.static_types import (
     Static,
     StaticArray,
+    StaticFunction,
     StaticRecord,
+    StaticScalar,
     StaticSum,
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
@@ -125,5 +127,5 @@ def static_key(static: Static, sizes: Sizes) -> Hashable:
                 (n, tuple(static_key(t, sizes) for t in payload))
                 for n, payload in constructors
             )
-        case _:
+        case StaticScalar() | StaticFunction():
             return static

@@ -174,5 +174,5 @@ def _show_structure(type_: types.Type, written: dict[str, syntax.TypeExp]) -> st
             )
         case types.Named(name, _):
             return name.base
-        case _:
+        case types.Scalar() | types.Arrow() | types.Meta():
             return types.show(type_)

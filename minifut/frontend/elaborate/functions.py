@@ -340,5 +340,7 @@ def _sizes_from_leaves(value: Value, depth: int = 0) -> Value:
             return values.RecordValue(
                 {n: _sizes_from_leaves(v, depth) for n, v in fields.items()}
             )
-        case _:
+        case (
+            Leaf() | Closure() | values.SumValue() | values.Known() | values.Primitive()
+        ):
             return value

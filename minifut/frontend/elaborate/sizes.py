@@ -46,7 +46,9 @@ def resolve_size(
             return _call(name, arguments, env, work)
         case types.SizeOpaque() if emit:
             return _evaluate(size, env, work)
-        case _:
+        case (
+            types.SizeApply() | types.SizeOpaque() | types.SizeMeta() | types.SizeAny()
+        ):
             return None
 
 

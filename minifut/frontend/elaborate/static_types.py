@@ -99,7 +99,7 @@ def resolve_type(
             )
         case types.Named(name, arguments):
             return _resolve_named(env.meaning(name), arguments, env, work, emit)
-        case _:
+        case types.Arrow() | types.Meta():
             return UNKNOWN
 
 
@@ -149,7 +149,7 @@ def map_array_sizes(
                     for n, payload in constructors
                 )
             )
-        case _:
+        case StaticScalar() | StaticFunction():
             return static
 
 
@@ -166,7 +166,7 @@ def static_of(value: Value) -> Static:
             return StaticRecord(tuple((n, static_of(v)) for n, v in fields.items()))
         case values.SumValue(type_, _):
             return type_
-        case _:
+        case values.Known() | values.Closure() | values.Primitive():
             return UNKNOWN
 
 
@@ -211,7 +211,7 @@ def leaf_types(static: Static, prefix: tuple[Size, ...] = ()) -> list[Type]:
         case StaticSum():
             slots, _ = slot_types(static)
             return [array_of(t, prefix) for t in (U8, *slots)]
-        case _:
+        case StaticFunction():
             return []
 
 
@@ -237,7 +237,7 @@ def build(
         case StaticSum():
             count = 1 + len(slot_types(static)[0])
             return values.SumValue(static, tuple(next(own) for _ in range(count)))
-        case _:
+        case StaticFunction():
             raise CompileError(
                 work.location,
                 "a function in this place is not supported",
@@ -257,7 +257,7 @@ def has_unknown(static: Static) -> bool:
             return any(has_unknown(t) for _, t in fields)
         case StaticSum(constructors):
             return any(has_unknown(t) for _, ts in constructors for t in ts)
-        case _:
+        case StaticScalar():
             return False
 
 
@@ -270,7 +270,7 @@ def static_sizes(static: Static) -> list[Size | None]:
             return [s for _, part in fields for s in static_sizes(part)]
         case StaticSum():
             return [s for shape in _leaf_shapes(static) for s in shape]
-        case _:
+        case StaticScalar() | StaticFunction():
             return []
 
 
@@ -294,5 +294,5 @@ def _leaf_shapes(
                 for slot in slot_types(static)[0]
             ]
             return [prefix, *((*prefix, *own) for own in slots)]
-        case _:
+        case StaticFunction():
             return []

@@ -194,7 +194,7 @@ def leaves(value: Value) -> list[Leaf]:
             return [leaf for part in fields.values() for leaf in leaves(part)]
         case SumValue(_, own):
             return list(own)
-        case _:
+        case Known() | Closure() | Primitive():
             return []
 
 
@@ -214,7 +214,7 @@ def map_leaves(value: Value, change: Callable[[Leaf], Leaf]) -> Value:
             return RecordValue({n: map_leaves(v, change) for n, v in fields.items()})
         case SumValue(type_, own):
             return SumValue(type_, tuple(change(leaf) for leaf in own))
-        case _:
+        case Known() | Closure() | Primitive():
             return value
 
 
@@ -274,7 +274,7 @@ def resized(value: Value, sizes: list[Size]) -> Value:
                         Leaf(leaf.atom, with_shape(leaf.type, shape), leaf.size)
                     )
                 return SumValue(type_, tuple(slots))
-            case _:
+            case Known() | Closure() | Primitive():
                 return part
 
     return visit(value, ())
@@ -301,5 +301,5 @@ def has_function(value: Value) -> bool:
             return any(has_function(v) for v in fields.values())
         case ArrayValue(_, element):
             return has_function(element)
-        case _:
+        case Leaf() | SumValue():
             return False

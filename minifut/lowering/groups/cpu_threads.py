@@ -55,7 +55,11 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
                 outputs.append(k.fresh(bound))
             case kernels.WriteReturns(array, _, _):
                 outputs.append(owned(k, bound, array))
-            case _:
+            case (
+                kernels.TileReturns()
+                | kernels.RegTileReturns()
+                | kernels.TotalReturns()
+            ):
                 raise NotInKernel("a tile of a thread")
 
     def visit(at: tuple[Size, ...]) -> None:

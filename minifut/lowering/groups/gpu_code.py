@@ -44,7 +44,11 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
                 places.append(k.place_for(bound) or k.fresh(bound))
             case kernels.WriteReturns(array, _, _):
                 places.append(k.own_array(bound.name, array))
-            case _:
+            case (
+                kernels.TileReturns()
+                | kernels.RegTileReturns()
+                | kernels.TotalReturns()
+            ):
                 raise NotInKernel("threads that return tiles")
     with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
         k.bind_indices(space.indices, at)

@@ -84,7 +84,7 @@ def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
             return Parts(tuple((k, tree_of(t, aliases)) for k, t in keyed_parts(type_)))
         case Arrow():
             return AliasClosure(aliases, type_)
-        case _:
+        case types.Scalar() | types.Meta():
             return AliasLeaf()
 
 
@@ -100,8 +100,8 @@ def all_aliases(tree: Tree) -> Aliases:
     match tree:
         case Parts(parts):
             return NONE.union(*(all_aliases(t) for _, t in parts))
-        case _:
-            return tree.aliases
+        case AliasLeaf(aliases) | AliasClosure(aliases):
+            return aliases
 
 
 def array_aliases(tree: Tree) -> Aliases:
@@ -174,7 +174,7 @@ def result_of(type_: Type, aliases: Aliases) -> Tree:
         case Record() | Sum():
             pairs = ((k, result_of(t, aliases)) for k, t in keyed_parts(type_))
             return Parts(tuple(pairs))
-        case _:
+        case types.Scalar() | Arrow() | types.Meta():
             return tree_of(type_, aliases)
 
 

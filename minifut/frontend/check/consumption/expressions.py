@@ -99,7 +99,7 @@ def _of_global(type_: types.Type, name: Name) -> Tree:
             return AliasLeaf(frozenset({Alias(name)}))
         case Record(fields):
             return Parts(tuple((f, _of_global(t, name)) for f, t in fields))
-        case _:
+        case types.Scalar() | types.Sum() | Arrow() | types.Named() | types.Meta():
             return tree_of(type_)
 
 

@@ -33,7 +33,19 @@ from minifut.frontend.check.sizing.type_expressions import size_type
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import I64, Arrow, Named, Record, Scheme, Type, is_size
+from minifut.frontend.types import (
+    I64,
+    Array,
+    Arrow,
+    Meta,
+    Named,
+    Record,
+    Scalar,
+    Scheme,
+    Sum,
+    Type,
+    is_size,
+)
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -173,7 +185,7 @@ def _parameter_sizes(type_: Type) -> set[Name | int]:
                     for a in arguments
                     for n in (free_in_size(a) if is_size(a) else on_parameter(a))
                 }
-            case _:
+            case Array() | Scalar() | Sum() | Meta():
                 return free_sizes(term)
 
     found: set[Name | int] = set()

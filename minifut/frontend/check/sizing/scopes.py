@@ -16,11 +16,14 @@ from minifut.frontend.check.witnesses import (
     free_sizes,
     produced_and_taken,
 )
+from minifut.frontend.sizes import map_size_parts, size_parts
 from minifut.frontend.types import (
+    Array,
     Arrow,
+    Meta,
+    Named,
     Record,
-    SizeApply,
-    SizeOpaque,
+    Scalar,
     SizeVar,
     Sum,
     map_parts,
@@ -64,13 +67,7 @@ def replace_sizes(
 
 
 def _depth(size: Size) -> int:
-    match size:
-        case SizeApply(_, arguments):
-            return 1 + max((_depth(a) for a in arguments), default=0)
-        case SizeOpaque(_, _, holes):
-            return 1 + max((_depth(s) for _, s in holes), default=0)
-        case _:
-            return 0
+    return max((1 + _depth(part) for part in size_parts(size)), default=0)
 
 
 class _Replacer:
@@ -117,16 +114,7 @@ class _Replacer:
         for old, new in mapping:
             if same_size(old, size):
                 return new
-        match size:
-            case SizeApply(function, arguments):
-                return SizeApply(
-                    function, tuple(self._replace(a, mapping) for a in arguments)
-                )
-            case SizeOpaque(key, expression, holes):
-                done = tuple((n, self._replace(s, mapping)) for n, s in holes)
-                return SizeOpaque(key, expression, done)
-            case _:
-                return size
+        return map_size_parts(size, lambda part: self._replace(part, mapping))
 
     def _type(self, type_: Type, mapping: list[tuple[Size, Size]]) -> Type:
         match type_:
@@ -165,7 +153,7 @@ def move_exts_inwards(
                 return Arrow(parameter, argument, result, inner)
             case Record() | Sum():
                 return map_parts(term, deeper)
-            case _:
+            case Scalar() | Array() | Named() | Meta():
                 return term
 
     return here, (deeper(type_) if there else type_)

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
 from minifut.frontend.check.sizing.unknowns import Rigid, SizeInfo
 from minifut.frontend.check.witnesses import free_in_size, free_sizes
+from minifut.frontend.sizes import map_size_parts
 from minifut.frontend.types import (
     Arrow,
     Named,
     Record,
     Scalar,
     Scheme,
+    SizeAny,
     SizeApply,
     SizeConst,
     SizeMeta,
@@ -32,6 +34,7 @@ from minifut.frontend.types import (
     SizeVar,
     Sum,
     as_type,
+    map_size,
     map_type,
     mark_unique,
     parts,
@@ -136,13 +139,8 @@ class Sizing:
                 return info.link
             case SizeVar(name) if name in self.equated:
                 return self.normal(self.equated[name])
-            case SizeApply(function, arguments):
-                return SizeApply(function, tuple(self.normal(a) for a in arguments))
-            case SizeOpaque(key, expression, substitution) if substitution:
-                done_holes = tuple((n, self.normal(s)) for n, s in substitution)
-                return SizeOpaque(key, expression, done_holes)
-            case _:
-                return size
+            case SizeVar() | SizeApply() | SizeOpaque() | SizeConst() | SizeAny():
+                return map_size_parts(size, self.normal)
 
     def normal_type(self, type_: Type) -> Type:
         """A type with found sizes replaced."""
@@ -164,24 +162,22 @@ class Sizing:
 
     def show(self, type_: Type) -> str:
         """A type for a message."""
-        whole = map_type(self.normal_type(type_), _scalars, self._named)
+        whole = map_type(
+            self.normal_type(type_), _scalars, lambda s: map_size(s, self._named)
+        )
         return show(self.context.readable(whole), shown=self._shown)
 
     def show_size(self, size: Size) -> str:
-        return show_size(self._shown.size(self._named(self.normal(size))))
+        return show_size(self._shown.size(map_size(self.normal(size), self._named)))
 
     def _named(self, size: Size) -> Size:
-        """Metas as names that can be shown."""
-        match size:
-            case SizeMeta(number):
-                info = self.metas[number]
-                numbered = info.base + str(number).translate(SUBSCRIPTS)
-                shown = numbered if info.base in ("d", "dv") else info.base
-                return SizeVar(Name(shown, -number))
-            case SizeApply(function, arguments):
-                return SizeApply(function, tuple(self._named(a) for a in arguments))
-            case _:
-                return size
+        """A meta as a name that can be shown."""
+        if not isinstance(size, SizeMeta):
+            return size
+        info = self.metas[size.id]
+        numbered = info.base + str(size.id).translate(SUBSCRIPTS)
+        shown = numbered if info.base in ("d", "dv") else info.base
+        return SizeVar(Name(shown, -size.id))
 
     # --- fresh sizes for known types ------------------------------------------------
 

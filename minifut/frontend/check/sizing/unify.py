@@ -14,6 +14,7 @@ from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.check.witnesses import free_in_size
+from minifut.frontend.sizes import map_size_parts
 from minifut.frontend.types import SizeApply, SizeMeta, SizeOpaque, SizeVar
 from minifut.names import Name
 
@@ -260,12 +261,5 @@ def _without_copies(state: Sizing, size: Size) -> Size:
     match size:
         case SizeMeta(number) if state.metas[number].kind == "copy":
             return SizeMeta(state.metas[number].canonical)
-        case SizeApply(function, arguments):
-            return SizeApply(
-                function, tuple(_without_copies(state, a) for a in arguments)
-            )
-        case SizeOpaque(key, expression, holes):
-            done = tuple((n, _without_copies(state, s)) for n, s in holes)
-            return SizeOpaque(key, expression, done)
         case _:
-            return size
+            return map_size_parts(size, lambda part: _without_copies(state, part))
