@@ -94,12 +94,15 @@ def compile(
     Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
     name is; both are `ValueError`s as well.
     """
+    from collections.abc import Mapping
     from os.path import exists
     from pathlib import Path
 
     from minifut import compiler, stages
     from minifut.errors import CompileError, Source, UsageError
 
+    if not isinstance(params, Mapping | None):
+        raise UsageError(f"params is a dict of numbers by parameters, got {params!r}")
     options = stages.Options(
         backend, schedule, device, dict(params or {}), max_memory=max_memory
     )

@@ -7,13 +7,9 @@ total(array_of_dask)
 
 from __future__ import annotations
 
-from minifut.errors import UsageError
+from minifut.errors import needing
 
-try:
+with needing("dask"):
     from minifut.distributed.on_dask import Distributed, distribute
-except ImportError as missing:
-    raise UsageError(
-        f"minifut.dask needs dask ({missing}): pip install 'minifut[dask]'"
-    ) from None
 
 __all__ = ["Distributed", "distribute"]

@@ -10,6 +10,8 @@ Anything else that a user can cause (a missing file, a wrong argument) is a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -105,6 +107,18 @@ def reason(error: BaseException) -> str:
         return f"byte {error.start}: the text is not UTF-8"
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).lower()
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Imports of `minifut.EXTRA` that fail where the extra is not installed."""
+    try:
+        yield
+    except ImportError as missing:
+        raise UsageError(
+            f"minifut.{extra} needs more packages ({missing}): "
+            f"pip install 'minifut[{extra}]'"
+        ) from None
 
 
 def counted(number: int, noun: str) -> str:

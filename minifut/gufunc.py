@@ -105,12 +105,7 @@ class Gufunc:
     def __call__(self, *arguments: Any) -> Any:
         """The results over all leading dimensions, which are broadcast against each
         other. Arrays of dask give arrays of dask."""
-        entry = self.entry
-        if len(arguments) != len(entry.parameters):
-            raise ArgumentError(
-                f"{entry.name}: {len(entry.parameters)} arguments are expected "
-                f"({self.signature}), {len(arguments)} were given"
-            )
+        arguments, _ = self.entry.bound(arguments, {})
         if any(type(a).__module__.startswith("dask.array") for a in arguments):
             return self._over_blocks(arguments)
         return self._over_arrays(arguments)

@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from minifut.errors import ArgumentError, UsageError
+from minifut.errors import ArgumentError, UsageError, needing
 from minifut.gradients.methods import is_scalar, one_or_all
 from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
+
+with needing("jax"):
+    import jax
+    import jax.numpy as jnp
 
 if TYPE_CHECKING:
     from minifut.program import EntryPoint

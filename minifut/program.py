@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minifut.errors import ArgumentError, UsageError
+from minifut.errors import ArgumentError, UsageError, counted
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
@@ -151,7 +151,7 @@ class EntryPoint:
             what = f"; without a value: {', '.join(missing)}" if missing else ""
             count = len(given) + len(named)
             raise ArgumentError(
-                f"{self.name}: {len(names)} arguments are expected "
+                f"{self.name}: {counted(len(names), 'argument')} expected "
                 f"({self.signature_text()}), {count} given{what}"
             )
         for name in names[: len(given)]:

@@ -20,7 +20,7 @@ def nearest(
     prefix is put before what is suggested."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), most, likeness)
+    close = difflib.get_close_matches(str(name), list(known), most, likeness)
     if not close:
         return ""
     return f"did you mean {' or '.join(repr(prefix + other) for other in close)}?"

@@ -15,11 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch.autograd.function import once_differentiable
 
-from minifut.errors import ArgumentError
+from minifut.errors import ArgumentError, needing
 from minifut.gradients.methods import is_scalar
+
+with needing("torch"):
+    import torch
+    from torch.autograd.function import once_differentiable
 
 if TYPE_CHECKING:
     from minifut.program import EntryPoint

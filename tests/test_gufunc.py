@@ -99,7 +99,7 @@ def test_an_empty_loop(program: minifut.Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((XS,), "2 arguments are expected"),
+        ((XS,), "2 arguments expected"),
         ((XS[0, 0, 0], CS), "xs: .n..d.f32 has 2 dimensions, 1 were given"),
         ((XS, CS[:2]), "shape mismatch"),
         ((XS, np.ma.masked_array(CS)), "mask"),

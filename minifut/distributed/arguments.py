@@ -38,6 +38,8 @@ class Arguments:
 
     def bounds(self, chunk_bytes: int) -> list[int]:
         """Where chunks begin that have at most so many bytes, and where they end."""
+        if not isinstance(chunk_bytes, int) or chunk_bytes < 1:
+            raise UsageError(f"chunk_bytes is a number of bytes, not {chunk_bytes!r}")
         sizes = (prod(v.shape) * v.dtype.itemsize for v in self.cut.values())
         count = max(1, min(self.length, -(-max(sizes) // chunk_bytes)))
         rows = -(-self.length // count) or 1
@@ -76,13 +78,8 @@ def arguments_of(
                 f"{length} ({size.base}, from argument {origin}), got "
                 f"{shape[size.dimension]}"
             )
-    return Arguments(cut, whole, sizes, _length(plan, cut))
-
-
-def _length(plan: Plan, cut: Mapping[str, Any]) -> int:
-    """The number of elements along the first axis that is cut."""
     name, value = next(iter(cut.items()))
-    return int(value.shape[plan.axes[name]])
+    return Arguments(cut, whole, sizes, int(value.shape[plan.axes[name]]))
 
 
 def _leaves(
@@ -122,6 +119,9 @@ def _check(where: str, value: Any, type_: ValueType) -> None:
     if rank != type_.rank:
         came = f"an array of shape {tuple(np.shape(value))}"
         raise ArgumentError(f"{where}: expected {type_} ({type_.rank}-d), got {came}")
+    if any(size != size for size in np.shape(value)):  # NaN
+        advice = "call its .compute_chunk_sizes() first"
+        raise ArgumentError(f"{where}: sizes of its chunks are not known; {advice}")
     if rank and value.dtype.newbyteorder("=") != dtype:
         hint = astype_hint(value.dtype, dtype)
         raise ArgumentError(

@@ -34,6 +34,9 @@ def plan_of(entry: EntryPoint, over: str) -> Plan:
     Raises `CompileError` with the place of what cannot be distributed, `UsageError` if
     there is no such size, or no source to plan from.
     """
+    if not isinstance(entry, EntryPoint):
+        kind = type(entry).__name__
+        raise UsageError(f"an entry point is distributed, as prog.main, and no {kind}")
     recipe = None if entry.program is None else entry.program.recipe
     if not isinstance(recipe, LoadedModule) or recipe.source is None:
         raise UsageError(

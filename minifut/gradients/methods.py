@@ -17,9 +17,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minifut.errors import ArgumentError, UsageError
+from minifut.errors import ArgumentError, UsageError, counted
 from minifut.gradients.derivative import Derivative, Mode
-from minifut.suggestions import nearest_or_all
+from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
     from minifut.program import EntryPoint
@@ -69,7 +69,7 @@ def vjp(
 ) -> tuple[Any, Any]:
     """The results, and the adjoints of the parameters `wrt` for given adjoints of the
     results: one, or for several results a tuple."""
-    given, options = entry.bound(tuple(arguments), options)
+    given, options = entry.bound(_tuple(entry, arguments), options)
     seeds = (adjoints,) if len(entry.results) == 1 else tuple(adjoints)
     if len(seeds) != len(entry.results):
         raise ArgumentError(
@@ -90,26 +90,29 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The results, and their tangents for given tangents of the parameters `wrt`.
     Without `wrt` there is a tangent for each parameter, None for a constant."""
-    given, options = entry.bound(tuple(arguments), options)
-    if wrt is None:
-        if len(tangents) != len(entry.parameters):
-            raise ArgumentError(
-                f"{entry.name}: {len(entry.parameters)} parameters have as many "
-                f"tangents (None for a constant), {len(tangents)} were given"
-            )
-        chosen = tuple(i for i, t in enumerate(tangents) if t is not None)
-        tangents = [t for t in tangents if t is not None]
-    else:
-        chosen = positions(entry, wrt)
-        tangents = [tangents] if isinstance(wrt, (str, int)) else tangents
+    given, options = entry.bound(_tuple(entry, arguments), options)
+    every = tuple(range(len(given)))
+    chosen = every if wrt is None else positions(entry, wrt)
+    tangents = (tangents,) if isinstance(wrt, (str, int)) else _tuple(entry, tangents)
     if len(tangents) != len(chosen):
         raise ArgumentError(
-            f"{entry.name}: {len(chosen)} parameters are differentiated, but "
-            f"{len(tangents)} tangents were given"
+            f"{entry.name}: {counted(len(chosen), 'parameter')} with as many tangents "
+            f"(None for a constant), {len(tangents)} given"
         )
+    chosen = tuple(i for i, t in zip(chosen, tangents, strict=True) if t is not None)
+    tangents = [t for t in tangents if t is not None]
     found = made(entry, "jvp", chosen).call((*given, *tangents), **options)
     count = len(entry.results)
     return one_or_all(found[:count]), one_or_all(found[count:])
+
+
+def _tuple(entry: EntryPoint, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of a call, which an array alone is not."""
+    if not isinstance(values, tuple | list):
+        raise ArgumentError(
+            f"{entry.name}: give a tuple (x,), no {type(values).__name__}"
+        )
+    return tuple(values)
 
 
 def positions(entry: EntryPoint, wrt: Wrt) -> tuple[int, ...]:
@@ -125,10 +128,7 @@ def positions(entry: EntryPoint, wrt: Wrt) -> tuple[int, ...]:
     for item in listed:
         if isinstance(item, str):
             if item not in names:
-                known = nearest_or_all(item, names)
-                raise UsageError(
-                    f"{entry.name}: there is no parameter '{item}'; {known}"
-                )
+                raise UsageError(f"{entry.name}: {unknown('parameter', item, names)}")
             item = names.index(item)
         if not -len(names) <= item < len(names):
             raise UsageError(f"{entry.name}: there is no parameter number {item}")

@@ -59,12 +59,17 @@ def autotune(
     point = program.entry(entry)
     found = []
     for number, given in enumerate(data):
+        if not isinstance(given, Mapping | tuple | list):
+            raise UsageError(
+                f"autotune: call {number} is of type {type(given).__name__}; give each "
+                "call as a tuple of its arguments: autotune([(xs, k)])"
+            )
         named = dict(given) if isinstance(given, Mapping) else {}
         values, _ = point.bound(() if named else tuple(given), named)
         shapes = " ".join(str(np.shape(value)) for value in values)
         found.append(CallData(entry, f"#{number} {shapes}", values))
-    if not found:
-        raise UsageError("autotune: give the arguments of at least one call")
+    if not found or runs < 1:
+        raise UsageError("autotune: give the arguments of a call, and runs from 1 on")
     loaded = Loaded(Path(), program, lowered(program), None)
     before = dict(program.tuning)
     tuner = tuner_of(loaded, found, points=POINTS if tiles else 0)

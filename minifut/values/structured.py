@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from minifut.suggestions import unknown
 from minifut.values.types import ValueType
 
 
@@ -198,7 +199,7 @@ class StructArray:
                     if part.kind == "array":
                         return leaves[0]
                     return _struct_array(part, self.rank, leaves)
-        raise KeyError(name)
+        raise KeyError(unknown("field", name, self.fields))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A structured array; of sums, an array of `Variant` objects."""

@@ -87,7 +87,7 @@ def test_python(file: Path, backend: str) -> None:
         program.entry("dott")
     with pytest.raises(minifut.UsageError, match="xs"):
         program.dot(xs.astype(np.float64), xs)
-    with pytest.raises(minifut.UsageError, match="2 arguments are expected"):
+    with pytest.raises(minifut.UsageError, match="2 arguments expected"):
         program.dot(xs)
     with pytest.raises((minifut.UsageError, minifut.ProgramError)):
         program.dot(xs, xs[1:])

@@ -368,6 +368,13 @@ def test_values_of_abstract_types_cannot_be_sent() -> None:
         plan_of(program.f, "n")
 
 
+def test_what_is_no_entry_point_is_refused(program: minifut.Program) -> None:
+    with pytest.raises(minifut.UsageError, match=r"prog\.main, and no Program"):
+        plan_of(program, "n")  # type: ignore[arg-type]
+    with pytest.raises(minifut.UsageError, match="chunk_bytes is a number of bytes"):
+        distribute(program.mean, chunk_bytes=0)(FLOATS)
+
+
 def test_interpreted_programs_are_refused() -> None:
     program = minifut.compile(SOURCE, backend="interpreter")
     with pytest.raises(minifut.UsageError, match="a program for OpenCL is needed"):
@@ -386,6 +393,10 @@ def test_sizes_that_disagree_are_refused(program: minifut.Program) -> None:
         (FLOATS, r"xs: expected \[\]i32, got an array of float32; use \.astype"),
         (da.from_array(ROWS), r"xs: expected \[\]i32 \(1-d\), got .*\(103, 3\)"),
         ("abc", r"xs: expected \[\]i32: str gives no array"),
+        (
+            da.from_array(INTS)[da.from_array(INTS) > 0],
+            r"xs: .* call its \.compute_chunk_sizes\(\) first",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_before_a_task_runs(

@@ -154,7 +154,8 @@ def device_array_class() -> Any:
 
     class DeviceArray(cl_array.Array):
         """An array in the device's memory: an argument of entry points, and a result
-        of calls with `device=True`. `np.asarray` and `np.from_dlpack` copy it."""
+        of calls with `device=True`. `np.asarray` and `np.from_dlpack` copy it, and
+        it is pickled as an array of NumPy."""
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             if copy is False:
@@ -164,6 +165,9 @@ def device_array_class() -> Any:
 
         def __dlpack__(self, **options: Any) -> Any:
             return self.get().__dlpack__(**options)
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return np.asarray, (self.get(),)
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return (1, 0)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minifut.errors import ArgumentError
 from minifut.opencl.runtime.arrays import to_device
 from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
 from minifut.opencl.runtime.entry import Converter, unknown_entry
@@ -244,6 +245,9 @@ def _callable(
     function, single, name = entry.function, len(entry.results) == 1, entry.name
 
     def call(*arguments: Any, device: bool = False) -> Any:
+        if device.__class__ is not bool:
+            text = "device=True leaves results on the device, got"
+            raise ArgumentError(f"{name}: {text} {device!r}")
         with session.lock:
             session.recover(name)
             leaves: list[Any] = []
