@@ -103,6 +103,28 @@ def sobel_loops(image: Any) -> Any:
     return out
 
 
+def slopes(heights: Any) -> Any:
+    p = np.pad(heights, 1, "reflect")
+    smooth, step = p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:], p[:, 2:] - p[:, :-2]
+    dx, dy = step[:-2] + 2 * step[1:-1] + step[2:], smooth[2:] - smooth[:-2]
+    return np.sqrt(dx * dx + dy * dy)
+
+
+def slopes_loops(heights: Any) -> Any:
+    h, w = heights.shape
+    out = np.empty_like(heights)
+    for i in prange(h):
+        u, d = abs(i - 1), i + 1 if i + 1 < h else 2 * h - 3 - i
+        for j in range(w):
+            left, right = abs(j - 1), j + 1 if j + 1 < w else 2 * w - 3 - j
+            a, b, c = heights[u, left], heights[u, j], heights[u, right]
+            e, f = heights[i, left], heights[i, right]
+            p, q, r = heights[d, left], heights[d, j], heights[d, right]
+            dx, dy = c + 2 * f + r - a - 2 * e - p, p + 2 * q + r - a - 2 * b - c
+            out[i, j] = np.sqrt(dx * dx + dy * dy)
+    return out
+
+
 def waves(steps: int, before: Any, now: Any) -> Any:
     for _ in range(steps):
         around = sum(np.roll(now, shift, axis) for axis in (0, 1) for shift in (-1, 1))
@@ -348,6 +370,9 @@ WORKS: dict[str, Work] = {
     ),
     "sobel": Work(
         lambda r, s: (_bytes(r, 256, int(1500 * s), 2000),), sobel, sobel_loops
+    ),
+    "slopes": Work(
+        lambda r, s: (_floats(r, int(1500 * s), 2000),), slopes, slopes_loops
     ),
     "waves": Work(
         lambda r, s: (30, *(_floats(r, int(700 * s), int(700 * s)) for _ in "ab")),
