@@ -365,7 +365,7 @@ MISTAKES = {
     r"call 0 is of type ndarray; .* autotune\(\[\(xs, k\)\]\)": lambda p: p.autotune(
         [XS], "axpy"
     ),
-    "runs from 1 on": lambda p: p.autotune([(XS,)], "axpy", runs=0),
+    "runs from 1 on": lambda p: p.autotune([(2.0, XS, XS)], "axpy", runs=0),
     r"axpy: give a tuple \(x,\), no ndarray": lambda p: p.axpy.jvp(XS, XS),
 }
 
