@@ -35,12 +35,13 @@ from minifut.names import Name, NameSource
 _TAGGED = re.compile(r"(.+)_([1-9][0-9]*)")
 _NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
 _SPECIAL = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
-_SIZES: dict[str, Callable[..., Size]] = {
-    "ceil_div": ceil_div,
-    "floor_div": lambda a, b: a // b,
-    "min": minimum,
-    "max": maximum,
+_SIZES: dict[str, tuple[Callable[..., Size], float]] = {
+    "ceil_div": (ceil_div, 2),
+    "floor_div": (lambda a, b: a // b, 2),
+    "min": (minimum, math.inf),
+    "max": (maximum, math.inf),
 }
+"""with the most operands; the least are two"""
 LEVELS = {
     level.kind: level
     for level in (kernels.GRID, kernels.GROUP, kernels.THREAD, kernels.REGISTER)
@@ -267,8 +268,11 @@ class Reader(Tokens):
             self.expect(")")
             return inner
         if self.token in _SIZES and self.follows("("):
-            make = _SIZES[self.advance()]
-            return make(*self.list(self.size))
+            make, most = _SIZES[self.advance()]
+            operands = self.list(self.size)
+            if not 2 <= len(operands) <= most:
+                raise self.fault("two operands of a size")
+            return make(*operands)
         return Size.of(self.name())
 
     def shape(self) -> tuple[Size, ...]:
