@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
-from minifut.frontend.syntax.traverse import walk
 from minifut.frontend.types import Record, Scalar, Sum
 
 if TYPE_CHECKING:
@@ -31,6 +30,13 @@ class Shape:
     head: tuple[str, object] | None
     parts: tuple[Shape, ...]
     type: Type | None
+
+    @property
+    def matches_all(self) -> bool:
+        """Whether it matches every value of its type."""
+        return self.head is None or (
+            self.head[0] == "record" and all(p.matches_all for p in self.parts)
+        )
 
     def __str__(self) -> str:
         if self.head is None:
@@ -59,18 +65,9 @@ def _atom(shape: Shape) -> str:
 
 def unmatched(patterns: Sequence[syntax.Pattern]) -> list[str]:
     """Examples of values that no pattern matches."""
-    if all(_irrefutable(p) for p in patterns):
-        return []
     rows: list[tuple[Shape, ...]] = [(shape_of(p),) for p in patterns]
     found = _search(rows, (patterns[0].type,))
     return list(dict.fromkeys(str(case[0]) for case in found))
-
-
-def _irrefutable(pattern: syntax.Pattern) -> bool:
-    return not any(
-        isinstance(part, (syntax.LiteralPattern, syntax.ConstructorPattern))
-        for part in walk(pattern)
-    )
 
 
 def shape_of(pattern: syntax.Pattern) -> Shape:
@@ -120,7 +117,7 @@ def _search(
     """Vectors of shapes that no row matches."""
     if not rows:
         return [tuple(Shape(None, (), t) for t in types)]
-    if not types:
+    if any(all(shape.matches_all for shape in row) for row in rows):
         return []
     type_ = types[0]
     heads = list(dict.fromkeys(row[0].head for row in rows if row[0].head))

@@ -48,3 +48,14 @@ def test_what_is_left_out(cases: str, of: str, missing: list[str] | None) -> Non
 )  # fmt: skip
 def test_what_is_complete(cases: str, of: str) -> None:
     assert left_out(cases, of) == []
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_many_columns(count: int) -> None:
+    """A row that only looks at its own column decides it for all rows behind it."""
+    rows = [["_"] * i + ["true"] + ["_"] * (count - i - 1) for i in range(count)]
+    cases = " ".join(f"case ({', '.join(row)}) -> 1" for row in rows)
+    all_false = f"({', '.join(['false'] * count)})"
+    of = f"({', '.join(['bool'] * count)})"
+    assert left_out(cases, of) == [all_false]
+    assert left_out(f"{cases} case {all_false} -> 2", of) == []
