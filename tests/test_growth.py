@@ -101,6 +101,11 @@ def joins(n: int) -> str:
     )
 
 
+def indices(n: int) -> str:
+    terms = " + ".join(f"xs[i + {k}]" for k in range(4 * n))
+    return f"entry main [n] (xs: [n]i32) (is: []i64) = map (\\i -> {terms}) is"
+
+
 def work(run: Callable[[], Any]) -> tuple[Any, int]:
     """What `run` gives, and how many calls it made."""
     count = 0
@@ -138,6 +143,7 @@ PATTERNS = [
     constants,
     rows_of_constants,
     joins,
+    indices,
 ]
 
 

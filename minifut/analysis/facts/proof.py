@@ -43,6 +43,9 @@ DEEPEST = 7
 MOST_CASES = 6
 """names of which each alternative is tried, for one question"""
 MOST_TERMS = 10
+MOST_FACTS = 24
+"""facts about one name that are looked at: the newest, and the first, which are those
+of its definition; a long body has a check for each of its indices"""
 
 
 def prove(facts: Facts, goal: Form) -> Proof | None:
@@ -112,6 +115,9 @@ class _Search:
     def bounds_on(self, atom: Atom) -> list[Fact]:
         known = self.facts.about.get(atom, [])
         made = self.facts.remembered("bounds", atom, meaning.bounds_of)
+        if len(known) > MOST_FACTS:
+            half = MOST_FACTS // 2
+            known = [*known[:half], *known[-half:]]
         return [*made, *reversed(known)]
 
     def sign_of(self, slope: Form) -> int:
