@@ -21,11 +21,6 @@ LONGEST_LINE = 160
 MOST_SHOWN = 10
 """Errors of one program that are shown."""
 
-NESTED_TOO_DEEPLY = (
-    "has loops or branches that are nested too deeply: write some of them one after "
-    "the other"
-)
-
 
 @lru_cache(maxsize=16)
 def _lines(text: str) -> list[str]:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from minifut.errors import (
-    NESTED_TOO_DEEPLY,
     InternalError,
     MinifutError,
     Source,
@@ -190,7 +189,10 @@ def stage(name: str, run: Callable[[], T]) -> T:
     except (MinifutError, MemoryError):
         raise
     except RecursionError:
-        raise UsageError(f"the program {NESTED_TOO_DEEPLY}") from None
+        raise UsageError(
+            "the program has loops or branches that are nested too deeply: write some "
+            "of them one after the other"
+        ) from None
     except Exception as error:
         frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
         message = f"{type(error).__name__}: {error}"

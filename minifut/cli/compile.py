@@ -41,7 +41,7 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import compiler, generated_module, stages
+    from minifut import compiler, stages
 
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
@@ -56,7 +56,6 @@ def command(
     core = stages.to_core(checked)
     kernels = stages.to_kernels(core)
     text = stages.to_host_module(kernels, schedule, file.stem)
-    generated_module.host_code(text)
     write_whole(path, text.encode())
     click.echo(f"wrote {path}", err=True)
     if stubs:

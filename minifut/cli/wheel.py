@@ -51,7 +51,7 @@ def command(
     file: Path, name: str | None, version: str, folder: Path, schedule: str | None
 ) -> None:
     """Make an installable, typed Python package of a program."""
-    from minifut import compiler, generated_module, stages
+    from minifut import compiler, stages
     from minifut.cli.stubs import stub_text
 
     name = file.stem if name is None else name
@@ -66,7 +66,6 @@ def command(
         click.echo(str(warning), err=True)
     core = stages.to_core(checked)
     text = stages.to_host_module(stages.to_kernels(core), schedule, name)
-    generated_module.host_code(text)
     files = {
         f"{name}/__init__.py": text,
         f"{name}/__init__.pyi": stub_text(core, compiler.documentation_of(checked)),

@@ -120,7 +120,7 @@ class KernelPrinter(ExpressionPrinter):
             case _:
                 self.control(statement)
 
-    def control(self, statement: kc.Structured) -> None:
+    def control(self, statement: kc.Structured, start: str = "") -> None:
         match statement:
             case kc.Block():
                 self.line("{")
@@ -140,9 +140,12 @@ class KernelPrinter(ExpressionPrinter):
                 text = self.exp(condition)
                 if then.statements and isinstance(then.statements[-1], kc.Fail):
                     text = f"RARELY({text})"
-                self.line(f"if ({text}) {{")
+                self.line(f"{start}if ({text}) {{")
                 self.block(then)
                 if otherwise is not None and otherwise.statements:
+                    [*several, last] = otherwise.statements
+                    if not several and isinstance(last, kc.Branch):
+                        return self.control(last, "} else ")
                     self.line("} else {")
                     self.block(otherwise)
             case kc.Reassociate(body):

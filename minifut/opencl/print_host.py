@@ -5,6 +5,12 @@
   ys = run.allocate(4 * n)
   kernels[0](n, n, xs.buffer, ys.buffer)
   del xs
+
+Python limits how deep blocks nest; what is deeper is printed as a function of the
+variables that it uses, which returns them:
+
+  for i in range(n):
+      x, i, = main_part(run, x, i)
 """
 
 from __future__ import annotations
@@ -38,6 +44,10 @@ _HELPER = re.compile(
 )
 
 
+DEEPEST = 16
+"""levels of indentation in one function; Python has 20 loops and 100 levels"""
+
+
 class HostPrinter:
     """Prints host functions; functions share the texts of names."""
 
@@ -49,18 +59,28 @@ class HostPrinter:
         self.names = Names(RESERVED, lambda text: _OWN.fullmatch(text) is not None)
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""
-        """of kernels, by their identity"""
         self.parameters = {name: number for number, name in enumerate(parameters)}
-        self.constants = constants
+        self.constants = self.visible = constants
+        """those of the program, and those that the function being printed sees"""
+        self.function_name = ""
         self.lines: list[str] = []
         self.depth = 0
         self.used: set[Name] = set()
+        self.bound: dict[Name, None] = {}
+        """variables that have a value here, in their order"""
+        self.parts: list[str] = []
+        """functions that the one being printed calls for its deepest blocks"""
 
     # --- values -----------------------------------------------------------------------
 
     def name(self, name: Name) -> str:
         self.used.add(name)
         return self.names.text(name)
+
+    def target(self, name: Name) -> str:
+        """A variable that is given a value."""
+        self.bound[name] = None
+        return self.name(name)
 
     def atom(self, atom: Atom) -> str:
         """A scalar or a memory."""
@@ -114,27 +134,32 @@ class HostPrinter:
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
 
-    def block(self, block: kc.HostBlock) -> None:
+    def block(self, block: kc.HostBlock) -> list[Name]:
+        """The variables that only the block has."""
         self.depth += 1
+        outside = len(self.bound)
         if not block.statements:
             self.line("pass")
         for statement in block.statements:
             self.statement(statement)
         self.depth -= 1
+        return [self.bound.popitem()[0] for _ in range(len(self.bound) - outside)]
 
     def statement(self, statement: kc.HostStatement) -> None:
         match statement:
             case kc.HostAssign(name, exp, _):
-                self.line(f"{self.name(name)} = {self.exp(exp)}")
+                self.line(f"{self.target(name)} = {self.exp(exp)}")
             case kc.HostMove(targets, sources):
-                left = ", ".join(self.name(t) for t in targets)
+                left = ", ".join(self.target(t) for t in targets)
                 right = ", ".join(self.atom(s) for s in sources)
                 if left != right:
                     self.line(f"{left} = {right}")
             case kc.Allocate(memory, count):
                 size = self.size(count * memory.element.bytes)
-                self.line(f"{self.name(memory.name)} = run.allocate({size})")
+                self.line(f"{self.target(memory.name)} = run.allocate({size})")
             case kc.Drop(names):
+                for name in names:
+                    self.bound.pop(name, None)
                 self.line(f"del {', '.join(self.name(n) for n in names)}")
             case kc.Launch():
                 self.launch(statement)
@@ -157,7 +182,7 @@ class HostPrinter:
                 known = bytes_of(elements, memory.element)
                 self.line(f"run.write_bytes({self.name(memory.name)}, {known!r})")
             case kc.HostCall(targets, function, arguments):
-                left = "".join(f"{self.name(t)}, " for t in targets)
+                left = "".join(f"{self.target(t)}, " for t in targets)
                 inner = ", ".join(["run", *[self.atom(a) for a in arguments]])
                 call = f"{self.names.text(function)}({inner})"
                 self.line(f"{left}= {call}" if left else call)
@@ -169,20 +194,41 @@ class HostPrinter:
                 self.line(f"if not {self.atom(condition)}:")
                 inner = ", ".join([str(number), *[self.atom(v) for v in values]])
                 self.line(f"    run.fail({inner})")
+            case _ if self.depth >= DEEPEST:
+                self.part(statement)
             case _:
                 self.control(statement)
+
+    def part(self, statement: kc.HostIf | kc.HostFor | kc.HostWhile) -> None:
+        """A statement as a call of a function, which returns what it may have set."""
+        outer, outside = (self.lines, self.used, self.depth), len(self.bound)
+        self.lines, self.used, self.depth = [], set(), 1
+        self.control(statement)
+        number = len(self.parts) + 1
+        name = self.names.text(Name(f"{self.function_name}_part", -number))
+        texts = [self.name(n) if n in self.used else "" for n in self.bound]
+        given, made = (list(filter(None, t)) for t in (texts[:outside], texts))
+        self.parts.append(self.text(name, given, self.lines, made))
+        inside = self.used
+        self.lines, self.used, self.depth = outer
+        self.used |= inside
+        left = "".join(f"{text}, " for text in made)
+        call = f"{name}({', '.join(['run', *given])})"
+        self.line(f"{left}= {call}" if left else call)
 
     def control(self, statement: kc.HostIf | kc.HostFor | kc.HostWhile) -> None:
         match statement:
             case kc.HostIf(condition, then, otherwise):
                 self.line(f"if {self.atom(condition)}:")
-                self.block(then)
+                made = self.block(then)
                 if otherwise.statements:
                     self.line("else:")
-                    self.block(otherwise)
+                    both = set(self.block(otherwise))
+                    self.bound |= dict.fromkeys(n for n in made if n in both)
             case kc.HostFor(index, bound, body):
-                self.line(f"for {self.name(index)} in range({self.atom(bound)}):")
+                self.line(f"for {self.target(index)} in range({self.atom(bound)}):")
                 self.block(body)
+                del self.bound[index]
             case kc.HostWhile(condition, body):
                 self.line(f"while {self.name(condition)}:")
                 self.block(body)
@@ -222,21 +268,31 @@ class HostPrinter:
 
     def function(self, function: kc.HostFunction, sees_constants: bool = True) -> str:
         """The text of a function that returns a tuple of scalars and blocks."""
-        name = self.names.text(function.name)
-        parameters = ["run", *[self.names.text(p) for p in function.parameters]]
+        self.function_name = self.names.text(function.name)
+        self.visible = self.constants if sees_constants else ()
+        parameters = [self.names.text(p) for p in function.parameters]
         self.lines, self.used, self.depth = [], set(), 0
+        self.bound, self.parts = dict.fromkeys(function.parameters), []
         self.block(function.body)
         body = self.lines if function.body.statements else []
-        results = "".join(f"{self.atom(r)}, " for r in function.results)
-        head = [f"def {name}({', '.join(parameters)}):"]
+        results = [self.atom(r) for r in function.results]
         if function.recursion is not None:
-            head.append(f"    run.enter({function.recursion})")
-            body = [*body, "    run.depth -= 1"]
+            enter = f"    run.enter({function.recursion})"
+            body = [enter, *body, "    run.depth -= 1"]
+        whole = self.text(self.function_name, parameters, body, results)
+        return "\n\n".join([*self.parts, whole])
+
+    def text(
+        self, name: str, given: list[str], body: list[str], made: list[str]
+    ) -> str:
+        """A function, which sees the kernels and constants that it uses."""
+        head = [f"def {name}({', '.join(['run', *given])}):"]
         if any("kernels[" in line for line in body):
             head.append("    kernels = run.kernels")
-        if sees_constants and not self.used.isdisjoint(self.constants):
-            texts = "".join(f"{self.names.text(c)}, " for c in self.constants)
+        if not self.used.isdisjoint(self.visible):
+            texts = "".join(f"{self.names.text(c)}, " for c in self.visible)
             head.append(f"    {texts}= run.constants")
+        results = "".join(f"{text}, " for text in made)
         return "\n".join([*head, *body, f"    return ({results})"]) + "\n"
 
 

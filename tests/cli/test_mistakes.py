@@ -119,8 +119,9 @@ def test_loops_nested_deeper_than_python_allows(tmp_path: Path) -> None:
     path = tmp_path / "a.fut"
     path.write_text(f"def main [n] (xs: [n]i64) = {outer} map (+ 1) y")
     result = invoke("compile", path)
-    assert result.exit_code == 2 and "nested too deeply" in result.stderr
-    assert list(tmp_path.iterdir()) == [path]
+    assert result.exit_code == 0, result.stderr
+    module = path.with_suffix(".py")
+    assert "def main_part(" in module.read_text()
 
 
 def test_arrays_of_more_dimensions_than_numpy_has(tmp_path: Path) -> None:
