@@ -209,9 +209,8 @@ class HostPrinter:
         texts = [self.name(n) if n in self.used else "" for n in self.bound]
         given, made = (list(filter(None, t)) for t in (texts[:outside], texts))
         self.parts.append(self.text(name, given, self.lines, made))
-        inside = self.used
-        self.lines, self.used, self.depth = outer
-        self.used |= inside
+        lines, used, depth = outer
+        self.lines, self.used, self.depth = lines, used | self.used, depth
         left = "".join(f"{text}, " for text in made)
         call = f"{name}({', '.join(['run', *given])})"
         self.line(f"{left}= {call}" if left else call)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import binaries, kernels
+from minifut.opencl.runtime import binaries, kernels, queue
+from minifut.opencl.runtime.pool import Pool
 from minifut.opencl.runtime.sections import Section, together
 
 TEXT = """
@@ -148,3 +149,23 @@ def test_each_session_has_programs_of_its_own_context() -> None:
         np.testing.assert_array_equal(program.steps(3, xs), wanted(3, xs))
         if not any(size for *_, size in binaries._kept):
             binaries.store_binaries()  # what follows loads what was built
+
+
+@pytest.mark.device
+def test_blocks_are_let_go_behind_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches that wait use blocks that are free: those keep their memory till then."""
+    waiting: list[int] = []
+    empty = Pool.empty
+
+    def noted(self: Pool) -> None:
+        kept = self.kept
+        empty(self)
+        if kept:
+            sessions = queue._sessions.values()
+            waiting.append(sum(len(s.first_launches.waiting) for s in sessions))
+
+    monkeypatch.setattr(Pool, "empty", noted)
+    text = f"entry main (m: i64) = {'replicate m (' * 12} 1i32 {')' * 12}"
+    program = minifut.compile(text, schedule="cpu", max_memory=3_300_000)
+    assert (program.main(3) == 1).all()
+    assert waiting and not any(waiting)

@@ -88,6 +88,7 @@ class Pool:
         self._cl = cl
         self._context = context
         self._queue = queue
+        self.launch_first: Any = lambda: None
         self._device = device
         self._shared = device.shares_memory
         self._free: dict[int, list[tuple[Any, Any, int]]] = {}
@@ -126,6 +127,7 @@ class Pool:
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
         if self.kept:
+            self.launch_first()  # what waits for its kernel uses blocks that are free
             self._queue.finish()
             self._free.clear()
             self.kept = 0
