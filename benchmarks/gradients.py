@@ -4,19 +4,21 @@ PyTorch.
     python benchmarks/gradients.py [ROW ...] [--seconds S] [--json FILE]
 
 Each row alternates runs of the function and of its gradient (which gives the value as
-well) on the same arguments, already on the device, until `--seconds` have passed, and
-prints the medians and the median of the ratios. JAX and PyTorch, if they are installed,
-take turns with them in the rows that they have a counterpart for, on the same numbers
-at the same precision; values and gradients are compared first. Each library has a
-process of its own, that waits while another one runs: their idle threads spin for work
-some milliseconds after each call, which would take the cores from whoever is next. The
+well, but in the row multiply, whose adjoint is given) on the same arguments, already on
+the device, until `--seconds` have passed, and prints the medians and the median of the
+ratios. JAX and PyTorch, if they are installed, take turns with them in the rows that
+they have a counterpart for, on the same numbers at the same precision; values and
+gradients are compared first. Each library has a process of its own, that waits while
+another one runs: their idle threads spin for work some milliseconds after each call,
+which would take the cores from whoever is next. The
 programs are in `benchmarks/gradients/`.
 
 Predictions of the ratios before the first measurement: gmm 3, lstm 3, ba 4, kmeans 2.5,
 mlp 3, sum 2 (sines once more, one array more to write), minimum 2 (a comparison with
 the index), product 2.5, prefix_sums 2 (a reversed scan), histogram 2 (a gather),
 stencil 3.5 (the adjoint step costs as much as the step, and the tape is written and
-read), matmul 3 (two more products), spmv 4. What was measured: docs/performance.md.
+read), matmul 3 (two more products), multiply 2 (two products), long_product 3 (two
+reads and a write), spmv 4. What was measured: docs/performance.md.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gradients_peers import PEERS, alternate, peer_processes
@@ -52,6 +54,10 @@ class Row:
     bound: float
     sequential: bool = False
     """also measure the gradient of the sequential backend"""
+    entry: str = ""
+    """the entry point, if its name is not that of the row"""
+    mode: Literal["vjp", "grad"] = "vjp"
+    """with or without the value"""
 
 
 def gmm(random: np.random.Generator) -> tuple[Any, ...]:
@@ -126,10 +132,16 @@ ROWS = {
     "sum": Row("constructs", ("xs",), numbers((4_000_000,)), 3),
     "minimum": Row("constructs", ("xs",), numbers((4_000_000,)), 3),
     "product": Row("constructs", ("xs",), numbers((4_000_000,)), 3),
+    "long_product": Row(
+        "constructs", ("xs",), numbers((32_000_000,)), 3, entry="product"
+    ),
     "prefix_sums": Row("constructs", ("xs",), numbers((4_000_000,)), 4),
     "histogram": Row("constructs", ("xs",), histogram, 2.6),
     "stencil": Row("constructs", ("grid",), numbers((500, 500)), 4),
     "matmul": Row("constructs", ("a", "b"), numbers((400, 400), (400, 400)), 2.5),
+    "multiply": Row(
+        "constructs", ("a", "b"), numbers((400, 400), (400, 400)), 2.5, mode="grad"
+    ),
     "spmv": Row("constructs", ("values", "x"), spmv, 4),
     "distances": Row("distances", ("offset",), distances, 5, sequential=True),
 }
@@ -138,28 +150,24 @@ ROWS = {
 def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
     """Median seconds of the function, the gradient, and the peers' of both."""
     arguments = row.arguments(np.random.default_rng(0))
-    entry = minifut.compile(PROGRAMS / f"{row.program}.fut").entry(name)
-    derivative = entry.derivative("vjp", row.wrt)
+    entry = minifut.compile(PROGRAMS / f"{row.program}.fut").entry(row.entry or name)
+    derivative = entry.derivative(row.mode, row.wrt)
     assert entry.prepare is not None and derivative.prepare is not None
-    value, *gradients = derivative(*arguments, 1.0)
+    seed = np.ones_like(np.asarray(entry(*arguments)))[()]
+    found = list(derivative.call((*arguments, seed)))
     runs: dict[str, Callable[[], Any]] = {
         "function": entry.prepare(arguments),
-        "gradient": derivative.prepare((*arguments, 1.0)),
+        "gradient": derivative.prepare((*arguments, seed)),
     }
     positions = [[p.name for p in entry.parameters].index(w) for w in row.wrt]
     peers = peer_processes(name, arguments, positions)
     for library, peer in peers.items():
-        compare(library, name, [value, *gradients], peer.result())
+        compare(library, name, found, peer.result())
     if row.sequential:
         other = minifut.compile(PROGRAMS / f"{row.program}.fut", backend="sequential")
-        alone = other.entry(name).derivative("vjp", row.wrt)
-        compare(
-            "the sequential backend",
-            name,
-            [value, *gradients],
-            [*alone(*arguments, 1.0)],
-        )
-        runs["sequential"] = lambda: alone(*arguments, 1.0)
+        alone = other.entry(entry.name).derivative("vjp", row.wrt)
+        runs["sequential"] = lambda: alone.call((*arguments, seed))
+        compare("the sequential backend", name, found, runs["sequential"]())
     times: dict[str, list[float]] = defaultdict(list)
     started = time.perf_counter()
     while time.perf_counter() - started < seconds or len(times["gradient"]) < 3:
@@ -170,9 +178,9 @@ def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
                 times[f"{library} {what}"] += each
     for peer in peers.values():
         peer.end()
-    found = {what: statistics.median(each) for what, each in times.items()}
+    medians = {what: statistics.median(each) for what, each in times.items()}
     pairs = zip(times["gradient"], times["function"], strict=True)
-    return {**found, "ratio": statistics.median(g / f for g, f in pairs)}
+    return {**medians, "ratio": statistics.median(g / f for g, f in pairs)}
 
 
 def compare(library: str, name: str, ours: list[Any], theirs: list[Any]) -> None:

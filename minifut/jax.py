@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, needing
-from minifut.gradients.methods import is_scalar, one_or_all
+from minifut.gradients.methods import ONCE, is_scalar, made, one_or_all
 from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
 
@@ -36,15 +36,15 @@ def function(entry: EntryPoint) -> Callable[..., Any]:
 
     Raises `UsageError` for entry points with other types, for f64 or 64-bit integers
     where `jax_enable_x64` is off, and, when it is called, for results whose sizes do
-    not follow from the shapes of arguments.
+    not follow from the shapes of arguments. Its derivative cannot be differentiated.
     """
-    made = _Function(entry)
-    differentiable = jax.custom_vjp(made.primal)
-    differentiable.defvjp(made.forward, made.backward, symbolic_zeros=True)
+    own = _Function(entry)
+    differentiable = jax.custom_vjp(own.primal)
+    differentiable.defvjp(own.forward, own.backward, symbolic_zeros=True)
 
     def call(*arguments: Any, **named: Any) -> Any:
         given, _ = entry.bound(arguments, named)
-        pairs = zip(given, made.dtypes, strict=True)
+        pairs = zip(given, own.dtypes, strict=True)
         return differentiable(*(jnp.asarray(value, dtype) for value, dtype in pairs))
 
     call.__name__, call.__doc__ = entry.name, entry.__doc__
@@ -76,8 +76,7 @@ class _Function:
             return self.primal(*arguments), (dict.fromkeys(wanted), arguments)
 
         def both(given: Sequence[Any]) -> tuple[Any, ...]:
-            value, gradients = self.entry.value_and_grad(*given, wrt=wanted)
-            return value, *gradients
+            return made(self.entry, "vjp", tuple(wanted)).call((*given, 1.0))
 
         types = [*self.types(arguments), *map(_type_of, _at(arguments, wanted))]
         value, *gradients = _run(both, types, arguments)
@@ -99,12 +98,7 @@ class _Function:
         own = adjoints if len(types) > 1 else (adjoints,)
         seeds = [_seed(t, adjoint) for t, adjoint in zip(types, own, strict=True)]
 
-        def run(given: Sequence[Any]) -> tuple[Any, ...]:
-            inner, outer = given[: len(arguments)], given[len(arguments) :]
-            values: tuple[Any, ...]
-            _, values = self.entry.vjp(inner, one_or_all(outer), wrt=wanted)
-            return values
-
+        run = made(self.entry, "grad", tuple(wanted)).call
         shapes = [_type_of(argument) for argument in _at(arguments, wanted)]
         values = _run(run, shapes, [*arguments, *seeds])
         return dict(zip(wanted, values, strict=True))
@@ -127,9 +121,17 @@ def _run(
         values = run([numpy_view(value)[()] for value in given])
         return tuple(np.asarray(value) for value in values)
 
-    return jax.pure_callback(
-        outside, tuple(types), *arguments, vmap_method="sequential"
-    )
+    def call(*given: Any) -> Any:
+        return jax.pure_callback(
+            outside, tuple(types), *given, vmap_method="sequential"
+        )
+
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise UsageError(ONCE)
+
+    once = jax.custom_jvp(call)
+    once.defjvp(refuse)
+    return once(*arguments)
 
 
 def _seed(type_: Any, adjoint: Any) -> Any:

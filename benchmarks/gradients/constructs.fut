@@ -22,9 +22,11 @@ entry stencil [n] [m] (grid: [n][m]f64): f64 =
   let last = loop g = grid for _i < 100 do step g
   in squares (flatten last)
 
+entry multiply [n] [m] [p] (a: [n][m]f64) (b: [m][p]f64): [n][p]f64 =
+  map (\row -> map (\column -> f64.sum (map2 (*) row column)) (transpose b)) a
+
 entry matmul [n] [m] [p] (a: [n][m]f64) (b: [m][p]f64): f64 =
-  let c = map (\row -> map (\column -> f64.sum (map2 (*) row column)) (transpose b)) a
-  in squares (flatten c)
+  squares (flatten (multiply a b))
 
 -- A sparse matrix times a vector: rows are segments of `values`, which end at `ends`.
 entry spmv [nonzero] [rows] [m] (values: [nonzero]f64) (columns: [nonzero]i64)

@@ -4,21 +4,22 @@ Derivative("loss", "vjp", (0,))
 entry loss (w: [d]f32) (xs: [n][d]f32): f32
 ->
 entry loss_vjp_wrt_w (w: [d]f32) (xs: [n][d]f32) (adjoint: f32): (f32, [d]f32)
+
+"grad" is "vjp" without the results of the entry point: what only they need is dead.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
     from minifut.parameters.file import Settings
+    from minifut.passes.differentiate.entries import Mode
 
-Mode = Literal["jvp", "vjp"]
-
-_OF_DERIVATIVE = re.compile(r"[^.]+_(?:jvp|vjp)_wrt_[^.]+\.")
+_OF_DERIVATIVE = re.compile(r"[^.]+_(?:jvp|vjp|grad)_wrt_[^.]+\.")
 """how the names of a derivative's tuning parameters begin"""
 
 

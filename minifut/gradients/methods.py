@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, get_args
 
 from minifut.errors import ArgumentError, UsageError, counted
-from minifut.gradients.derivative import Derivative, Mode
+from minifut.gradients.derivative import Derivative
+from minifut.passes.differentiate.entries import Mode
 from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
     from minifut.signature import Parameter
 
 Wrt = str | int | Sequence[str | int] | None
+
+ONE = (str, Integral)
+"""what names one parameter"""
+
+ONCE = (
+    "the derivative of an entry point cannot be differentiated by another library: for "
+    "second derivatives, write an entry point with vjp or jvp, and differentiate that"
+)
 
 _NOT_TYPES = re.compile(r"[*(){}, ]|\[[^]]*\]|\w+:")
 """what a type has besides the types of its leaves"""
@@ -38,9 +48,12 @@ def derivative(entry: EntryPoint, mode: Mode, wrt: Wrt = None) -> EntryPoint:
     Its parameters are those of the entry point, then, for "vjp", an adjoint of each
     result or, for "jvp", a tangent of each parameter in `wrt`. Its results are those
     of the entry point, then the adjoints of the parameters, or the tangents of the
-    results.
+    results. "grad" is "vjp" without the results of the entry point.
     Raises `UsageError` for parameters that cannot be differentiated.
     """
+    modes = get_args(Mode)
+    if mode not in modes:
+        raise UsageError(f"the mode is one of {', '.join(modes)}, not {mode!r}")
     return made(entry, mode, positions(entry, wrt))
 
 
@@ -56,8 +69,12 @@ def value_and_grad(
 
 
 def grad(entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any) -> Any:
-    """The gradient of the result, which must be one float, in the parameters `wrt`."""
-    return value_and_grad(entry, *arguments, wrt=wrt, **named)[1]
+    """The gradient of the result, which must be one float, in the parameters `wrt`.
+    What only the result needs is not computed."""
+    require_scalar(entry)
+    chosen = positions(entry, wrt)
+    given, options = entry.bound(arguments, named)
+    return like(wrt, made(entry, "grad", chosen).call((*given, 1.0), **options))
 
 
 def vjp(
@@ -70,7 +87,7 @@ def vjp(
     """The results, and the adjoints of the parameters `wrt` for given adjoints of the
     results: one, or for several results a tuple."""
     given, options = entry.bound(_tuple(entry, arguments), options)
-    seeds = (adjoints,) if len(entry.results) == 1 else tuple(adjoints)
+    seeds = (adjoints,) if len(entry.results) == 1 else _tuple(entry, adjoints)
     if len(seeds) != len(entry.results):
         raise ArgumentError(
             f"{entry.name}: {len(entry.results)} results have as many adjoints, "
@@ -93,7 +110,7 @@ def jvp(
     given, options = entry.bound(_tuple(entry, arguments), options)
     every = tuple(range(len(given)))
     chosen = every if wrt is None else positions(entry, wrt)
-    tangents = (tangents,) if isinstance(wrt, (str, int)) else _tuple(entry, tangents)
+    tangents = (tangents,) if isinstance(wrt, ONE) else _tuple(entry, tangents)
     if len(tangents) != len(chosen):
         raise ArgumentError(
             f"{entry.name}: {counted(len(chosen), 'parameter')} with as many tangents "
@@ -123,9 +140,14 @@ def positions(entry: EntryPoint, wrt: Wrt) -> tuple[int, ...]:
         if not found:
             raise UsageError(f'entry point "{entry.name}" has no parameter of floats')
         return found
-    listed = (wrt,) if isinstance(wrt, (str, int)) else tuple(wrt)
+    single = isinstance(wrt, ONE) or not hasattr(wrt, "__iter__")
+    listed: tuple[Any, ...] = (wrt,) if single else tuple(wrt)  # type: ignore[arg-type]
     chosen = []
     for item in listed:
+        if not isinstance(item, ONE):
+            raise UsageError(
+                f"{entry.name}: wrt has names and positions of parameters, not {item!r}"
+            )
         if isinstance(item, str):
             if item not in names:
                 raise UsageError(f"{entry.name}: {unknown('parameter', item, names)}")
@@ -164,7 +186,8 @@ def made(entry: EntryPoint, mode: Mode, chosen: tuple[int, ...]) -> EntryPoint:
     program = entry.program
     if program is None or program.derivatives is None:
         raise UsageError(
-            f'entry point "{entry.name}" cannot be differentiated: its program was '
+            f'entry point "{entry.name}" cannot be differentiated: it is a derivative '
+            "(use vjp and jvp in the program for higher ones), or its program was "
             "loaded without its source; use minifut.compile"
         )
     return program.derivatives.entry(Derivative(entry.name, mode, chosen))
@@ -178,4 +201,4 @@ def one_or_all(values: Sequence[Any]) -> Any:
 def like(wrt: Wrt, values: Sequence[Any]) -> Any:
     """One derivative for one parameter, a tuple for several and for a sequence."""
     one = wrt is None and len(values) == 1
-    return values[0] if one or isinstance(wrt, (str, int)) else tuple(values)
+    return values[0] if one or isinstance(wrt, ONE) else tuple(values)

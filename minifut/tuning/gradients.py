@@ -1,7 +1,7 @@
 """Tuning the gradient of an entry point, on the entry point's own data sets.
 
     minifut autotune model.fut --gradient loss:w
-    →  model.fut.tuning sets loss_vjp_wrt_w.*, for loss.grad(.., wrt="w")
+    →  model.fut.tuning sets loss_vjp_wrt_w.*, for loss.value_and_grad(.., wrt="w")
 
 The adjoints of the results are ones.
 """

@@ -94,3 +94,11 @@ def test_what_jax_cannot_hold_is_refused(program: minifut.Program) -> None:
         function(program.chosen)(jnp.ones(3))
     with pytest.raises(minifut.ArgumentError, match=r"parameter x: .*2 dimensions"):
         function(program.scaled)(jnp.ones((3, 3)), 1.0)
+
+
+@pytest.mark.parametrize("second", [jax.grad, jax.jacfwd])
+def test_a_second_derivative_is_refused(program: minifut.Program, second: Any) -> None:
+    scaled = minifut.jax.function(program.scaled)
+    first = jax.grad(lambda s: scaled(jnp.ones(3), s)[0].sum() ** 2)
+    with pytest.raises(minifut.UsageError, match="write an entry point with vjp"):
+        second(first)(2.0)

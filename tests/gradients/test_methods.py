@@ -157,6 +157,25 @@ def test_wrong_wrt(interpreted: minifut.Program) -> None:
         interpreted.loss.grad(W, XS, YS, 2, wrt=("w", 0))
     with pytest.raises(UsageError, match="wrt names each parameter once, and some"):
         interpreted.loss.grad(W, XS, YS, 2, wrt=())
+    with pytest.raises(UsageError, match=r"names and positions of param.*not 1\.5"):
+        interpreted.loss.grad(W, XS, YS, 2, wrt=1.5)
+
+
+def test_positions_that_numpy_counted(interpreted: minifut.Program) -> None:
+    found = interpreted.loss.grad(W, XS, YS, 2, wrt=np.argmin([0, 1]))
+    np.testing.assert_allclose(found, DW)
+    (found,) = interpreted.loss.grad(W, XS, YS, 2, wrt=np.array([0]))
+    np.testing.assert_allclose(found, DW)
+
+
+def test_a_derivative_of_a_derivative_is_written_in_the_program(
+    interpreted: minifut.Program,
+) -> None:
+    derivative = interpreted.loss.derivative("vjp", "w")
+    with pytest.raises(UsageError, match="it is a derivative"):
+        derivative.derivative("jvp")
+    with pytest.raises(UsageError, match="one of jvp, vjp, grad, not 'vpj'"):
+        interpreted.loss.derivative("vpj")
 
 
 def test_only_one_float_has_a_gradient(interpreted: minifut.Program) -> None:
@@ -170,6 +189,8 @@ def test_wrong_numbers_of_seeds(interpreted: minifut.Program) -> None:
     p = {"a": 2.0, "b": np.ones(2)}
     with pytest.raises(ArgumentError, match="2 results have as many adjoints, 1 were"):
         interpreted.scaled.vjp((p, 4), (1.0,))
+    with pytest.raises(ArgumentError, match=r"give a tuple \(x,\), no float"):
+        interpreted.scaled.vjp((p, 4), 1.0)
     with pytest.raises(ArgumentError, match="2 parameters with as many tangents"):
         interpreted.scaled.jvp((p, 4), (p,))
     with pytest.raises(ArgumentError, match="1 parameter with as many tangents"):
@@ -263,3 +284,4 @@ def test_names_of_derivatives() -> None:
 
     assert name(Derivative("f", "vjp", (1, 0))) == "f_vjp_wrt_y_0"
     assert name(Derivative("f", "jvp", (1,))) == "f_jvp_wrt_y"
+    assert name(Derivative("f", "grad", (1,))) == "f_grad_wrt_y"

@@ -18,6 +18,8 @@ entry loss [n][d] (w: [d]f64) (b: f64) (xs: [n][d]f64) (ys: [n]f64): f64 =
   in f64.sum (map2 error xs ys) / f64.i64 n
 
 entry scaled [n] (x: [n]f64) (s: f64): ([n]f64, i64) = (map (* s) x, n)
+
+entry cube (x: f64): f64 = x * x * x
 """
 
 
@@ -103,6 +105,54 @@ def test_tensors_are_not_copied() -> None:
     result, _ = function(x, 2.0)
     assert np.shares_memory(seen[0], x.numpy())
     assert np.shares_memory(seen[2], result.numpy())
+
+
+def test_functions_of_functions(program: minifut.Program) -> None:
+    cube = minifut.torch.function(program.cube)
+    scaled = minifut.torch.function(program.scaled)
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    for found in (
+        torch.func.vmap(torch.func.grad(cube))(x),
+        torch.func.grad(lambda x: torch.func.vmap(cube)(x).sum())(x),
+        torch.stack([torch.func.grad(cube)(v) for v in x]),
+    ):
+        np.testing.assert_allclose(found, 3 * x**2)
+    rows = torch.func.jacrev(lambda x: scaled(x, 2.0)[0])(x)
+    np.testing.assert_array_equal(rows, 2 * np.eye(3))
+    columns = torch.func.vmap(lambda x: scaled(x, 2.0)[0], in_dims=1)(
+        torch.eye(3).double()
+    )
+    np.testing.assert_array_equal(columns, 2 * np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["cube", "scaled"])
+def test_a_second_derivative_is_refused(program: minifut.Program, name: str) -> None:
+    """It is not silently left out: a penalty on the gradient would be constant."""
+    s = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    x = torch.ones(3, dtype=torch.float64)
+    function = minifut.torch.function(program.entry(name))
+    value = function(s) if name == "cube" else function(x, s)[0].sum()
+    (first,) = torch.autograd.grad(value, s, create_graph=True)
+    assert first.item() == (12 if name == "cube" else 3)
+    with pytest.raises(minifut.UsageError, match="write an entry point with vjp"):
+        (first**2).backward()
+
+
+def test_an_argument_that_changed_before_its_derivative(
+    program: minifut.Program,
+) -> None:
+    s = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    x = torch.ones(3, dtype=torch.float64)
+    result, _ = minifut.torch.function(program.scaled)(x, s)
+    x[0] = 100
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+def test_tensors_that_numpy_has_no_view_of(program: minifut.Program) -> None:
+    scaled = minifut.torch.function(program.scaled)
+    negated = torch.tensor([1 + 2j]).to(torch.complex128).conj().imag
+    assert scaled(negated, 2.0)[0].item() == -4
 
 
 def test_tensors_elsewhere_are_refused(program: minifut.Program) -> None:

@@ -25,7 +25,7 @@ from minifut.ir.traverse import rename
 from minifut.ir.types import Type, element_of
 from minifut.names import NameSource
 
-Mode = Literal["jvp", "vjp"]
+Mode = Literal["jvp", "vjp", "grad"]
 
 
 def add_derivative(
@@ -40,15 +40,19 @@ def add_derivative(
 
     `wrt` are the positions of the entry's parameters to differentiate in. "vjp" takes
     an adjoint for each result behind the parameters and gives the results, then the
-    adjoints of those parameters; "jvp" takes a tangent for each of those parameters and
-    gives the results, then their tangents. Raises `UsageError` for a parameter that
-    cannot be differentiated, and for results whose sizes are known only when it runs.
+    adjoints of those parameters; "grad" gives the adjoints alone; "jvp" takes a tangent
+    for each of those parameters and gives the results, then their tangents. Raises
+    `UsageError` for a parameter that cannot be differentiated, and for results whose
+    sizes are known only when it runs.
     """
     for position in wrt:
         _check(entry, position)
     functions = {function.name: function for function in program.functions}
     made = _Derivative(functions[entry.function], entry, names, wrt)
-    function, derived = made.vjp(name) if mode == "vjp" else made.jvp(name)
+    if mode == "jvp":
+        function, derived = made.jvp(name)
+    else:
+        function, derived = made.vjp(name, values=mode == "vjp")
     return replace(
         program,
         entries=(*program.entries, derived),
@@ -105,11 +109,16 @@ class _Derivative:
         names = body.bind(pattern, Apply(self.original, arguments))
         return Lambda(inside, body.finish(*names), tuple(r.type for r in self.results))
 
-    def vjp(self, name: str) -> tuple[Function, Entry]:
-        seeds = [_named(result, "adjoint") for result in self.entry.results]
+    def vjp(self, name: str, values: bool) -> tuple[Function, Entry]:
+        one = len(self.entry.results) == 1
+        seeds = [
+            _named(result, "adjoint" if one else f"adjoint_{number}")
+            for number, result in enumerate(self.entry.results)
+        ]
         types = [result.type for result in self.results]
         given = [self.entry.parameters[position] for position in self.wrt]
-        return self.made(name, Vjp, types, seeds, given, [p.type for p in self.chosen])
+        own = [p.type for p in self.chosen]
+        return self.made(name, Vjp, types, seeds, given, own, values)
 
     def jvp(self, name: str) -> tuple[Function, Entry]:
         given = [self.entry.parameters[position] for position in self.wrt]
@@ -127,18 +136,20 @@ class _Derivative:
         seeds: Sequence[EntryType],
         derivatives: Sequence[EntryType],
         types: Sequence[Type],
+        values: bool = True,
     ) -> tuple[Function, Entry]:
-        """The function and its entry."""
+        """The function and its entry; without `values` it gives derivatives alone."""
         build = Builder(self.names, {})
         add_parameters(build.scope, self.parameters)
         given = build.parameters(seed_types, "seed")
         arguments = tuple(parameter.name for parameter in self.chosen)
         exp = kind(self.function(build), arguments, tuple(p.name for p in given))
-        results = build.let_many(exp)
+        results = build.let_many(exp)[0 if values else len(self.results) :]
+        outputs = self.results if values else ()
         own = self.names.fresh(name)
         pattern = tuple(
             Param(self.names.fresh("result"), type_)
-            for type_ in (*[r.type for r in self.results], *types)
+            for type_ in (*[r.type for r in outputs], *types)
         )
         function = Function(
             own, (*self.parameters, *given), pattern, build.finish(*results)
@@ -148,7 +159,10 @@ class _Derivative:
             own,
             self.entry.sizes,
             tuple(_named(p, p.name) for p in (*self.entry.parameters, *seeds)),
-            (*self.entry.results, *[_named(d, d.name) for d in derivatives]),
+            (
+                *(self.entry.results if values else ()),
+                *[_named(d, d.name) for d in derivatives],
+            ),
         )
         return function, entry
 

@@ -9,11 +9,13 @@ import pytest
 
 from minifut import stages
 from minifut.errors import Source
+from minifut.gradients.derivative import Derivative
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Update
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType, shape_of
+from minifut.passes.differentiate.entries import Mode
 from minifut.passes.pipeline import PipelineOptions
 
 VIEWS = (Index, Iota, Rearrange, Reshape)
@@ -110,6 +112,19 @@ GRADIENTS = {
 def test_a_gradient_has_this_many_soacs_and_arrays(name: str) -> None:
     text, expected = GRADIENTS[name]
     assert counted(text) == expected
+
+
+@pytest.mark.parametrize(("mode", "sums"), [("vjp", 1), ("grad", 0)])
+def test_a_gradient_alone_has_no_product_for_the_value(mode: Mode, sums: int) -> None:
+    """The adjoints of the factors add multiples of rows to arrays."""
+    text = (
+        "entry main [n][m][p] (a: [n][m]f64) (b: [m][p]f64) ="
+        " map (\\r -> map (\\c -> f64.sum (map2 (*) r c)) (transpose b)) a"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(Derivative("main", mode, (0, 1)).program(core))
+    found = [n for n in walk(program) if isinstance(n, Screma) and n.is_redomap]
+    assert len(found) == sums
 
 
 def test_a_loop_over_arrays_that_grow_has_no_loop_inside() -> None:
