@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from minifut.errors import InternalError
-from minifut.ir.core import Atom, Constant, ForLoop, Param
+from minifut.ir.core import Atom, Constant, ForLoop, Param, Stm
 from minifut.ir.kernels import SegSpace
-from minifut.ir.traverse import walk
-from minifut.ir.types import I64, ArrayType, Type
+from minifut.ir.traverse import free_names, walk
+from minifut.ir.types import I64, ArrayType, Type, shape_of
 from minifut.names import Name
 
 Scope: TypeAlias = dict[Name, Type]
@@ -43,6 +43,14 @@ def add_parameters(scope: Scope, parameters: Iterable[Param]) -> None:
     """Enter parameters or patterns."""
     for parameter in parameters:
         scope[parameter.name] = parameter.type
+
+
+def greatest_rank(statement: Stm, scope: Mapping[Name, Type]) -> int:
+    """The most dimensions of anything that a statement reads or makes: a bound on what
+    may be stored for it."""
+    read = [type_of_atom(name, scope) for name in free_names(statement.exp)]
+    types = [*read, *[parameter.type for parameter in statement.pattern]]
+    return max((len(shape_of(type_)) for type_ in types), default=0)
 
 
 def type_of_atom(atom: Atom, scope: Mapping[Name, Type]) -> Type:

@@ -112,6 +112,18 @@ def main [n] [m] [k] (ys: [m]i64) (xss: [n][k]i64) : [m]i64 =
         [np.int64([2, -1, 0]), np.arange(8).reshape(2, 4)],
         [20, -10, 0],
     ),
+    "what would take more dimensions than the program has is not stored": (
+        """
+def main [n] [m] (ys: [m]i64) (xs: [n]i64) : [m]i64 =
+  intrinsics.hist_stream (replicate m 0) (+) 0
+    (\\(acc: *acc ([m]i64)) x ->
+       let vs = scan (+) 0 (map (* x) ys)
+       in loop acc for j < m do write acc j vs[j]) xs
+""",
+        {"map": 3, "WithAcc": 1, "UpdateAcc": 1},
+        [np.int64([2, -1, 0]), np.int64([1, 3])],
+        [8, 4, 4],
+    ),
     "a histogram of joined arrays is one for each": (
         """
 def main [k] [n] [m] (is: [n]i64) (js: [m]i64) (vs: [n + m]i64) (hs: *[k]i64) =

@@ -8,8 +8,9 @@ r"""What is computed for updates apart from the updates (`distribute_updates`).
 So the computation is a map with a kernel of its own, and the updates are a nest of
 cheap statements, which can be summed up over `n` (`reduce_updates`) and tiled. It pays
 where an update does not differ with some level. What is cheap is not stored, and maps
-of few scalar operations move into the updates. After the distribution of maps over
-their bodies in flattening (Henriksen et al., PLDI 2017).
+of few scalar operations move into the updates. Memory is bounded as that of tapes is:
+what is stored has at most as many dimensions as what is read or made anyhow. After the
+distribution of maps over their bodies in flattening (Henriksen et al., PLDI 2017).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from typing import Any
 from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
 from minifut.ir.core import Assert, Body, Copy, Lambda, Param, Stm, Trace
 from minifut.ir.node import replace
+from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.traverse import free_names, map_children, rename, walk
-from minifut.ir.types import AccType, array_of
+from minifut.ir.types import AccType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.fusion.pair import is_free
@@ -34,6 +36,7 @@ ALL_DIFFER = Declined("every update differs with all levels around it")
 NO_WORK = Declined("the maps around its updates compute nothing that is worth storing")
 EFFECTS = Declined("it has checks or output")
 IRREGULAR = Declined("what would be stored has no regular shape")
+LARGE = Declined("what would be stored has more dimensions than all it reads and makes")
 
 Levels = frozenset[int]
 
@@ -93,6 +96,25 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
             })
           return d
         })
+    declines: what would be stored has more dimensions than all it reads and makes
+        given (n: i64, m: i64, is: [m]i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
+        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
+          let f: acc a [m] (i32) = map(n, (a, xs),
+            \(b: acc a [m] (i32), x: i32) -> (acc a [m] (i32)) {
+              let vs: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {
+                let v: i32 = loop (w: i32 = y) for k: i64 < 3i64 do {mul_i32(w, x)}
+                return v
+              })
+              let e: acc a [m] (i32) = map(m, (b, is, vs),
+                \(c: acc a [m] (i32), i: i64, u: i32) -> (acc a [m] (i32)) {
+                  let d: acc a [m] (i32) = update_acc(c, (i), (u))
+                  return d
+                })
+              return e
+            })
+          return f
+        })
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)
@@ -108,6 +130,9 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     shapes = {n for p in distribution.stored for n in free_names(p.type)}
     if bound & shapes:
         return IRREGULAR
+    most = greatest_rank(statement, context.scope)
+    if any(len(shape_of(p.type)) > most for s in before for p in s.pattern):
+        return LARGE
     made = replace(exp, function=replace(exp.function, body=body))
     return (*before, replace(statement, exp=made))
 

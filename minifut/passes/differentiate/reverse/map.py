@@ -27,8 +27,8 @@ from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
+from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Reduce, Screma, map_
-from minifut.ir.traverse import free_names
 from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, total, zero
@@ -101,8 +101,7 @@ def _sweep(statement: Stm, exp: Screma, sweep: ReverseSweep) -> _Swept:
     function: Lambda = sweep.context.copy(exp.function)
     sweep.activity.mark(function.parameters, sweep.activity.of(exp.arrays))
     own = [parameter.name for parameter in function.parameters]
-    types = [*build.types(free_names(exp)), *[p.type for p in statement.pattern]]
-    rank = max(len(shape_of(type_)) for type_ in types)
+    rank = greatest_rank(statement, build.scope)
     body = sweep.swept(build, own, function.body, rank - 1)
     if not body.kept:
         return _Swept(statement, (), function.parameters, body)
