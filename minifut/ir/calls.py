@@ -40,8 +40,9 @@ def call_graph(program: Program) -> dict[Name, Counter[Name]]:
     return {f.name: calls_in(f.body) for f in program.functions}
 
 
-def reachable(graph: Graph, start: Iterable[Name]) -> set[Name]:
-    """The functions of `start` and all that they call, directly or not."""
+def reachable(graph: Mapping[Name, Iterable[Name]], start: Iterable[Name]) -> set[Name]:
+    """The functions of `start` and all that they call, directly or not; or what is
+    reached in another graph."""
     found = set(start)
     waiting = list(found)
     while waiting:

@@ -22,9 +22,11 @@ from minifut.ir.core import (
     Function,
     Lambda,
     Program,
+    ScalarOp,
     Stm,
     Trace,
 )
+from minifut.ir.scalars import partials
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children, rename
 from minifut.names import Name, NameSource
@@ -122,6 +124,18 @@ def without_checks(node: Any) -> Any:
     if isinstance(node, Trace):
         return Copy(node.atom)
     return map_children(node, without_checks)
+
+
+def known_partials(statement: Stm) -> tuple[str, ...]:
+    """The formulas of the partial derivatives of a scalar operator. Raises
+    `CompileError` where there are none."""
+    exp = statement.exp
+    assert isinstance(exp, ScalarOp)
+    formulas = partials(exp.operator)
+    if formulas is None:
+        message = f"{exp.operator.name} has no derivative that is known"
+        raise refuse(statement.location, message)
+    return formulas
 
 
 def refuse(

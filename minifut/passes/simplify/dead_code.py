@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from minifut.ir.calls import reachable
 from minifut.ir.core import (
     Apply,
     Assert,
@@ -164,15 +165,9 @@ def _fewer_points(exp: SegMap, used: list[bool]) -> SegMap:
 def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
     """Parameters that only feed themselves."""
     names = [parameter.name for parameter in exp.parameters]
-    needs = _needs(exp)
-    wanted = set(needs[None])
-    wanted |= {name for name, keep in zip(names, used, strict=True) if keep}
-    waiting = list(wanted)
-    while waiting:
-        for name in needs.get(waiting.pop(), ()):
-            if name not in wanted:
-                wanted.add(name)
-                waiting.append(name)
+    anyhow, needs = _needs(exp)
+    results = {name for name, keep in zip(names, used, strict=True) if keep}
+    wanted = reachable(needs, anyhow | results)
     keep = [name in wanted for name in names]
     if all(keep) or not any(keep):
         return statement
@@ -185,9 +180,9 @@ def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
     return replace(statement, pattern=_pick(statement.pattern, keep), exp=loop)
 
 
-def _needs(exp: Loop) -> dict[Name | None, set[Name]]:
-    """For each parameter the parameters that its next value needs; for None those that
-    the loop needs anyhow: for its form, its types and what has effects in it."""
+def _needs(exp: Loop) -> tuple[set[Name], dict[Name, set[Name]]]:
+    """The parameters that the loop needs anyhow, for its form, its types and what has
+    effects in it; for each parameter those that its next value needs."""
     parameters = {p.name for p in exp.parameters}
     needs: dict[Name, set[Name]] = {name: {name} for name in parameters}
     anyhow: set[Name] = set()
@@ -204,7 +199,8 @@ def _needs(exp: Loop) -> dict[Name | None, set[Name]]:
             needs[bound.name] = inputs
         if has_effects(statement.exp):
             anyhow |= inputs
-    found: dict[Name | None, set[Name]] = {None: anyhow & parameters}
-    for parameter, atom in zip(exp.parameters, exp.body.result, strict=True):
-        found[parameter.name] = through({atom}) if isinstance(atom, Name) else set()
-    return found
+    found = {
+        parameter.name: through({atom}) if isinstance(atom, Name) else set()
+        for parameter, atom in zip(exp.parameters, exp.body.result, strict=True)
+    }
+    return anyhow & parameters, found

@@ -61,7 +61,7 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
     positions = {
         parameter.name
         for parameter, array in zip(function.parameters, exp.arrays, strict=True)
-        if _counts(context.definition(array))
+        if is_zero_based_iota(context.definition(array))
     }
     if not positions:
         return NO_POSITION
@@ -85,8 +85,8 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
     )
 
 
-def _counts(source: object) -> bool:
-    """Whether the array is 0, 1, 2, ..."""
+def is_zero_based_iota(source: object) -> bool:
+    """Whether the array is 0, 1, 2, ... of i64."""
     return (
         isinstance(source, Iota)
         and source.element == I64

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from minifut.analysis.facts import Facts
 from minifut.ir import core
-from minifut.ir.builder import i64
-from minifut.ir.core import Atom, Copy, Exp, Index, Iota, Param, Stm
+from minifut.ir.core import Atom, Copy, Exp, Index, Param, Stm
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Screma
-from minifut.ir.types import I64, ScalarType
+from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
+from minifut.passes.simplify.positions import is_zero_based_iota
 
 DEEPEST = 3
 """dimensions of a nest"""
@@ -80,7 +80,9 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         function = exp.function
         if exp.width.names() & bound:
             return None
-        own = {array for array in exp.arrays if _counts(facts.definition(array))}
+        own = {
+            array for array in exp.arrays if is_zero_based_iota(facts.definition(array))
+        }
         iotas |= own
         pairs = list(zip(function.parameters, exp.arrays, strict=True))
         indices = [p.name for p, array in pairs if array in own]
@@ -102,16 +104,6 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
             return None
         return ScalarNest(tuple(levels), function.body.result, types, frozenset(iotas))
     return None
-
-
-def _counts(exp: object) -> bool:
-    """Whether an array is 0, 1, 2, .."""
-    return (
-        isinstance(exp, Iota)
-        and exp.element == I64
-        and exp.start == i64(0)
-        and exp.stride == i64(1)
-    )
 
 
 def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma | None:

@@ -12,7 +12,6 @@ from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Structure, plain
 from minifut.frontend.check.inference.state import (
-    FLOATS,
     INTEGERS,
     NUMBERS,
     SIGNED,
@@ -30,7 +29,6 @@ from minifut.frontend.check.mismatches import (
     type_mismatch,
 )
 from minifut.frontend.types import (
-    BOOL,
     U8,
     Array,
     Record,
@@ -83,15 +81,6 @@ def array_of(rank: int, element: Type) -> Type:
     for _ in range(rank):
         element = Array(ANY, element)
     return element
-
-
-def _literal(state: Inference, node: syntax.Literal) -> Type:
-    if isinstance(node.value, bool):
-        return BOOL
-    if node.suffix:
-        return Scalar(node.suffix)
-    kinds = FLOATS if isinstance(node.value, float) else NUMBERS
-    return state.one_of(kinds, node.location)
 
 
 def _string(state: Inference, node: syntax.StringLiteral) -> Type:
@@ -291,7 +280,7 @@ def _assert(state: Inference, node: syntax.Assert) -> Type:
 LOGICAL = ("bool", *INTEGERS)
 
 RULES: dict[type, Callable[[Inference, Any], Type]] = {
-    syntax.Literal: _literal,
+    syntax.Literal: Inference.literal,
     syntax.StringLiteral: _string,
     syntax.Hole: lambda s, e: s.free(e.location),
     syntax.Var: _variable,

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.inference.state import FLOATS, NUMBERS, Inference
+from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import infer_type
 from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
-    BOOL,
     Record,
-    Scalar,
     Scheme,
     Sum,
     Type,
@@ -109,7 +107,7 @@ def _infer(state: Inference, pattern: syntax.Pattern, expected: Type | None) -> 
             infer_pattern(state, inner, type_)
             return type_
         case syntax.LiteralPattern(_, literal):
-            type_ = _literal(state, literal)
+            type_ = state.literal(literal)
             literal.type = type_
             if expected is not None:
                 state.unify(pattern.location, expected, type_)
@@ -117,15 +115,6 @@ def _infer(state: Inference, pattern: syntax.Pattern, expected: Type | None) -> 
         case syntax.ConstructorPattern():
             return _constructor(state, pattern, expected)
     raise AssertionError(pattern)
-
-
-def _literal(state: Inference, literal: syntax.Literal) -> Type:
-    if isinstance(literal.value, bool):
-        return BOOL
-    if literal.suffix:
-        return Scalar(literal.suffix)
-    kinds = FLOATS if isinstance(literal.value, float) else NUMBERS
-    return state.one_of(kinds, literal.location)
 
 
 def _cannot_match(

@@ -15,7 +15,15 @@ from minifut.frontend.check.solver import (
     OneOf,
     Solver,
 )
-from minifut.frontend.types import Meta, Named, Scalar, Scheme, map_type, substitute
+from minifut.frontend.types import (
+    BOOL,
+    Meta,
+    Named,
+    Scalar,
+    Scheme,
+    map_type,
+    substitute,
+)
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -70,6 +78,15 @@ class Inference:
     ) -> Meta:
         wanted = HasConstructors({name: payload})
         return self.solver.fresh(wanted, self.level, location)
+
+    def literal(self, node: syntax.Literal) -> Type:
+        """The type of a number or a boolean, which may be open."""
+        if isinstance(node.value, bool):
+            return BOOL
+        if node.suffix:
+            return Scalar(node.suffix)
+        kinds = FLOATS if isinstance(node.value, float) else NUMBERS
+        return self.one_of(kinds, node.location)
 
     def finish(self, type_: Type) -> Type:
         return self.solver.finish(type_)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import constant
 from minifut.ir.core import Atom, Stm
-from minifut.ir.scalars import partials
 from minifut.passes.differentiate.arithmetic import plus, times
-from minifut.passes.differentiate.context import refuse
+from minifut.passes.differentiate.context import known_partials
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
@@ -39,12 +38,7 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
     (result,) = statement.pattern
     build = sweep.builder(statement)
     build.append(statement)
-    formulas = partials(exp.operator)
-    if formulas is None:
-        raise refuse(
-            statement.location,
-            f"{exp.operator.name} has no derivative that is known",
-        )
+    formulas = known_partials(statement)
     letters: dict[str, Atom] = dict(zip("xyz", exp.operands, strict=False))
     letters["r"] = result.name
     total: Atom | None = None

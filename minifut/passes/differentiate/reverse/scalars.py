@@ -5,9 +5,8 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm
-from minifut.ir.scalars import partials
 from minifut.passes.differentiate.arithmetic import times
-from minifut.passes.differentiate.context import refuse
+from minifut.passes.differentiate.context import known_partials
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -37,12 +36,7 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
     exp = statement.exp
     assert isinstance(exp, core.ScalarOp)
     (result,) = statement.pattern
-    formulas = partials(exp.operator)
-    if formulas is None:
-        raise refuse(
-            statement.location,
-            f"{exp.operator.name} has no derivative that is known",
-        )
+    formulas = known_partials(statement)
     letters: dict[str, Atom] = dict(zip("xyz", exp.operands, strict=False))
     letters["r"] = result.name
 
