@@ -79,7 +79,9 @@ def interpreted_program(
 
         called = functions[entry.function]
         sized = called.parameters[entry.sizes :]
-        outside = called.results[len(called.results) - sum_of_leaves(entry.results) :]
+        outside = called.results[
+            len(called.results) - sum(r.leaves for r in entry.results) :
+        ]
         return EntryPoint(
             entry.name,
             describe(entry.parameters, shapes(entry.parameters, sized)),
@@ -130,11 +132,6 @@ class InterpretedProgram:
         return interpreted_program(
             program, known, self.steps, about, self.source, self.compile
         )
-
-
-def sum_of_leaves(types: Sequence[EntryType]) -> int:
-    """How many core parameters or results stand for all of these."""
-    return sum(type_.leaves for type_ in types)
 
 
 def shapes(

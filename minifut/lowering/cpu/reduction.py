@@ -191,7 +191,11 @@ def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> tuple[in
         array = host.values.get(exp.array)
         if not isinstance(array, Array):
             continue
-        strides = _strides_of(array, exp.slice, origins)
+        strides = {
+            origins.get(entry, entry): stride
+            for entry, stride in zip(exp.slice, array.strides, strict=False)
+            if not isinstance(entry, DimSlice)
+        }
         if names[-2] not in strides:
             continue
         if strides.get(names[-1], ZERO) == ONE:
@@ -199,18 +203,6 @@ def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> tuple[in
         elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
             across += 1
     return along, across
-
-
-def _strides_of(
-    array: Array,
-    entries: tuple[Atom | DimSlice, ...],
-    origins: Mapping[Atom, Atom],
-) -> dict[Atom, Size]:
-    return {
-        origins.get(entry, entry): stride
-        for entry, stride in zip(entries, array.strides, strict=False)
-        if not isinstance(entry, DimSlice)
-    }
 
 
 def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from minifut.ir.kernels import SegBinOp
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
@@ -41,7 +40,6 @@ from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.operators import Accumulators, Place
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.lowering.threads.register_tiles import (
-    RegisterTile,
     each_register,
     new_tile,
 )
@@ -220,7 +218,13 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     first, last = chunk.ends
     with k.nested() as made:
         part = k.named((last - first) // PARTS, "each")
-        tiles = _accumulators_of_parts(k, reduction.operators)
+        tiles = [
+            [
+                new_tile(k, ArrayType(element_of(t), PART_COUNTS), "acc")
+                for t in o.operator.results
+            ]
+            for o in reduction.operators
+        ]
 
         def state_of(number: Name) -> Accumulators:
             places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
@@ -237,16 +241,3 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             accumulators.combine(list(state_of(number).all_places))
         k.assign(chunk.start, first + part * PARTS)
     return tuple(made)
-
-
-def _accumulators_of_parts(
-    k: KernelBuilder, operators: tuple[SegBinOp, ...]
-) -> list[list[RegisterTile]]:
-    """Accumulators of all operators for each part."""
-    return [
-        [
-            new_tile(k, ArrayType(element_of(t), PART_COUNTS), "acc")
-            for t in o.operator.results
-        ]
-        for o in operators
-    ]

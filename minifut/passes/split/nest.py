@@ -80,9 +80,7 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         function = exp.function
         if exp.width.names() & bound:
             return None
-        own = {
-            array for array in exp.arrays if is_zero_based_iota(facts.definition(array))
-        }
+        own = {a for a in exp.arrays if is_zero_based_iota(facts.definition(a))}
         iotas |= own
         pairs = list(zip(function.parameters, exp.arrays, strict=True))
         indices = [p.name for p, array in pairs if array in own]
