@@ -13,6 +13,7 @@ from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
 from minifut.kernel_passes.contract import contract_multiply_adds
 from minifut.kernel_passes.deduplicate import deduplicate
+from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
@@ -57,6 +58,14 @@ HIDE_BEFORE_BARRIERS = _in_each_kernel(
     hide_before_barriers,
     "hide from PoCL what values have before barriers",
 )
+DEVICE_SCALARS = Pass(
+    "device-scalars",
+    keep_scalars_on_device,
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "leave scalars on the device that only kernels need",
+    traced=False,
+)
 DEDUPLICATE = Pass(
     "deduplicate",
     deduplicate,
@@ -72,6 +81,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     PREFETCH,
     CONTRACT,
     UNROLL,
+    DEVICE_SCALARS,
     HIDE_BEFORE_BARRIERS,
     DEDUPLICATE,
 )
@@ -84,6 +94,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         VECTORISE,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane
         PREFETCH,
+        # after the passes that take a parameter for the same in all lanes
+        DEVICE_SCALARS,
         # late: a hidden value is one that no pass can say anything of
         HIDE_BEFORE_BARRIERS,
         # last: what is the same then is the same for the device
@@ -91,5 +103,5 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     ),
     # the work-items of a group are its vectors, and hide each other's waiting; their
     # compilers contract nothing by themselves, while that of PoCL does
-    "gpu": (CONTRACT, UNROLL, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
+    "gpu": (CONTRACT, UNROLL, DEVICE_SCALARS, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
 }
