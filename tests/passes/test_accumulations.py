@@ -298,3 +298,23 @@ entry main [n] (xs: [n]f64) (c: [n]f64) =
     wanted[:-1] += 3 * c[1:]
     wanted[2:] += 5 * c[:-2]
     np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_nothing_is_read_for_indices_of_no_points(n: int) -> None:
+    text = """
+def main [n] [m] (xs: *[m]i64) (ys: [n]i64) (places: [n]i64) : *[m]i64 =
+  intrinsics.hist_stream xs (+) 0
+    (\\(acc: *acc ([m]i64)) y -> let k = #[unsafe] places[n - 1]
+                                 in write acc k y)
+    ys
+"""
+    after = accumulated(text)
+    ys, places = np.arange(n) + 1, np.arange(n) % 3
+    (found,) = run(after, "main", [np.zeros(3, np.int64), ys, places])
+    expected = np.zeros(3, np.int64)
+    if n:
+        expected[places[-1]] = ys.sum()
+    np.testing.assert_array_equal(found, expected)
+    reductions = [s for s in walk(after) if isinstance(s, Screma) and not s.is_map]
+    assert len(reductions) == 1

@@ -13,8 +13,9 @@ tiled like one. After the Futhark compiler's `GenRedOpt`.
 from __future__ import annotations
 
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
+from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Reduce, map_, redomap
 from minifut.ir.traverse import rename
 from minifut.ir.types import I64, row_type
@@ -22,6 +23,7 @@ from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.passes.simplify.dead_code import remove_dead_code_in
+from minifut.passes.simplify.hoisting import is_total
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -111,7 +113,9 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     outer = sorted(kept)
     summed = [n for n in range(len(nest.levels)) if n not in kept]
     sums = _Sums(nest, summed).over(build, outer, {})
-    build.bind(statement.pattern, _Updates(nest, outer).once(build, sums))
+    widths = [nest.levels[number].width for number in summed]
+    updates = _Updates(nest, outer).where(build, product(widths), sums)
+    build.bind(statement.pattern, updates)
     return tuple(build.statements)
 
 
@@ -175,6 +179,29 @@ class _Updates:
         self.nest = nest
         self.levels = levels
         self.differs = nest.differs()
+
+    def where(
+        self, build: Builder, points: Size, sums: tuple[Atom, ...]
+    ) -> WithAcc | If:
+        """The updates, if there are points to sum up: without them the program computes
+        no indices, and reads nothing for these."""
+        if all(is_total(statement.exp) for statement in self.needed_for_indices()):
+            return self.once(build, sums)
+        some = build.op("lt", i64(0), build.size_atom(points), base="some")
+        inner = build.nested()
+        then = inner.finish(*inner.let_many(self.once(inner, sums)))
+        return If(some, then, Body((), self.nest.item.arrays))
+
+    def needed_for_indices(self) -> tuple[Stm, ...]:
+        """The statements of the levels that indices need, but for rows of arrays."""
+        statements: list[Stm] = []
+        parameters: set[Param] = set()
+        for level in self.nest.levels:
+            computed = (s for s in level.statements if s.pattern)
+            statements += (*level.rows(i64(0)), *computed)
+            parameters.update(level.parameters)
+        body = remove_dead_code_in(Body(tuple(statements), self.nest.indices))
+        return tuple(s for s in body.statements if s.pattern[0] not in parameters)
 
     def once(self, build: Builder, sums: tuple[Atom, ...]) -> WithAcc:
         """The updates, with arrays of values for the points of the levels."""

@@ -111,7 +111,7 @@ class _Hoister:
         for statement in statements:
             exp = statement.exp
             if isinstance(exp, MAY_MOVE) and local.isdisjoint(free_names(statement)):
-                if _is_total(exp):
+                if is_total(exp):
                     moved.append(statement)
                     continue
                 if isinstance(exp, Assert) and first and width is not None:
@@ -142,7 +142,8 @@ class _Hoister:
         moved.extend(build.statements)
 
 
-def _is_total(exp: object) -> bool:
+def is_total(exp: object) -> bool:
+    """Whether it may be computed where the program would not have done so."""
     if isinstance(exp, SOAC_EXPRESSIONS):
         return not has_effects(exp)
     return isinstance(exp, TOTAL)
