@@ -293,6 +293,9 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
                 total = right.s3;
         }
         start = whole;
+    declines: DeclareArray in lanes
+        like before, with
+        right = xs[i]; => int own[4]; right = own[i];
     """
     k = context.k
 
