@@ -91,9 +91,18 @@ def test_examples_of_rules_read_back(name: str) -> None:
         ("kernel k () groups (1) { let x = 3i64 }", "column 30), a name with its type"),
         ("kernel k () groups (1) { store xs[0i64] = 1i64 }", "a memory instead of xs"),
         ("kernel k () groups (1) { return", "an expression was expected"),
-        ("kernel k () groups (ceil_div(1)) {}", "two operands of a size"),
-        ("kernel k () groups (floor_div(1, 2, 3)) {}", "two operands of a size"),
-        ("kernel k () groups (min()) {}", "two operands of a size"),
+        (
+            "kernel k () groups (1) { array a: private i64 count ceil_div(1) }",
+            "two operands of a size",
+        ),
+        (
+            "kernel k () groups (1) { array a: private i64 count floor_div(1, 2, 3) }",
+            "two operands of a size",
+        ),
+        (
+            "kernel k () groups (1) { array a: private i64 count min() }",
+            "two operands of a size",
+        ),
         ("kernel k () groups (1) { call () = f() at 1 }", "a function instead of f"),
     ],
 )
