@@ -114,7 +114,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     summed = [n for n in range(len(nest.levels)) if n not in kept]
     sums = _Sums(nest, summed).over(build, outer, {})
     widths = [nest.levels[number].width for number in summed]
-    updates = _Updates(nest, outer).where(build, product(widths), sums)
+    updates = _Updates(nest, outer).where(build, product(tuple(widths)), sums)
     build.bind(statement.pattern, updates)
     return tuple(build.statements)
 
