@@ -33,8 +33,8 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.names import Name, NameSource
 
-MOST_DEFINITIONS = 8
-"""of a scalar, which each work-item computes anew"""
+LONGEST_CHAIN = 8
+"""of definitions of a scalar, which each work-item computes anew"""
 
 Definitions: TypeAlias = Mapping[Name, kc.HostAssign]
 
@@ -127,7 +127,7 @@ class _Planner:
                 case kc.HostAssign(name, ScalarOp(), _):
                     used = _operands(statement) & found.keys()
                     chain = {s for o in used for s in _chain(o, found)}
-                    if used and len(chain) < MOST_DEFINITIONS:
+                    if used and len(chain) < LONGEST_CHAIN:
                         found[name] = statement
         return found
 

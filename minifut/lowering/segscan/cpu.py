@@ -176,8 +176,8 @@ def scan_along(
     """Each work unit is a chunk of one segment."""
     without_maps = replace(reduction, outs=[])
     one_pass = scan_in_one_pass.fires(reduction, host)
-    first = one_pass and scan_before_carry.fires(reduction, host)
-    total = None if first else rows * sizes[-1]
+    before_carry = one_pass and scan_before_carry.fires(reduction, host)
+    total = None if before_carry else rows * sizes[-1]
 
     def scan_range(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
@@ -199,7 +199,7 @@ def scan_along(
 
     if one_pass:
         split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
-        scan_first = ScanFirst(aggregate, combine) if first else None
+        scan_first = ScanFirst(aggregate, combine) if before_carry else None
         scan_in_chunks(host, without_maps, split, scan_range, scan_first)
         return
     split = partition(host, sizes[:-1], sizes[-1], ONE)
