@@ -15,6 +15,7 @@ import pytest
 from minifut.errors import ProgramError, UsageError
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import queue
+from minifut.opencl.runtime.pool import PAGE, SEVERAL_PAGES
 
 from .handwritten import PROGRAM
 
@@ -238,6 +239,14 @@ def test_an_interrupt_is_answered_at_once(
 
 
 # --- memory ---------------------------------------------------------------------------
+
+
+def test_large_blocks_start_at_pages(program: rt.Instance) -> None:
+    allocate = program.session.pool.allocate
+    if allocate(1).host is None:
+        pytest.skip("the device has memory of its own")
+    for nbytes in (SEVERAL_PAGES - 1, SEVERAL_PAGES, 3 * SEVERAL_PAGES + 5):
+        assert allocate(nbytes).host.ctypes.data % PAGE == 0
 
 
 def test_blocks_are_used_again(xs: np.ndarray) -> None:

@@ -28,6 +28,11 @@ SMALLEST = 1024
 LARGE = 1 << 28
 """bytes of a block for which the system is asked what is free"""
 ALIGNMENT = 128
+PAGE, SEVERAL_PAGES = 4096, 1 << 20
+"""Blocks of so many bytes start at a page. NumPy's large arrays start 16 bytes behind
+one, and a kernel that reads one and writes a block goes through both at one pace: reads
+must not come to the offset in a page at which the last writes are under way, because
+processors compare only these bits before they let a read pass a write."""
 
 
 def size_class(nbytes: int) -> int:
@@ -167,8 +172,9 @@ class Pool:
                 # Drivers allocate late: touch it, so that failure comes here.
                 self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, 1)
             return buffer, None, 0
-        raw = np.empty(capacity + ALIGNMENT, np.uint8)
-        start = -raw.ctypes.data % ALIGNMENT
+        alignment = PAGE if capacity >= SEVERAL_PAGES else ALIGNMENT
+        raw = np.empty(capacity + alignment, np.uint8)
+        start = -raw.ctypes.data % alignment
         host = raw[start : start + capacity]
         most = self._device.largest_buffer
         buffer = share(self._cl, self._context, host, flags.READ_WRITE, most)
