@@ -28,8 +28,8 @@ from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.vectorise.calls import calls_functions
 
 BLOCK = 16
-LARGE = 1 << 22
-"""points of a map whose results no longer fit the last-level cache"""
+LARGE = 1 << 24
+"""bytes of results that, with as many of arguments, exceed the last-level cache"""
 LONGEST_BODY = 40
 """statements of a body that may be duplicated"""
 
@@ -59,12 +59,17 @@ def stream_blocks(k: CodeBuilder, total: Size, loop: kc.For) -> kc.For:
         kc.Store(memory, block, kc.Load(staging, zero, vector(memory)), True)
         for memory, staging in lanes.items()
     ]
-    large = k.size_value(total) >= LARGE
+    large = is_large(k, total, sum(memory.element.bytes for memory in lanes))
     end = kc.Select(large, stop - (BLOCK - 1), start, kc.LONG)
     k.emit(kc.For(block, start, end, many, kc.Block((fill, *flush))))
     whole = start + (stop - start) // BLOCK * BLOCK
     rest = k.declare("rest", kc.Select(large, whole, start, kc.LONG))
     return replace(loop, start=rest)
+
+
+def is_large(k: CodeBuilder, points: Size, nbytes: int) -> kc.Expression:
+    """Whether results of so many bytes at each point are too large for the caches."""
+    return k.size_value(points) >= LARGE // nbytes
 
 
 def vector(memory: kc.Memory) -> kc.VectorType:

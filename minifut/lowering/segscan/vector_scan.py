@@ -25,7 +25,7 @@ from minifut.lowering.cpu.reduction import Reduction
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
-from minifut.lowering.segmap.streaming import LARGE
+from minifut.lowering.segmap.streaming import is_large
 from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.threads.builder import KernelBuilder
 
@@ -79,7 +79,9 @@ def _scan_in_vectors(
         first,
         last,
         begin,
-        is_large=None if total is None else lambda: k.size_value(total) >= LARGE,
+        is_large=None
+        if total is None
+        else lambda: is_large(k, total, sum(a.memory.element.bytes for a in scanned)),
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
     if vectors is None:

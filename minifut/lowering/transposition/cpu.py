@@ -25,7 +25,7 @@ from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.packing.copy_loops import all_of
 from minifut.lowering.positions import unravel
-from minifut.lowering.segmap.streaming import LARGE
+from minifut.lowering.segmap.streaming import is_large
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.lowering.threads.register_tiles import RegisterTile, each_register
 from minifut.lowering.transposition.planes import Plane, as_parameters
@@ -73,7 +73,7 @@ def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
     """Whether the result is too large for the caches, and its rows are aligned."""
     target = plane.target
     steps = (target.offset, *target.strides[:-1], target.shape[-1])
-    wanted: kc.Expression = k.size_value(target.count) >= LARGE
+    wanted = is_large(k, target.count, target.memory.element.bytes)
     for step in steps:
         aligned = (k.size_value(step) % width).equals(0)
         wanted = kc.Binary("&&", wanted, aligned, kc.TRUTH)
