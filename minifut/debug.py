@@ -5,7 +5,8 @@
     passes    each pass with its time, and the lines of printed IR that it left
     rules     the rules that each pass tried: which fired, which declined and why
     kernels   the OpenCL C of each kernel, when it is built
-    verify    kernel code is verified after each of its passes (the core always is)
+    verify    programs and kernel code are verified after each pass, not only the core
+              at the end of a pipeline
     freeze    a pass that changes a node in place fails
 
 Everything is written to standard error.

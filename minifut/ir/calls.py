@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from minifut.ir.core import Apply, Program
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import children, walk
+from minifut.ir.traverse import children, contains, walk
 from minifut.names import Name
 
 Graph = Mapping[Name, Counter[Name]]
@@ -30,6 +30,7 @@ def calls_in(*nodes: object) -> Counter[Name]:
     return Counter(
         inner.function
         for node in nodes
+        if contains(node, Apply)
         for inner in walk(node)
         if isinstance(inner, Apply)
     )

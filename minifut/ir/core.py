@@ -89,15 +89,15 @@ class Stm:
     location: Location | None = field(default=None)
 
 
-class WithNamesBelow:
-    """A place for the names that occur and are bound in a body, which `ir.traverse`
-    fills in at the first question. It is no field: a copy with changes has none."""
+class WithBelow:
+    """A place for what `ir.traverse` finds out of a body at the first question: names
+    and classes of nodes in it. It is no field: a copy with changes has none."""
 
-    __slots__ = ("names_below",)
+    __slots__ = ("below",)
 
 
 @node
-class Body(WithNamesBelow):
+class Body(WithBelow):
     """Statements in order, then the atoms that are the result."""
 
     binds: ClassVar = {"statements": ("statements", "result")}

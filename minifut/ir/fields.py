@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from minifut.errors import Location
@@ -74,6 +74,24 @@ def parts(cls: type) -> tuple[tuple[str, int], ...]:
 def all_fields(cls: type) -> tuple[str, ...]:
     """The names of all fields, in the order of the constructor."""
     return tuple(field.name for field in dataclasses.fields(cls))
+
+
+def rebuilder(
+    cls: type, forms: Mapping[str, str], **known: Any
+) -> Callable[[Any, Any], Any]:
+    """What makes an instance with each of these fields replaced by what its form, a
+    Python expression of `node` and `change`, gives; the node itself if all give what
+    was there. Compiled once per class, since rebuilding is much of what passes do."""
+    every = all_fields(cls)
+    parts = ", ".join(f"p_{n}" for n in forms)
+    same = " and ".join(f"p_{n} is node.{n}" for n in forms)
+    held = ", ".join(f"p_{n}" if n in forms else f"node.{n}" for n in every)
+    finish = f"lambda node, {parts}: node if {same} else cls({held})"
+    known["finish"] = eval(finish, {"cls": cls})
+    shown = ", ".join(form.format(f"node.{n}") for n, form in forms.items())
+    made: Callable[[Any, Any], Any]
+    made = eval(f"lambda node, change: finish(node, {shown})", known)
+    return made
 
 
 def _kind(hint: Any) -> int | None:

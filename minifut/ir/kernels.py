@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithNamesBelow
+from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithBelow
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type
@@ -124,7 +124,7 @@ KernelResult: TypeAlias = (
 
 
 @node
-class KernelBody(WithNamesBelow):
+class KernelBody(WithBelow):
     """Statements, then one result per pattern element."""
 
     binds: ClassVar = {"statements": ("statements", "result")}

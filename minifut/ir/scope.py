@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from minifut.errors import InternalError
-from minifut.ir.core import Atom, Constant, ForLoop, Param, Stm
-from minifut.ir.kernels import SegSpace
-from minifut.ir.traverse import free_names, walk
-from minifut.ir.types import I64, ArrayType, Type, shape_of
+from minifut.ir.core import Atom, Constant, Param, Stm
+from minifut.ir.traverse import bound_types, free_names
+from minifut.ir.types import ArrayType, Type, shape_of
 from minifut.names import Name
 
 Scope: TypeAlias = dict[Name, Type]
@@ -21,22 +20,7 @@ Scope: TypeAlias = dict[Name, Type]
 
 def scope_of(*nodes: object) -> Scope:
     """The types of all names bound anywhere in the nodes (a whole program, say)."""
-    scope: Scope = {}
-    for node in nodes:
-        for inner in walk(node):
-            add_bound(scope, inner)
-    return scope
-
-
-def add_bound(scope: Scope, node: object) -> None:
-    """Enter what this very node binds (a parameter, a loop's index, a space)."""
-    match node:
-        case Param(name, type_):
-            scope[name] = type_
-        case ForLoop(index, _, type_):
-            scope[index] = type_
-        case SegSpace(indices, _):
-            scope.update(dict.fromkeys(indices, I64))
+    return bound_types(nodes)
 
 
 def add_parameters(scope: Scope, parameters: Iterable[Param]) -> None:

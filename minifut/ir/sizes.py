@@ -66,8 +66,15 @@ LONGEST = 64
 """terms and factors of a size that names are replaced by"""
 
 
+class WithNames:
+    """A place for the names that occur in a size, filled in at the first question."""
+
+    __slots__ = ("found",)
+    found: frozenset[Name]
+
+
 @value
-class Size:
+class Size(WithNames):
     """A sum of products: `terms` maps monomials to non-zero coefficients, ordered."""
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -146,6 +153,9 @@ class Size:
 
     def names(self) -> frozenset[Name]:
         """The names that occur in it."""
+        known: frozenset[Name] | None = getattr(self, "found", None)
+        if known is not None:
+            return known
         found: set[Name] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
@@ -157,7 +167,8 @@ class Size:
                     case Extreme(operands, _):
                         for operand in operands:
                             found |= operand.names()
-        return frozenset(found)
+        object.__setattr__(self, "found", frozenset(found))
+        return self.found
 
     def substitute(self, mapping: Mapping[Name, Size]) -> Size:
         """Replace names by sizes; the same object if none occurs."""

@@ -15,20 +15,23 @@ renaming are one sweep. What does not change is returned as the same object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir import fields
-from minifut.ir.core import Atom, Body, Constant, If, Loop, Match, Stm
+from minifut.ir.core import Atom, Body, Constant, ForLoop, Param
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
-from minifut.ir.kernels import KernelBody
+from minifut.ir.kernels import KernelBody, SegSpace
+from minifut.ir.node import same_or
 from minifut.ir.sizes import Size
-from minifut.ir.types import AccType, ArrayType, ScalarType, Type
+from minifut.ir.types import I64, AccType, ArrayType, ScalarType, Type
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")
+Below: TypeAlias = tuple[frozenset[Name], dict[Name, Type], frozenset[type]]
 NO_NAMES: frozenset[Name] = frozenset()
 BODIES = frozenset((Body, KernelBody))
+BINDERS = frozenset((Param, ForLoop, SegSpace))
 
 
 # --- nodes -----------------------------------------------------------------------
@@ -59,6 +62,15 @@ def children(node: object) -> list[Any]:
     return [] if children_of is None else children_of(node)
 
 
+@fields.per_class
+def _map_children_of(cls: type) -> Callable[[Any, Any], Any] | None:
+    form = {NODE: "change({})", NODES: "each({}, change)", MIXED: "within({}, change)"}
+    forms = {name: form[kind] for name, kind in _child_fields(cls)}
+    if not forms:
+        return None
+    return fields.rebuilder(cls, forms, each=_map_tuple, within=_map_nodes_within)
+
+
 def _nodes_within(held: object) -> list[Any]:
     if isinstance(held, tuple):
         return [node for part in held for node in _nodes_within(part)]
@@ -81,69 +93,18 @@ def walk(node: object) -> Iterator[Any]:
 def map_children(node: T, function: Callable[[Any], Any]) -> T:
     """The node with `function` applied to its direct children; the same object if all
     come back unchanged."""
-    changes: dict[str, Any] = {}
-    for name, kind in _child_fields(type(node)):
-        old = getattr(node, name)
-        if kind == NODE:
-            new = function(old)
-        elif kind == NODES:
-            new = _map_tuple(old, function)
-        else:
-            new = _map_nodes_within(old, function)
-        if new is not old:
-            changes[name] = new
-    return _rebuilt(node, changes) if changes else node
-
-
-def _rebuilt(node: T, changes: dict[str, Any]) -> T:
-    cls = type(node)
-    held = [
-        changes[name] if name in changes else getattr(node, name)
-        for name in fields.all_fields(cls)
-    ]
-    return cls(*held)
+    rebuild = _map_children_of(type(node))
+    return node if rebuild is None else rebuild(node, function)
 
 
 def _map_tuple(old: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    new = tuple([function(part) for part in old])
-    for before, after in zip(old, new, strict=True):
-        if before is not after:
-            return new
-    return old
+    return same_or([function(part) for part in old], old)
 
 
 def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(held, tuple):
         return _map_tuple(held, lambda part: _map_nodes_within(part, function))
     return function(held) if fields.is_node(type(held)) else held
-
-
-def map_bodies(node: Any, change: Callable[[Body], Body]) -> Any:
-    """Apply `change` to the outermost bodies inside a node of host code; kernels' own
-    bodies stay as they are."""
-    if isinstance(node, Body):
-        return change(node)
-    if isinstance(node, KernelBody):
-        return node
-    return map_children(node, lambda child: map_bodies(child, change))
-
-
-def host_bodies(exp: object) -> tuple[Body, ...]:
-    """The bodies of a branch or loop; none of other expressions."""
-    match exp:
-        case If() | Match():
-            return exp.branches
-        case Loop():
-            return (exp.body,)
-    return ()
-
-
-def host_statements(statements: Iterable[Stm]) -> Iterator[Stm]:
-    """The statements and those of loops and branches in them."""
-    for statement in statements:
-        yield statement
-        for body in host_bodies(statement.exp):
-            yield from host_statements(body.statements)
 
 
 # --- names -----------------------------------------------------------------------
@@ -173,7 +134,7 @@ def bound_names(node: object) -> list[Name]:
 def used_names(node: object) -> set[Name]:
     """The names that occur inside other than where they are bound."""
     found: set[Name] = set()
-    _collect([node], found, set())
+    _collect([node], found, {}, set())
     return found
 
 
@@ -183,37 +144,83 @@ def free_names(node: object) -> set[Name]:
     if isinstance(node, Name):
         return {node}
     found: set[Name] = set()
-    bound: set[Name] = set()
-    _collect([node], found, bound)
-    return found - bound
+    bound: dict[Name, Type] = {}
+    _collect([node], found, bound, set())
+    return found.difference(bound)
 
 
-def _collect(waiting: list[Any], used: set[Name], bound: set[Name]) -> None:
-    """Add the names that occur in and below these nodes, and those bound there.
+def bound_types(nodes: Iterable[object]) -> dict[Name, Type]:
+    """The types of all names bound anywhere in the nodes."""
+    bound: dict[Name, Type] = {}
+    _collect(list(nodes), set(), bound, set())
+    return bound
 
-    What is below a body is kept with it, since passes ask for the names of the same
-    nested statements again and again, and for each body around them.
-    """
+
+def contains(node: object, kinds: Any) -> bool:
+    """Whether the node or one below it is of a class (or of a union or tuple)."""
+    waiting = [node]
     while waiting:
         current = waiting.pop()
+        if isinstance(current, kinds):
+            return True
         if type(current) in BODIES:
-            below = getattr(current, "names_below", None)
-            if below is None:
-                inner: tuple[set[Name], set[Name]] = set(), set()
-                own_names(current, inner[0])
-                _collect(children(current), *inner)
-                below = frozenset(inner[0]), frozenset(inner[1])
-                object.__setattr__(current, "names_below", below)
-            used |= below[0]
-            bound |= below[1]
+            if any(issubclass(cls, kinds) for cls in _below(current)[2]):
+                return True
             continue
-        own_names(current, used)
-        for name in getattr(current, "introduces", ()):
-            held = getattr(current, name)
-            bound.update(held if isinstance(held, tuple) else (held,))
         children_of = _children_of(type(current))
         if children_of is not None:
             waiting += children_of(current)
+    return False
+
+
+def _below(body: Any) -> Below:
+    """The names that occur in a body, those bound there with their types, and the
+    classes of the nodes below it. It keeps them, since passes ask the same of nested
+    statements again and again, and for each body around them."""
+    found: Below | None = getattr(body, "below", None)
+    if found is None:
+        used: set[Name] = set()
+        bound: dict[Name, Type] = {}
+        kinds: set[type] = set()
+        own_names(body, used)
+        _collect(children(body), used, bound, kinds)
+        found = frozenset(used), bound, frozenset(kinds)
+        object.__setattr__(body, "below", found)
+    return found
+
+
+def _collect(
+    waiting: list[Any], used: set[Name], bound: dict[Name, Type], kinds: set[type]
+) -> None:
+    """Add the names that occur in and below these nodes, those bound there, and the
+    classes of the nodes."""
+    while waiting:
+        current = waiting.pop()
+        cls = type(current)
+        kinds.add(cls)
+        if cls in BODIES:
+            below = _below(current)
+            used |= below[0]
+            bound |= below[1]
+            kinds |= below[2]
+            continue
+        own_names(current, used)
+        if cls in BINDERS:
+            add_bound(bound, current)
+        children_of = _children_of(cls)
+        if children_of is not None:
+            waiting += children_of(current)
+
+
+def add_bound(scope: dict[Name, Type], node: object) -> None:
+    """Enter what this very node binds (a parameter, a loop's index, a space)."""
+    match node:
+        case Param(name, type_):
+            scope[name] = type_
+        case ForLoop(index, _, type_):
+            scope[index] = type_
+        case SegSpace(indices, _):
+            scope.update(dict.fromkeys(indices, I64))
 
 
 @fields.per_class
@@ -285,31 +292,15 @@ class Replacer:
                 self.sizes[name] = Size.constant(atom.value)
 
     def node(self, node: Any) -> Any:
-        changes: dict[str, Any] = {}
-        cls = type(node)
-        for name, kind in fields.parts(cls) if self.binders else _free_fields(cls):
-            old = getattr(node, name)
-            new: Any
-            if kind == ATOMS:
-                new = _map_tuple(old, self.atom)
-            elif kind == NODE:
-                new = self.node(old)
-            elif kind == TYPE:
-                new = old if type(old) is ScalarType else self.type(old)
-            elif kind == NODES:
-                new = _map_tuple(old, self.node)
-            elif kind == ATOM:
-                new = self.atom(old)
-            elif kind == SIZE:
-                new = old.substitute(self.sizes)
-            else:
-                new = self.mixed(old)
-            if new is not old:
-                changes[name] = new
-        return _rebuilt(node, changes) if changes else node
+        rebuild = (_replace_all_in if self.binders else _replace_in)(type(node))
+        return node if rebuild is None else rebuild(node, self)
 
     def atom(self, old: Atom) -> Atom:
         return self.atoms.get(old, old) if type(old) is Name else old
+
+    def operands(self, old: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        known = self.atoms.get
+        return same_or([known(a, a) if type(a) is Name else a for a in old], old)
 
     def type(self, old: Type) -> Type:
         if isinstance(old, AccType):
@@ -338,6 +329,34 @@ class Replacer:
             case ArrayType() | AccType():
                 return self.type(old)
         return self.node(old) if fields.is_node(type(old)) else old
+
+
+_REPLACED = {
+    ATOM: "change.atom({0})",
+    ATOMS: "change.operands({0})",
+    NODE: "change.node({0})",
+    NODES: "map_tuple({0}, change.node)",
+    TYPE: "({0} if type({0}) is ScalarType else change.type({0}))",
+    SIZE: "{0}.substitute(change.sizes)",
+}
+
+
+def _replacing(
+    cls: type, parts: tuple[tuple[str, int], ...]
+) -> Callable[[Any, Replacer], Any] | None:
+    forms = {name: _REPLACED.get(kind, "change.mixed({0})") for name, kind in parts}
+    known = {"map_tuple": _map_tuple, "ScalarType": ScalarType}
+    return fields.rebuilder(cls, forms, **known) if forms else None
+
+
+@fields.per_class
+def _replace_in(cls: type) -> Callable[[Any, Replacer], Any] | None:
+    return _replacing(cls, _free_fields(cls))
+
+
+@fields.per_class
+def _replace_all_in(cls: type) -> Callable[[Any, Replacer], Any] | None:
+    return _replacing(cls, fields.parts(cls))
 
 
 def substitute(node: T, mapping: Mapping[Name, Atom]) -> T:

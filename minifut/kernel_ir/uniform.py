@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -24,7 +24,7 @@ Dependence = tuple[Name, tuple[kc.Expression, ...]]
 def divergent_barrier(kernel: kc.Kernel | kc.DeviceFunction) -> kc.Statement | None:
     """A barrier in divergent control flow; None if there is none."""
     alone = isinstance(kernel, kc.Kernel) and kernel.group_size == (1,)
-    if alone or not any(isinstance(n, kc.Barrier) for n in walk(kernel.body)):
+    if alone or not contains(kernel.body, kc.Barrier):
         return None
     search = _Search()
     search.statements(kernel.body.statements, ())

@@ -29,6 +29,7 @@ from minifut.ir import core, kernels
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Program, Stm
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
@@ -36,8 +37,8 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
     atom_size,
     bound_names,
+    contains,
     free_names,
-    map_bodies,
     map_children,
     rename_to,
     substitute,
@@ -167,7 +168,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     dependents = tainted_by(members, between)
     if not is_scalar_code(dependents):
         return Declined("its results are needed by other operations")
-    if any(isinstance(n, UPDATES) for s in between for n in walk(s)):
+    if any(contains(s, UPDATES) for s in between):
         return Declined("what stands between may update an array that it reads")
     index = context.names.like(exp.space.indices[0])
     return _Scan(exp, index, context).of(statement, members, dependents)

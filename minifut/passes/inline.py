@@ -28,16 +28,10 @@ from minifut.ir.calls import (
     recursive,
 )
 from minifut.ir.core import Apply, Assert, Atom, Body, Function, Program, Stm
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import (
-    children,
-    map_bodies,
-    map_children,
-    rename,
-    substitute,
-    walk,
-)
+from minifut.ir.traverse import children, map_children, rename, substitute, walk
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, If, Program, Stm, Update
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.traverse import free_names, map_bodies, size_names
+from minifut.ir.traverse import free_names, size_names
 from minifut.ir.types import ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects

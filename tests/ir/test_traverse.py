@@ -13,6 +13,8 @@ from minifut.ir.printer import show
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
     bound_names,
+    bound_types,
+    contains,
     free_names,
     map_children,
     own_names,
@@ -164,3 +166,13 @@ def test_names_kept_with_a_body_stay_with_it() -> None:
     assert free_names(changed) == before - names("free")
     used_names(whole).clear()
     assert free_names(whole) == before
+
+
+@pytest.mark.parametrize("text", [SOACS_TEXT, KERNELS_TEXT])
+def test_contains_is_a_walk_for_the_class(text: str) -> None:
+    program = parse_program(text)
+    kinds = {type(node) for node in walk(program)}
+    for node in list(walk(program)):
+        below = {type(inner) for inner in walk(node)}
+        assert {kind for kind in kinds if contains(node, kind)} == below
+        assert set(bound_types([node])) == set(bound_names(node))

@@ -19,7 +19,7 @@ from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Constant, ForLoop, Loop, Param
 from minifut.ir.kernels import SegMap
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
-from minifut.ir.traverse import children, walk
+from minifut.ir.traverse import children, contains
 from minifut.lowering.accumulators.common import Accumulator, instead
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.index_functions import Array
@@ -115,9 +115,7 @@ def _rounds(host: HostBuilder, node: object) -> Size:
     for child in children(node):
         if isinstance(child, UpdateAcc):
             total = total + ONE
-        elif isinstance(child, Loop) and any(
-            isinstance(inner, UpdateAcc) for inner in walk(child.body)
-        ):
+        elif isinstance(child, Loop) and contains(child.body, UpdateAcc):
             total = total + _bound(host, child) * _rounds(host, child.body)
         else:
             total = total + _rounds(host, child)

@@ -25,7 +25,7 @@ from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
-from minifut.ir.traverse import bound_names, free_names, map_children, walk
+from minifut.ir.traverse import bound_names, contains, free_names, map_children, walk
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segmap.simple_points import is_simple
@@ -166,7 +166,7 @@ class _Conditions:
 
 def has_checks(node: object) -> bool:
     """Whether something inside may fail."""
-    return any(isinstance(inner, Assert) for inner in walk(node))
+    return contains(node, Assert)
 
 
 def _is_total(exp: If) -> bool:

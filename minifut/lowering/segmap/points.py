@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
@@ -63,7 +63,7 @@ def lower(
         pattern[0].name.base if pattern else "check",
         host.sizes(space.sizes),
         visit,
-        expensive=any(isinstance(n, core.Loop | core.Apply) for n in walk(body)),
+        expensive=contains(body, core.Loop | core.Apply),
         parallel=simple,
         fresh=True,
         **options,

@@ -16,7 +16,7 @@ from minifut.ir.core import Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, SegMap
 from minifut.ir.printer import Printer
 from minifut.ir.sizes import Size, minimum
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains, walk
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.lowering.index_functions import Array
@@ -296,7 +296,7 @@ def _plan_threads(
         if all(size is None or size % lanes == 0 for size in known)
     ]
     own = [bound.name for bound in stm.pattern if bound.name in accumulators]
-    has_steps = any(isinstance(node, core.Loop) for node in walk(exp.body))
+    has_steps = contains(exp.body, core.Loop)
     return ThreadPlan(
         tuple(widths),
         tuple(sorted(divided, key=str)),

@@ -23,7 +23,7 @@ from minifut.ir.core import Assert, Body, Copy, Lambda, Param, Stm, Trace
 from minifut.ir.node import replace
 from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import free_names, map_children, rename, walk
+from minifut.ir.traverse import contains, free_names, map_children, rename, walk
 from minifut.ir.types import AccType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
@@ -118,7 +118,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)
-    if any(isinstance(node, Assert | Trace) for node in walk(exp.function)):
+    if contains(exp.function, Assert | Trace):
         return EFFECTS
     if not _sums_up(exp.function.body, {}, 0):
         return ALL_DIFFER

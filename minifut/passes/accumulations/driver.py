@@ -14,7 +14,7 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Program
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import Hist
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.concatenations import split_histogram_of_concat
@@ -53,7 +53,7 @@ def accumulate(
     """The program with fewer accumulators."""
     before = program
     for _ in range(ROUNDS):
-        if not any(isinstance(node, WithAcc | Hist) for node in walk(program)):
+        if not contains(program, WithAcc | Hist):
             break
         rewriting = Rewriting(names, scope_of(program), trace or Trace())
         after = RULES(program, rewriting)

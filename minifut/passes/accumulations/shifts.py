@@ -20,7 +20,7 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import rename, walk
+from minifut.ir.traverse import contains, rename
 from minifut.ir.types import I64, row_type
 from minifut.names import Name
 from minifut.passes.accumulations.branches import OUTSIDE
@@ -103,7 +103,7 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
     if len(found) != len(nest.indices):
         return OTHER_INDICES
     statements = [s for level in nest.levels for s in level.statements]
-    if any(isinstance(n, Assert | Trace) for s in statements for n in walk(s)):
+    if any(contains(s, Assert | Trace) for s in statements):
         return CHECKS
     if not all(all_cheap(level.statements) for level in nest.levels[:-1]):
         return EXPENSIVE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.core import Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains
 from minifut.names import NameSource
 
 if TYPE_CHECKING:
@@ -32,4 +32,4 @@ def differentiate(
 
 def has_derivatives(node: object) -> bool:
     """Whether there is one anywhere inside."""
-    return any(isinstance(inner, DERIVATIVE_EXPRESSIONS) for inner in walk(node))
+    return contains(node, DERIVATIVE_EXPRESSIONS)

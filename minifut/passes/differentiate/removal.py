@@ -8,7 +8,7 @@ from minifut.ir.calls import Graph, call_graph, calls_in, reachable
 from minifut.ir.core import Apply, Body, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
 from minifut.ir.node import replace
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import contains, map_children, walk
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.context import Context, bound, refuse
 from minifut.passes.differentiate.forward.apply import apply_jvp
@@ -32,7 +32,7 @@ def remove_derivatives(
 
 
 def _has(node: object, kinds: tuple[type, ...]) -> bool:
-    return any(isinstance(inner, kinds) for inner in walk(node))
+    return contains(node, kinds)
 
 
 def _round(

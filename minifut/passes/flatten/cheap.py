@@ -29,7 +29,7 @@ from minifut.ir.core import (
     SizeExp,
     Stm,
 )
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains, walk
 from minifut.ir.types import AccType, ArrayType, ScalarType
 
 CHEAP = (
@@ -72,6 +72,4 @@ def is_scalar_code(statements: Iterable[Stm], most: int = CHEAP_STATEMENTS) -> b
 
 def has_check(statements: Iterable[Stm]) -> bool:
     """Whether a check stands anywhere inside."""
-    return any(
-        isinstance(node, Assert) for statement in statements for node in walk(statement)
-    )
+    return any(contains(statement, Assert) for statement in statements)

@@ -12,7 +12,7 @@ Source: "map over branch" of the Futhark compiler's interchange.
 from __future__ import annotations
 
 from minifut.ir.core import Body, If, Match
-from minifut.ir.traverse import map_bodies
+from minifut.ir.host_bodies import map_bodies
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.exploitable import is_exploitable

@@ -40,6 +40,7 @@ from minifut.ir.core import (
     Stm,
     Update,
 )
+from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import (
     GROUP,
     GROUP_SIZE,
@@ -55,7 +56,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import host_statements, walk
+from minifut.ir.traverse import contains
 from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns
@@ -110,7 +111,7 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         return SEQUENTIAL
     if updates_accumulators(exp):
         return UPDATES
-    if any(isinstance(node, WithAcc) for node in walk(exp.function)):
+    if contains(exp.function, WithAcc):
         return ACCUMULATES
     index = context.fresh_index("i")
     whole, body = nest.over(index, exp.width, exp.arrays, exp.function)

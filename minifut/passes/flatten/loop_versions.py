@@ -24,7 +24,7 @@ from minifut.ir.core import Body, If, Loop, Param, Trace
 from minifut.ir.kernels import GRID, AtLeast
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE, Size, maximum
-from minifut.ir.traverse import atom_size, rename, walk
+from minifut.ir.traverse import atom_size, contains, rename
 from minifut.ir.types import I64, AccType
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import is_regular
@@ -108,7 +108,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         return IRREGULAR
     if any(isinstance(p.type, AccType) for p in pattern):
         return ON_HOST
-    if any(isinstance(node, Trace) for node in walk(loop)):
+    if contains(loop, Trace):
         return ON_HOST
     if weight(statement) > LARGEST:
         return LARGE

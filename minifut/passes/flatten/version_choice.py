@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minifut.ir.core import Body, If, Stm
+from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import host_statements, rename
+from minifut.ir.traverse import rename
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import (

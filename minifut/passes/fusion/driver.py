@@ -12,10 +12,11 @@ from collections import defaultdict
 from functools import partial
 
 from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, soac_of
-from minifut.ir.traverse import free_names, map_bodies
+from minifut.ir.traverse import free_names
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
 from minifut.passes.fusion.pair import Fusing, has_soac, keeps_parallelism

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from minifut.ir.core import If, Lambda, Loop, Match, Stm
 from minifut.ir.scope import Scope
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, soac_of
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.rewrite.context import StatementContext
@@ -99,7 +99,7 @@ FREE = 4
 
 def has_soac(function: Lambda) -> bool:
     """Whether there is parallelism inside."""
-    return any(isinstance(node, SOAC_EXPRESSIONS) for node in walk(function.body))
+    return contains(function.body, SOAC_EXPRESSIONS)
 
 
 def is_perfect(function: Lambda) -> bool:

@@ -18,10 +18,11 @@ from functools import partial
 from minifut.analysis.layouts import innermost
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Manifest, Param, Program, Rearrange, Stm
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import SegMap
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
-from minifut.ir.traverse import map_bodies, substitute
+from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (

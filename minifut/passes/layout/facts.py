@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Stm
+from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
-from minifut.ir.traverse import free_names, host_bodies
+from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS

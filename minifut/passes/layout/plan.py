@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Function, Stm
+from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
-from minifut.ir.traverse import host_bodies
 from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.layout.choices import (

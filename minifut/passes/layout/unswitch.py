@@ -31,17 +31,11 @@ from functools import partial
 
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Atom, Body, If, Loop, Program, ScalarOp, Stm
+from minifut.ir.host_bodies import host_bodies
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.traverse import (
-    bound_names,
-    free_names,
-    host_bodies,
-    rename,
-    rename_to,
-    substitute,
-)
+from minifut.ir.traverse import bound_names, free_names, rename, rename_to, substitute
 from minifut.ir.types import BOOL, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.layout.by_default import DECIDING, value_by_default

@@ -27,7 +27,7 @@ from minifut.ir.core import Body, Function, Index, Loop, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import free_names, walk
+from minifut.ir.traverse import contains, free_names, walk
 from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.short_circuit.overwrite import copy_view, write_over_last_use
@@ -61,7 +61,7 @@ class _Walk(FactsWalk):
 
     def in_place(self, function: Function, called: Collection[Name]) -> Function:
         """The function with more of its updates in place."""
-        if not any(isinstance(node, Update) for node in walk(function)):
+        if not contains(function, Update):
             return function
         found = in_place_updates(function, called)
         self.last_uses = found.last_uses

@@ -29,7 +29,13 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.node import replace, same_or
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import map_children, own_names, size_names, used_names, walk
+from minifut.ir.traverse import (
+    contains,
+    map_children,
+    own_names,
+    size_names,
+    used_names,
+)
 from minifut.names import Name
 
 EFFECTS = (Assert, Trace, Apply)
@@ -37,7 +43,7 @@ EFFECTS = (Assert, Trace, Apply)
 
 def has_effects(node: object) -> bool:
     """Whether something inside must run even if its results are not needed."""
-    return any(isinstance(inner, EFFECTS) for inner in walk(node))
+    return contains(node, EFFECTS)
 
 
 def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:

@@ -14,13 +14,22 @@ from typing import Any
 
 from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Atom, Body, Copy, Exp, Param, Program, SizeExp, Stm
-from minifut.ir.kernels import KernelBody
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Copy,
+    Exp,
+    Function,
+    Param,
+    Program,
+    SizeExp,
+    Stm,
+)
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import Replacer
+from minifut.ir.traverse import BODIES, Replacer
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.accumulators import (
     drop_neutral_updates,
@@ -97,11 +106,15 @@ def simplify(
     scope = scope_of(program)
     derivation = None if trace is None else Derivation(trace, refusals=False)
     changing = {function.name for function in program.functions}
+    invariant: frozenset[Function] = frozenset()
     for _ in range(ROUNDS):
         before = program
         program = _Sweep(names, scope, derivation).program(program, changing)
         program = remove_dead_code(program, changing)
-        program = hoist(program, names, scope, changing)
+        swept = program.functions
+        waiting = changing - {f.name for f in invariant.intersection(swept)}
+        program = hoist(program, names, scope, waiting)
+        invariant = frozenset(swept).intersection(program.functions)
         if program is before:
             break
         pairs = zip(program.functions, before.functions, strict=True)
@@ -161,7 +174,7 @@ class _Sweep(Replacer):
         return replace(program, constants=constants, functions=functions)
 
     def node(self, node: Any) -> Any:
-        if isinstance(node, (Body, KernelBody)):
+        if type(node) in BODIES:
             outer, self.added = self.added, []
             statements = self.statements(node.statements)
             for key in self.added:

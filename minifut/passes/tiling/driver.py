@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, AtLeast, SegMap
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
-from minifut.ir.traverse import free_names, map_bodies, map_children, rename, substitute
+from minifut.ir.traverse import free_names, map_children, rename, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPLIT

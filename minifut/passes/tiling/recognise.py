@@ -16,7 +16,7 @@ from __future__ import annotations
 from minifut.ir.core import Loop, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains
 from minifut.ir.types import ArrayType
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.tiling.marks import LECTURE, NEST, Mark, mark_of, marked
@@ -115,7 +115,7 @@ def _unfit_redomap(statement: Stm, exp: Screma) -> str:
     if any(isinstance(type_, ArrayType) for type_ in types):
         return "the elements that are reduced come from whole rows"
     for inner in (exp.function, *[r.operator for r in exp.reduces]):
-        if any(isinstance(n, (Loop, *SOAC_EXPRESSIONS)) for n in walk(inner)):
+        if contains(inner, (Loop, *SOAC_EXPRESSIONS)):
             return "there is a loop in each step of the reduction"
     return ""
 

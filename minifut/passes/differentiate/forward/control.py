@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from minifut.ir import core
 from minifut.ir.core import Body, Stm
-from minifut.ir.traverse import map_bodies
+from minifut.ir.host_bodies import map_bodies
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule

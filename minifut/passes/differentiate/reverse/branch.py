@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Param, Stm
-from minifut.ir.traverse import map_bodies
+from minifut.ir.host_bodies import map_bodies
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
