@@ -85,8 +85,8 @@ def rebuilder(
     every = all_fields(cls)
     parts = ", ".join(f"p_{n}" for n in forms)
     same = " and ".join(f"p_{n} is node.{n}" for n in forms)
-    held = ", ".join(f"p_{n}" if n in forms else f"node.{n}" for n in every)
-    finish = f"lambda node, {parts}: node if {same} else cls({held})"
+    values = ", ".join(f"p_{n}" if n in forms else f"node.{n}" for n in every)
+    finish = f"lambda node, {parts}: node if {same} else cls({values})"
     known["finish"] = eval(finish, {"cls": cls})
     shown = ", ".join(form.format(f"node.{n}") for n, form in forms.items())
     made: Callable[[Any, Any], Any]
