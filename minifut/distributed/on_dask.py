@@ -30,6 +30,7 @@ from minifut.distributed.execute import Chunked, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.loaded_module import LoadedModule
+from minifut.opencl.runtime.arrays import leave_pool
 from minifut.program import EntryPoint
 from minifut.recipe import entry_again
 from minifut.values.types import ValueType
@@ -49,12 +50,15 @@ class Pick:
 def run(
     module: LoadedModule, function: str, picks: Sequence[int | None], *values: Any
 ) -> tuple[Any, ...]:
-    """What a task does: call a function with results of other tasks."""
+    """What a task does: call a function with results of other tasks. Its own are kept
+    by dask, which counts their bytes, and spills them to disk."""
     given = [
         value if number is None else value[number]
         for value, number in zip(values, picks, strict=True)
     ]
-    return entry_again(module, (), function).call(given)
+    results = entry_again(module, (), function).call(given)
+    leave_pool(results)
+    return results
 
 
 @dataclass(frozen=True, slots=True)

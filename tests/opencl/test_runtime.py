@@ -15,6 +15,7 @@ import pytest
 from minifut.errors import ProgramError, UsageError
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import queue
+from minifut.opencl.runtime.arrays import leave_pool
 from minifut.opencl.runtime.pool import PAGE, SEVERAL_PAGES
 
 from .handwritten import PROGRAM
@@ -259,6 +260,20 @@ def test_blocks_are_used_again(xs: np.ndarray) -> None:
     assert pool.in_use >= 10 * 4000
     del held
     assert pool.in_use <= 2048
+
+
+def test_results_that_leave_the_pool_do_not_return(xs: np.ndarray) -> None:
+    program = PROGRAM.load(max_memory=50_000_000)
+    pool = program.session.pool
+    before, result = pool.in_use, program.axpy(xs, 1.0)
+    leave_pool((result, 3.0, xs))
+    assert pool.in_use == before
+    kept = pool.kept
+    np.testing.assert_array_equal(program.axpy(result, 1.0), result + 1)
+    assert program.axpy(xs, 1.0) is not result
+    kept = pool.kept
+    del result
+    assert (pool.in_use, pool.kept) == (before, kept)
 
 
 def test_out_of_memory_tells_figures_and_passes() -> None:

@@ -10,6 +10,7 @@ Out: where memory is shared the NumPy array *is* the block, which returns to the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,15 @@ def start_result(
             session.queue, array, block.buffer, is_blocking=False
         )
     return array
+
+
+def leave_pool(results: Iterable[Any]) -> None:
+    """Results of a complete call whose memory, once forgotten, other libraries count as
+    free: it is returned to the system, and not kept by the pool."""
+    for result in results:
+        keeper = getattr(result, "base", None)
+        if isinstance(keeper, _Keeper):
+            keeper.block.leave()
 
 
 def device_result(

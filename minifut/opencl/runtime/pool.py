@@ -77,6 +77,13 @@ class Block:
         self.address = address
         """of `host`, in blocks of a pool: NumPy takes microseconds to say it"""
 
+    def leave(self) -> None:
+        """Belong to the pool no longer: when it is forgotten, the system has the memory
+        again. Commands that use it must be complete."""
+        if self.pool is not None:
+            self.pool.in_use -= self.capacity
+            self.pool = None
+
     def __del__(self) -> None:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "pool", None)
