@@ -12,6 +12,7 @@ from functools import lru_cache
 from minifut.distributed.functions import Functions
 from minifut.distributed.phases import Scheduler
 from minifut.distributed.plan import InputSize, Plan
+from minifut.distributed.rematerialise import rematerialised
 from minifut.distributed.spread import Spread, Undistributable, refusal
 from minifut.errors import Source, UsageError
 from minifut.ir.core import Function, Param, Program
@@ -100,7 +101,7 @@ def plan_core(program: Program, name: str, over: str) -> Draft:
     spread = scheduler.spread
     constants = frozenset(p.name for s in program.constants for p in s.pattern)
     functions = Functions(spread, names, constants, start)
-    steps = functions.steps(scheduler.phases, results)
+    steps = functions.steps(rematerialised(scheduler.phases, {}), results)
     axes = {
         str(n): axis
         for n, type_ in scope.items()

@@ -42,6 +42,14 @@ entry steepest [n] (xs: [n]i32): i32 =
                                        in (p, i32.max b (d + f), i32.max g (h + c), s)
   in (reduce swap (0, 0, 0, 0) (map lift xs)).0
 entry running [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs
+entry averages [n] (xs: [n]f32): [n]f32 =
+  map3 (\\s x i -> x * f32.i64 i + s / f32.i64 (i + 1)) (scan (+) 0 xs)
+       (map2 (\\i x -> x / f32.i64 (i + 1)) (iota n) xs) (iota n)
+entry weighted [n] (xs: [n]f32) (steps: i32): f32 =
+  let ws = map (\\i -> f32.i64 i / f32.i64 n) (iota n)
+  let first = f32.sum (map2 (*) ws xs)
+  in loop t = first for _i < steps do
+       f32.sum (map3 (\\w x i -> w * x / (t + f32.i64 (i + n))) ws xs (iota n))
 entry shares [n] (xs: [n]i32): [n]i32 =
   let s = scan (+) 0 xs in map2 (\\x y -> x * 10 + y % 7) s xs
 entry linear [n] (xs: [n]i32) (ys: [n]i32): [n]i32 =
@@ -101,6 +109,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "largest": (INTS,),
     "steepest": (INTS,),
     "running": (INTS,),
+    "averages": (FLOATS,),
+    "weighted": (np.abs(FLOATS), 3),
     "shares": (INTS,),
     "linear": (INTS, INTS),
     "row_scan": (ROWS,),
@@ -270,6 +280,22 @@ def test_arguments_are_read_again_and_not_held(program: minifut.Program) -> None
     assert sorted(read) == sorted([*range(4)] * 2)  # the first round; then its state
 
 
+def test_results_of_tasks_leave_the_pool(program: minifut.Program) -> None:
+    """Memory that dask lets go of, when it spills say, is the system's again."""
+    from minifut.distributed.on_dask import run
+    from minifut.opencl.runtime.queue import open_session
+
+    pool = open_session().pool
+    before = pool.in_use
+    module = plan_of(program.squares, "n").module
+    (squares,) = run(module, "chunk_0", (None, None), N, INTS)
+    assert pool.in_use == before
+    check(squares, INTS * INTS)
+    kept = pool.kept
+    del squares
+    assert (pool.in_use, pool.kept) == (before, kept)
+
+
 # --- the plan -------------------------------------------------------------------------
 
 
@@ -290,6 +316,18 @@ def test_what_one_pass_gives_is_combined_by_one_function(
     )
     (tree,) = (step for step in plan.steps if isinstance(step, Tree))
     assert len(tree.values) == 2
+
+
+def test_positions_are_computed_again_and_not_kept(program: minifut.Program) -> None:
+    plan = plan_of(program.averages, "n")
+    first, second = (step for step in plan.steps if isinstance(step, OnChunks))
+    assert len(first.results) == 2  # the chunk's own scan, and its last element
+    assert plan.chunk_start in first.arguments and plan.chunk_start in second.arguments
+    plan = plan_of(program.weighted, "n")
+    (loop,) = (step for step in plan.steps if isinstance(step, Repeat))
+    (inside,) = (step for step in loop.steps if isinstance(step, OnChunks))
+    assert plan.chunk_start in inside.arguments
+    assert not any(name.startswith("iota") for name in inside.arguments)
 
 
 def test_a_variance_is_two_passes(program: minifut.Program) -> None:
