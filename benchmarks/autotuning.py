@@ -5,11 +5,10 @@
 
 CHECKOUT is a copy of Futhark's benchmarks (github.com/diku-dk/futhark-benchmarks), of
 which nothing is changed. Programs and data sets are those of `benchmarks/versions.py`,
-whose comparison follows on each tuning: every version is forced, and takes turns with
-the defaults and with what tuning found, so that ratios are of one run. Tuning files go
-to the folder, results to the file, as soon as they are there; what is there already is
-not done again.
-"""
+whose comparison follows on each tuning: every version is forced, and is interleaved
+with the defaults and with what tuning found, so that ratios are of one run. Tuning
+files go to the folder, results to the file, as soon as they are there; what is there
+already is not done again."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "clusters.fut"
 TOTAL = "entry total [n] (xs: [n]f32): f32 = f32.sum xs"
 CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 8, 1 << 18, 16, 64, 3
-TINY, TURNS = 256, 3
+TINY, ROUNDS = 256, 3
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def seconds(function: Any, *arguments: Any) -> float:
     """The least of several calls, after one that builds kernels everywhere."""
     function(*arguments)
     times = []
-    for _ in range(TURNS):
+    for _ in range(ROUNDS):
         begun = time.perf_counter()
         function(*arguments)
         times.append(time.perf_counter() - begun)

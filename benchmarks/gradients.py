@@ -6,12 +6,12 @@ PyTorch.
 Each row alternates runs of the function and of its gradient (which gives the value as
 well, but in the row multiply, whose adjoint is given) on the same arguments, already on
 the device, until `--seconds` have passed, and prints the medians and the median of the
-ratios. JAX and PyTorch, if they are installed, take turns with them in the rows that
-they have a counterpart for, on the same numbers at the same precision; values and
+ratios. JAX and PyTorch, if they are installed, are interleaved with them in the rows
+that they have a counterpart for, on the same numbers at the same precision; values and
 gradients are compared first. Each library has a process of its own, that waits while
 another one runs: their idle threads spin for work some milliseconds after each call,
-which would take the cores from whoever is next. The
-programs are in `benchmarks/gradients/`.
+which would take the cores from whoever is next. The programs are in
+`benchmarks/gradients/`.
 
 Predictions of the ratios before the first measurement: gmm 3, lstm 3, ba 4, kmeans 2.5,
 mlp 3, sum 2 (sines once more, one array more to write), minimum 2 (a comparison with
@@ -40,8 +40,8 @@ from gradients_peers import PEERS, alternate, peer_processes
 import minifut
 
 PROGRAMS = Path(__file__).parent / "gradients"
-TURN = 0.25
-"""seconds that a library runs before the next has its turn"""
+ROUND = 0.25
+"""seconds that each library runs in a round"""
 
 
 @dataclass(frozen=True)
@@ -171,10 +171,10 @@ def measure(name: str, row: Row, seconds: float) -> dict[str, Any]:
     times: dict[str, list[float]] = defaultdict(list)
     started = time.perf_counter()
     while time.perf_counter() - started < seconds or len(times["gradient"]) < 3:
-        for what, each in alternate(runs, TURN).items():
+        for what, each in alternate(runs, ROUND).items():
             times[what] += each
         for library, peer in peers.items():
-            for what, each in peer.times(TURN).items():
+            for what, each in peer.times(ROUND).items():
                 times[f"{library} {what}"] += each
     for peer in peers.values():
         peer.end()

@@ -132,7 +132,8 @@ class PeerProcess:
         return self._ask(None)
 
     def times(self, seconds: float) -> dict[str, list[float]]:
-        """Seconds of runs of the function and of the gradient, in turns."""
+        """Seconds of runs of the function and of the gradient, in interleaved
+        rounds."""
         return self._ask(seconds)
 
     def end(self) -> None:
@@ -184,8 +185,8 @@ def _serve(
 def alternate(
     runs: dict[str, Callable[[], Any]], seconds: float
 ) -> dict[str, list[float]]:
-    """Run in turns for some seconds, after one run of each that does not count. A run
-    that measures itself gives its seconds."""
+    """Run in interleaved rounds for some seconds, after one run of each that does not
+    count. A run that measures itself gives its seconds."""
     times: dict[str, list[float]] = {what: [] for what in runs}
     for run in runs.values():
         run()

@@ -7,13 +7,12 @@ with layouts chosen by the compiler.
 The cases are those of the report "Optimising locality of reference in Futhark" and of
 the lecture on locality of reference (rows by threads, coalescing by transposition), and
 programs in which a layout serves several kernels. `written` is compiled without the
-pass, `by hand` is another program that turns operands itself (`manifest`), compiled
-without it too, `pass` is the program as written with it. The three run in turns in one
-process; times are medians over all rounds, and a ratio is that of the program as
-written to the other: 2 is twice as fast. The last table is the lecture's histogram: in
-one pass, or in several over ranges of bins that stay in caches, which the parameter
-`histogram_passes` decides.
-"""
+pass, `by hand` is another program that transposes operands itself (`manifest`),
+compiled without it too, `pass` is the program as written with it. The three run in
+interleaved rounds in one process; times are medians over all rounds, and a ratio is
+that of the program as written to the other: 2 is twice as fast. The last table is the
+lecture's histogram: in one pass, or in several over ranges of bins that stay in caches,
+which the parameter `histogram_passes` decides."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from minifut.program import Program
 
 @dataclass(frozen=True)
 class Case:
-    """The program, and what stands for `plain` if a person turns arrays."""
+    """The program, and what stands for `plain` if a person transposes arrays."""
 
     name: str
     text: str
@@ -181,11 +180,12 @@ def histograms(bins: int, options: Any) -> dict[str, float]:
 def medians(
     programs: dict[str, Program], arguments: tuple[Any, ...], rounds: int
 ) -> dict[str, float]:
-    """Seconds of each program, in turns."""
+    """Seconds of each program, in interleaved rounds."""
     times: dict[str, list[float]] = {name: [] for name in programs}
     names = list(programs)
     for round_ in range(rounds):
-        # in turns, so that none always finds what the same one left in the caches
+        # in interleaved rounds, so that none always finds what the same one left in the
+        # caches
         for name in names[round_ % len(names) :] + names[: round_ % len(names)]:
             programs[name].main(*arguments)  # writes back what others left there
             start = time.perf_counter()

@@ -2,12 +2,12 @@
 
     python benchmarks/matmul.py [--sizes square] [--seconds 4] [--processor-time]
 
-The competitors take turns of a few runs: NumPy's OpenBLAS, the hand-written OpenCL
-kernel of `hand_written/` (f32 only), the program through the whole compiler, tiled, and
-for small sizes not tiled. Before each turn there is a rest, since the threads of
-OpenBLAS look for more work for a while, and take half of a machine of two cores.
-Operands are aligned and used in place, results reuse memory. A ratio is speed over
-speed, from medians and from the best rounds.
+The competitors run in interleaved rounds of a few runs: NumPy's OpenBLAS, the
+hand-written OpenCL kernel of `hand_written/` (f32 only), the program through the whole
+compiler, tiled, and for small sizes not tiled. Before each round there is a rest, since
+the threads of OpenBLAS look for more work for a while, and take half of a machine of
+two cores. Operands are aligned and used in place, results reuse memory. A ratio is
+speed over speed, from medians and from the best rounds.
 
 `--processor-time` counts the time of all cores instead of the clock on the wall, with
 OpenBLAS on one thread: what to use on a machine that others use too.
@@ -138,15 +138,15 @@ def hand_written(program: Any, a: np.ndarray, b: np.ndarray) -> Any:
 REST = 0.12
 """seconds, after which OpenBLAS' threads sleep, for matrices of any size"""
 WARM = 2
-"""runs of a turn that do not count: after a rest the machine is slow at first"""
-TURN = 6
+"""runs of a round that do not count: after a rest the machine is slow at first"""
+ROUND = 6
 """runs that count"""
 
 
 def measure(
     runs: Mapping[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Times of each, in turns of a few runs."""
+    """Times of each, in interleaved rounds of a few runs."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
@@ -156,7 +156,7 @@ def measure(
             time.sleep(REST)
             for _ in range(WARM):
                 run()
-            for _ in range(TURN):
+            for _ in range(ROUND):
                 start = clock()
                 run()
                 times[name].append(clock() - start)

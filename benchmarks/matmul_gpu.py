@@ -2,7 +2,7 @@
 
     python benchmarks/matmul_gpu.py [--device WORDS] [--size 1024] [--rounds 10]
 
-Compares, on one device and in turns, the best of some rounds:
+Compares, on one device and in interleaved rounds, the best of some rounds:
 
     block        one element for each work-item, tiles of 16 x 16 in local memory
     registers    the same with 4 x 4 sums in the registers of each work-item

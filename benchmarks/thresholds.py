@@ -4,7 +4,7 @@
 
 For small nests of each kind, in several shapes: the time of the version for outer
 parallelism over that of the one that exploits all of it (`flatten/defaults.py` states
-what follows). Below 1 the outer version is the faster one; they take turns.
+what follows). Below 1 the outer version is the faster one; runs are interleaved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The comparison of the thesis: a matrix product by every kind of kernel, in turns.
+"""The comparison of the thesis: a matrix product by every kind of kernel, in
+interleaved rounds.
 
     python benchmarks/tiles.py [--largest 2200] [--seconds 2] [--processor-time]
                                [--plot FILE.svg]
@@ -11,7 +12,7 @@
     OpenBLAS    NumPy's
 
 All but the last two are versions of one program, chosen by its parameters, and all take
-turns. Sizes are the 16 of Table 6 to 11 in "Block and register tiling" (2020); what is
+rounds. Sizes are the 16 of Table 6 to 11 in "Block and register tiling" (2020); what is
 compared are speeds, and the generated kernels with the one by hand (the thesis reached
 0.41 of it).
 """

@@ -9,13 +9,12 @@ whose programs are run where they are. Data sets that are not part of it are mad
 in the shapes that its own have. The matrix products are those of the slides "Regular
 flattening": [2^n][2^m] by [2^m][2^n], with m = 25 - 2n and m = 20 - 2n.
 
-Every version of a program (N at most) is forced and judged, and takes turns with the
+Every version of a program (N at most) is forced and judged, and is interleaved with the
 default parameters ("untuned"), with those of FOLDER/PROGRAM.tuning ("tuned"), and with
 the program as it is without versions: flattened moderately, which leaves all but the
-outer parallelism of each nest to threads, and fully. Ratios are of one run, turn by
-turn. It takes long: each data set is kept in the results as soon as it is done, and not
-run again; --report only prints the table of what there is.
-"""
+outer parallelism of each nest to threads, and fully. Ratios are of one run, round by
+round. It takes long: each data set is kept in the results as soon as it is done, and
+not run again; --report only prints the table of what there is."""
 
 from __future__ import annotations
 

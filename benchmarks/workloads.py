@@ -3,11 +3,10 @@
     python benchmarks/workloads.py [NAME...] [--rounds 9] [--scale 1.0] [--versions]
 
 `workloads/*.fut` are written without the compiler in mind. Each result is compared with
-NumPy's; then all contenders run in turns, called from Python on arrays in memory. A
-ratio is the median of the fastest peer over that of minifut: above 1, minifut wins.
-`--scale` multiplies the lengths of the larger dimensions. `--versions` compares the
-default with each forced version of minifut in the place of peers.
-"""
+NumPy's; then all contenders run in interleaved rounds, called from Python on arrays in
+memory. A ratio is the median of the fastest peer over that of minifut: above 1, minifut
+wins. `--scale` multiplies the lengths of the larger dimensions. `--versions` compares
+the default with each forced version of minifut in the place of peers."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from minifut.interrupts import deferred, forget_temporary, note_temporary
 Write = Callable[[IO[bytes]], object]
 
 WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-PATIENCE = 2.0
+LONGEST_WAIT = 2.0
 """seconds for somebody to open the other end of a pipe"""
 LARGEST_TEXT = 16 << 20
 """bytes of a file that is written by people"""
@@ -128,7 +128,7 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
 def _open_direct(path: Path) -> IO[bytes]:
     """A pipe or a device, for writing. Raises `OSError` if nobody comes to read the
     pipe."""
-    last = time.monotonic() + PATIENCE
+    last = time.monotonic() + LONGEST_WAIT
     while True:
         try:
             handle = os.open(path, os.O_WRONLY | WITHOUT_WAITING)

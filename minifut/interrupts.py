@@ -35,7 +35,7 @@ EXIT_CODE = 130
 MESSAGE = b"interrupted\n"
 CLEAR_LINE = b"\r\x1b[K"
 """on a terminal, which may show progress"""
-PATIENCE = 0.5
+LONGEST_DEFERRAL = 0.5
 """seconds that the main thread has for its own answer"""
 ATTEMPTS = 10
 """to remove a folder"""
@@ -109,7 +109,7 @@ class _Region:
 
 
 def deferred() -> _Region:
-    """An interrupt waits for the end of the block, for `PATIENCE` at most."""
+    """An interrupt waits for the end of the block, for `LONGEST_DEFERRAL` at most."""
     return _Region("defers")
 
 
@@ -134,8 +134,8 @@ def _watch(reading: int) -> None:
         if os.read(reading, 1)[0] != signal.SIGINT:
             continue
         came = time.monotonic()
-        time.sleep(PATIENCE)
-        if _answer.is_open or _answer.latest < came - PATIENCE:
+        time.sleep(LONGEST_DEFERRAL)
+        if _answer.is_open or _answer.latest < came - LONGEST_DEFERRAL:
             _end()
 
 

@@ -8,13 +8,13 @@ runs.
 
 A version is forced by setting thresholds to 0 or out of reach; nothing is compiled but
 the kernels that it is the first to use. Two versions that start the same kernels in the
-same order are one way through the program, of which the first is run: a branch may be
-out of reach for this size, or a group's arrays too large for local memory. So a way is
+same order are one path through the program, of which the first is run: a branch may be
+out of reach for this size, or a group's arrays too large for local memory. So a path is
 named by the thresholds that its run compared. What the current parameters choose is
 seen in a run with them, and other settings that start the same kernels share the runs
 of the version.
 
-Times are compared turn by turn (`ratios`), not by the fastest run of each.
+Times are compared round by round (`ratios`), not by the fastest run of each.
 
 Results are judged by those that the data gives, else by the oracle, and where that has
 no answer by those of the first version. Hand-written kernels (`KernelFile`) and rivals,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from minifut.parameters.tuning import Tuning
     from minifut.program import Timed
 
-Way = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
+ExecutionPath = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """the kernels that a run started, and the parameters that they were built with"""
 
 CURRENT = "current"
@@ -66,7 +66,7 @@ SLOW = 5.0
 """times the best; versions slower than that are measured less often"""
 
 REPEATS = 4
-"""runs in a turn, if they are brief"""
+"""runs in a round, if they are brief"""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,9 +77,9 @@ class ComparedVersion:
     version: Version
     candidate: Candidate
     wrong: str | None = None
-    way: Way = ((), frozenset())
+    path: ExecutionPath = ((), frozenset())
     aliases: list[Version] = field(default_factory=list)
-    """versions that go the same way on this data"""
+    """versions that go the same path on this data"""
 
     @property
     def agrees(self) -> bool:
@@ -113,7 +113,7 @@ class Comparison:
     def relative(self, entrant: ComparedVersion) -> Ratio | None:
         """Its time over that of the best one; None if it has none."""
         best = self.best
-        if best is None or not entrant.candidate.turns:
+        if best is None or not entrant.candidate.rounds:
             return None
         return ratio(entrant.candidate, best.candidate)
 
@@ -222,25 +222,25 @@ class _Race:
         entrants = self.comparison.entrants
         with time_limit(self.plan.limit):
             self.call()
-        current = self.way(self.before)
+        current = self.path(self.before)
         self.comparison.nbytes = self.call.nbytes
-        known: dict[Way, ComparedVersion] = {}
+        known: dict[ExecutionPath, ComparedVersion] = {}
         for version in versions.versions:
             entrant = self.enter(version)
-            if entrant.agrees and entrant.way in known:
-                known[entrant.way].aliases.append(version)
+            if entrant.agrees and entrant.path in known:
+                known[entrant.path].aliases.append(version)
                 continue
             entrants.append(entrant)
             if entrant.agrees:
-                known[entrant.way] = entrant
+                known[entrant.path] = entrant
                 entrant.name = self.name(version, versions, self.seen)
-        self.comparison.chosen = next((e for e in entrants if e.way == current), None)
+        self.comparison.chosen = next((e for e in entrants if e.path == current), None)
         names = distinct(entrant.name for entrant in entrants)
         for entrant, name in zip(entrants, names, strict=True):
             entrant.name = name
 
-    def way(self, settings: Settings) -> Way:
-        """The way that was just seen."""
+    def path(self, settings: Settings) -> ExecutionPath:
+        """The path that was just seen."""
         used = ((name, settings[name]) for name in self.seen.uses if name in settings)
         return tuple(self.seen.launches), frozenset(used)
 
@@ -276,11 +276,11 @@ class _Race:
             self.comparison.entrants.append(self.enter(Version(name, {}, ""), call))
 
     def enter_other(self, name: str, settings: Settings) -> None:
-        """Add settings that are no version of their own; where they go the way of one,
+        """Add settings that are no version of their own; where they go the path of one,
         its runs are theirs."""
         entrant = self.enter(Version(name, settings, ""))
         for known in self.comparison.entrants if entrant.agrees else ():
-            if known.agrees and known.way == entrant.way:
+            if known.agrees and known.path == entrant.path:
                 entrant.candidate = known.candidate
         self.comparison.entrants.append(entrant)
         if name == CURRENT:
@@ -312,11 +312,11 @@ class _Race:
             raise
         except (MinifutError, MemoryError) as error:
             entrant.candidate.failure = str(error) or "out of memory"
-        entrant.way = self.way(settings)
+        entrant.path = self.path(settings)
         return entrant
 
     def measure(self, progress: Progress | None) -> None:
-        """Let those that are right take turns."""
+        """Let those that are right run in interleaved rounds."""
         entrants = [e for e in self.comparison.entrants if e.agrees]
         candidates = list({id(e.candidate): e.candidate for e in entrants}.values())
         each = self.plan.limit

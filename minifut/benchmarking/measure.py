@@ -13,7 +13,7 @@ prolonged warm-up and forgotten, and runs go on until the relative standard erro
 their mean is small, the smaller the more a run resembles the one before.
 
 Together, runs of the candidates alternate, so that a machine that changes its speed
-changes it for all of them alike. A turn is one run, or several if runs are brief: the
+changes it for all of them alike. A round is one run, or several if runs are brief: the
 first of them meets caches as another candidate left them. A candidate that is `slow`
 times slower than the best is soon known well enough and leaves; with `abandon` even a
 run in progress is cut off at so many times the best run of all (in the main thread;
@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minifut.errors import MinifutError
-from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
+from minifut.testing.time_limit import REPEATED_AFTER, TimeLimit, time_limit
 
 MOST_AROUND = 3.0
 """times `Plan.seconds`: so long the least number of runs may take by the clock"""
@@ -45,7 +45,7 @@ FAR = 3.0
 """times slower than what is called slow: two runs tell"""
 
 BRIEF = 1e-3
-"""seconds; shorter runs are repeated in a turn"""
+"""seconds; shorter runs are repeated in a round"""
 
 Run = Callable[[], float]
 """one run; its seconds"""
@@ -89,8 +89,8 @@ class Candidate:
     """the seconds of the fastest run"""
     total: float = 0.0
     """the seconds of all runs"""
-    turns: list[float] = field(default_factory=list)
-    """the fastest run of each turn, where candidates take turns"""
+    rounds: list[float] = field(default_factory=list)
+    """the fastest run of each round, where runs of candidates are interleaved"""
 
     def __post_init__(self) -> None:
         given, self.seconds = self.seconds, []
@@ -106,7 +106,7 @@ class Candidate:
     def forget(self) -> None:
         """As if nothing had run."""
         self.seconds.clear()
-        self.turns.clear()
+        self.rounds.clear()
         self.best, self.total = math.inf, 0.0
 
     @property
@@ -166,7 +166,7 @@ def measure(
         if time.perf_counter() > deadline:
             raise TimeLimit
 
-    with time_limit(plan.limit, max(PATIENCE, plan.limit or 0)):
+    with time_limit(plan.limit, max(REPEATED_AFTER, plan.limit or 0)):
         candidate.run()
         _at_least(candidate, plan, count)
         if not plan.converge or candidate.is_robust:
@@ -187,22 +187,23 @@ def measure_together(
     *,
     slow: float = 3.0,
     abandon: float | None = None,
-    patience: float = 0.0,
+    at_least: float = 0.0,
     warm: bool = False,
     repeats: int = 1,
     most: float = math.inf,
     progress: Progress | None = None,
 ) -> None:
-    """Run them in turns until each has run for as long as the plan says; there are no
-    warm-ups if all are `warm`.
+    """Run them in interleaved rounds until each has run for as long as the plan says;
+    there are no warm-ups if all are `warm`.
 
-    Who is `slow` times slower than the best takes no more turns; the others have the
-    same number of runs, so that their turns can be compared. From the second turn on
-    there are `repeats` runs in a turn if they are brief; then the plan's number of runs
-    is one of turns. After the first turn no further one begins that would make it more
-    than `most` runs altogether. With `abandon`, a run is cut off at so many times the
-    best run of all, but not before `patience` seconds: nothing is gained by cutting off
-    short runs. Errors of a program are noted in its candidate and the others go on.
+    Who is `slow` times slower than the best runs in no more rounds; the others have the
+    same number of runs, so that their rounds can be compared. From the second round on
+    there are `repeats` runs in a round if they are brief; then the plan's number of
+    runs is one of rounds. After the first round no further one begins that would make
+    it more than `most` runs altogether. With `abandon`, a run is cut off at so many
+    times the best run of all, but not before `at_least` seconds: nothing is gained by
+    cutting off short runs. Errors of a program are noted in its candidate and the
+    others go on.
     """
     started = time.perf_counter()
     deadline = math.inf if plan.limit is None else started + plan.limit
@@ -210,17 +211,17 @@ def measure_together(
     def run(candidate: Candidate, times: int) -> None:
         fastest = math.inf
         for _ in range(times):
-            allowed = _allowed(candidates, abandon, patience)
-            seconds = _turn(candidate, allowed, deadline)
+            allowed = _allowed(candidates, abandon, at_least)
+            seconds = _timed(candidate, allowed, deadline)
             _count(candidate, seconds, progress)
             if seconds is None:
                 return
             fastest = min(fastest, seconds)
-        candidate.turns.append(fastest)
+        candidate.rounds.append(fastest)
 
     for candidate in candidates:
         if not warm:
-            _turn(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
+            _timed(candidate, _allowed(candidates, abandon, WARM_UP), deadline)
         if not candidate.is_over:
             run(candidate, 1)
     while True:
@@ -256,7 +257,7 @@ def _count(
 
 
 def _enough(candidate: Candidate, plan: Plan) -> bool:
-    if len(candidate.turns) < plan.runs:
+    if len(candidate.rounds) < plan.runs:
         return False
     if candidate.total < plan.seconds:
         return len(candidate.seconds) >= plan.most_runs
@@ -287,7 +288,7 @@ def _allowed(
     return max(least, abandon * min((c.best for c in candidates), default=math.inf))
 
 
-def _turn(candidate: Candidate, allowed: float, deadline: float) -> float | None:
+def _timed(candidate: Candidate, allowed: float, deadline: float) -> float | None:
     """One run, or None if it failed or was cut off. Past the deadline, `TimeLimit`."""
     left = deadline - time.perf_counter()
     if left <= 0:

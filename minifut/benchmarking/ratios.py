@@ -1,12 +1,12 @@
 """Comparison of interleaved candidates: the median of the ratios of paired runs.
 
-    turns of one     5.6  11.2  11.3  5.7     the machine halved its speed for a while
+    rounds of one     5.6  11.2  11.3  5.7     the machine halved its speed for a while
     of the other     6.1  12.4  12.2  6.3     → 1.09, 1.11, 1.08, 1.11: a tenth slower
 
 A machine that is shared changes its speed by up to two, for milliseconds or for
 minutes. The fastest run of each candidate then says most about who met the machine at
-its best; a ratio within one turn compares like with like, and the middle one of
-several does not mind a turn that was disturbed.
+its best; a ratio within one round compares like with like, and the middle one of
+several does not mind a round that was disturbed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MIDDLE_SPREAD, MEAN_SPREAD = 1.4826, 1.2533
 mean of its deviations from the middle"""
 
 SEVERAL = 6
-"""turns; of fewer the middle deviation may well be none"""
+"""rounds; of fewer the middle deviation may well be none"""
 
 MIDDLE = 1.2533
 """how much less precise the middle is than the mean"""
@@ -31,7 +31,7 @@ MIDDLE = 1.2533
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A time over another, and the relative standard error (0 for a single turn, which
+    """A time over another, and the relative standard error (0 for a single round, which
     does not know better)."""
 
     value: float
@@ -39,9 +39,9 @@ class Ratio:
 
 
 def ratio(one: Candidate, other: Candidate) -> Ratio:
-    """The first one's time over the other's. Who ended early is compared in the turns
+    """The first one's time over the other's. Who ended early is compared in the rounds
     that it had; infinity if it had none."""
-    pairs = zip(one.turns, other.turns, strict=False)
+    pairs = zip(one.rounds, other.rounds, strict=False)
     logs = [math.log(max(a, 1e-9) / max(b, 1e-9)) for a, b in pairs]
     if not logs:
         return Ratio(math.inf, 0.0)
@@ -56,14 +56,14 @@ def ratio(one: Candidate, other: Candidate) -> Ratio:
 
 
 def reference(candidates: Sequence[Candidate]) -> Candidate:
-    """The one to compare others with: that of most turns, of these the fastest."""
-    return max(candidates, key=lambda c: (len(c.turns), -c.best))
+    """The one to compare others with: that of most rounds, of these the fastest."""
+    return max(candidates, key=lambda c: (len(c.rounds), -c.best))
 
 
 def comparable_seconds(candidates: Sequence[Candidate]) -> list[Ratio]:
     """The time of each as if all had met the same machine, with the error of their
     comparison: their ratios to one of them, times its fastest run."""
-    known = [c for c in candidates if c.turns]
+    known = [c for c in candidates if c.rounds]
     if not known:
         return [Ratio(math.inf, 0.0)] * len(candidates)
     base = reference(known)

@@ -5,7 +5,7 @@
     outer        54.21 ms     10    0.23       1.00
     full          6.12 ms     62    2.06       8.86  chosen
 
-Time is that of the fastest run, speed-up that over the first version, turn by turn.
+Time is that of the fastest run, speed-up that over the first version, round by round.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _row(comparison: Comparison, entrant: ComparedVersion) -> tuple[str, ...]:
     if not candidate.seconds:
         return (name, "-", "0", "-", "-", ", ".join(marks))
     first = comparison.entrants[0].candidate
-    speed_up = f"{ratio(first, candidate).value:.2f}" if first.turns else "-"
+    speed_up = f"{ratio(first, candidate).value:.2f}" if first.rounds else "-"
     return (
         name,
         readable_seconds(candidate.best),

@@ -16,7 +16,7 @@ from minifut.cli.options import parse_bytes
     help="Remove what was used longest ago until this much is left (500MB, 2GiB).",
 )
 def command(clear: bool, limit: int | None) -> None:
-    """Say where compiled programs and kernels are kept, and how much room they take.
+    """Say where compiled programs and kernels are kept, and how much space they take.
 
     The folder is $MINIFUT_CACHE, else $XDG_CACHE_HOME/minifut, else ~/.cache/minifut.
     """

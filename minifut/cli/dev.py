@@ -224,8 +224,8 @@ def show_rules() -> None:
     from minifut import kernel_passes, lowering, passes
     from minifut.rewrite.rule import REGISTRY
 
-    for room in (passes, kernel_passes, lowering):
-        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+    for package in (passes, kernel_passes, lowering):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     width = max((len(name) for name in REGISTRY), default=0)
     for name, rule in sorted(REGISTRY.items()):

@@ -20,8 +20,8 @@ consists of words and signs, which stand as they are, and of
     ~             a space; a new line in a node with parts for each element, if any of
                   these has several lines
 
-Nodes of one union (expressions, statements, parameters, what hosts compute) are told
-apart by the words that their forms begin with, or by what follows their first token.
+Nodes of one union (expressions, statements, parameters, what hosts compute) differ in
+the words that their forms begin with, or in what follows the first token.
 """
 
 from __future__ import annotations

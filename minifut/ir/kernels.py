@@ -98,7 +98,7 @@ class RegTileReturns:
 
     `tile` is what the group holds: [block]..[register].. with all block sizes first, so
     that thread (i, j) has the tile `tile[i, j]`; in a dimension, register r of thread i
-    is element i * register size + r of the group's stretch. A dimension of which each
+    is element i * register size + r of the group's range. A dimension of which each
     group has one element (`total by 1 by 1`) is no dimension of `tile`.
     """
 
@@ -227,7 +227,7 @@ class CollectiveCopy:
     """A part of an array, copied by all threads of a group together.
 
     The value is that of the slice, except that positions are clamped to the array: what
-    lies beyond an edge repeats the element at the edge. So a tile is always full, and
+    is beyond an edge repeats the element at the edge. So a tile is always full, and
     an operator only ever sees operands that belong together somewhere in the array;
     no padding value is needed that every operator could stand. Of an array without
     elements the copy is all zeros.
@@ -249,7 +249,8 @@ class Parameter:
     """A number that shapes performance, set when the program runs.
 
     Kernels that mention one of kind "tile_size", "reg_tile_size" or "group_size" are
-    built for its value. One of kind "limit" is told by the device and cannot be set.
+    built for its value. One of kind "limit" is a property of the device and cannot be
+    set.
 
     `name` is stable and readable (function and nest); `kind` is "threshold",
     "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`

@@ -5,11 +5,10 @@
 
 A program may call a variable anything. One called like a macro becomes the macro's
 text, one called like a type or function hides it, and which there are differs from
-driver to driver. So what may be one of theirs by its form is told from what never is:
-macros are written in capitals, types end in `_t` or a vector's width, and functions are
-listed in the specification (OpenCL C 3.0, section 6). A name `x_..` with a number at
-its end has none of these forms.
-"""
+driver to driver. So what may be one of theirs is separated, by its form, from what
+never is: macros are written in capitals, types end in `_t` or a vector's width, and
+functions are listed in the specification (OpenCL C 3.0, section 6). A name `x_..` with
+a number at its end has none of these forms."""
 
 from __future__ import annotations
 

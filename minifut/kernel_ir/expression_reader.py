@@ -2,9 +2,8 @@
 
     (i + 1i64)        xs[i] as f32x4        select(a, b, c)        acc@(r, 2)
 
-An expression is told by its first token and the sign behind it. A name that was not
-declared is an i64.
-"""
+The first token and the operator after it decide what an expression is. A name that was
+not declared is an i64."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Store:
 
 @node
 class Prefetch:
-    """Ask for the memory around an element, which may lie beyond the end."""
+    """Prefetch the cache line of an element, which may be beyond the end."""
 
     printed = "prefetch {memory}[{index}]"
 

@@ -1,7 +1,7 @@
 """The verifier of kernel code: scope, types, memory, first values, jumps, barriers.
 
     variables    visible where they are used, of the type that they are declared with,
-                 and given a value on every way there on which each loop ran
+                 and given a value on every path there on which each loop ran
     types        operands fit their operators, in scalars and in lanes; a vector is
                  stored to elements of its scalar type
     memory       a parameter, or declared; parts and prefetches are of global memory
@@ -124,9 +124,9 @@ class _Checker(Expressions):
             self.place.append(statement)
             if isinstance(statement, kc.Label):
                 follows = statements[number + 1 :]
-                meeting = kc.Barrier | kc.UniformExit
-                meet = any(isinstance(follower, meeting) for follower in follows)
-                require(meet, f"no barrier follows the label {statement.name}")
+                barriers = kc.Barrier | kc.UniformExit
+                found = any(isinstance(follower, barriers) for follower in follows)
+                require(found, f"no barrier follows the label {statement.name}")
             self.statement(statement)
             self.place.pop()
 

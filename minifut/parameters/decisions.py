@@ -50,7 +50,7 @@ MOST_VALUES = 8
 """of a "choice" that are looked at"""
 
 Settings = Mapping[str, int]
-"""parameters by name, and the values that force the way to some place"""
+"""parameters by name, and the values that force the path to some place"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def occurrences(decisions: tuple[DecisionPoint, ...]) -> list[Occurrence]:
 def paths(
     decisions: tuple[DecisionPoint, ...], settings: Settings | None = None
 ) -> Iterator[dict[str, int]]:
-    """The settings of each way through the program; parameters that a way does not
+    """The settings of each path through the program; parameters that a path does not
     come across are not in it. Mind that there may be very many."""
     known = dict(settings or {})
     if not decisions:
@@ -119,7 +119,7 @@ def paths(
 
 
 def number_of_paths(decisions: tuple[DecisionPoint, ...]) -> int:
-    """How many ways there are, if no parameter decides in several places."""
+    """How many candidates there are, if no parameter decides in several places."""
     total = 1
     for decision in decisions:
         total *= sum(number_of_paths(branch.decisions) for branch in decision.branches)

@@ -1,9 +1,9 @@
 """The versions of an entry point: which settings force each, and what to call it.
 
-A way through the tree of decisions is called by the threshold that it takes, with the
-last word of the parameter's name: `outer`, `intra-group`; or `full` if it takes none of
-those that flattening makes. Other decisions are added where they are taken. Where
-decisions follow each other and are not all made alike, each is named with its nest:
+A path through the tree of decisions is named after the threshold that it takes, with
+the last word of the parameter's name: `outer`, `intra-group`; or `full` if it takes
+none of those that flattening makes. Other decisions are added where they are taken.
+Where independent decisions differ, each is named with its nest:
 
     {main.map.outer: 0}                                  outer
     {main.map.outer: NEVER, main.map.map.outer: 0}       map.outer
@@ -20,7 +20,7 @@ one by one. So each tiled version stands there twice:
     {f.tiled: NEVER, f.outer: 0}                          outer, untiled
 
 Untiled versions come first. Bounded: of more than `MOST` versions those are kept that
-decide alike everywhere, then those that differ from these in one place, then others.
+decide the same everywhere, then those that differ from these in one place, then others.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ REGISTER = "register_"
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A way through the decisions of an entry point."""
+    """A path through the decisions of an entry point."""
 
     name: str
     settings: Settings
@@ -84,8 +84,8 @@ def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
     """The versions of an entry point of a program of kernels."""
     decisions = decisions_of(program, entry)
     registers = _registers(program)
-    ways = _with_block_tiles(_unique(_paths(decisions), decisions), registers)
-    settings = sorted(itertools.islice(ways, most), key=_refinements)
+    candidates = _with_block_tiles(_unique(_paths(decisions), decisions), registers)
+    settings = sorted(itertools.islice(candidates, most), key=_refinements)
     names = distinct(label(decisions, each) for each in settings)
     found = tuple(
         Version(name, each, _guards(decisions, each))
@@ -96,7 +96,7 @@ def versions_of(program: Program, entry: str, most: int = MOST) -> Versions:
 
 
 def reached(decisions: tuple[DecisionPoint, ...], wanted: Settings) -> dict[str, int]:
-    """The settings that matter on the way which they force; parameters that nothing is
+    """The settings that matter on the path which they force; parameters that nothing is
     wanted of have their last value."""
     found: dict[str, int] = {}
     left = list(decisions)
@@ -145,7 +145,7 @@ def parameters_of(decisions: tuple[DecisionPoint, ...]) -> Iterator[Parameter]:
             yield from parameters_of(branch.decisions)
 
 
-# --- which ways ---------------------------------------------------------------------
+# --- which paths --------------------------------------------------------------------
 
 
 def _registers(program: Program) -> dict[str, tuple[str, ...]]:
@@ -159,27 +159,27 @@ def _registers(program: Program) -> dict[str, tuple[str, ...]]:
 
 
 def _with_block_tiles(
-    ways: Iterable[Settings], registers: Mapping[str, tuple[str, ...]]
+    candidates: Iterable[Settings], registers: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Settings]:
-    """Each way, and behind a tiled one the same without register tiles."""
-    for way in ways:
-        yield way
+    """Each path, and behind a tiled one the same without register tiles."""
+    for path in candidates:
+        yield path
         nests = [
             name.rpartition(".")[0]
-            for name, value in way.items()
+            for name, value in path.items()
             if _word(name) == TILED and value == TAKEN
         ]
-        if not any(way.get(f"{nest}.{SPLIT}") == TAKEN for nest in nests):
+        if not any(path.get(f"{nest}.{SPLIT}") == TAKEN for nest in nests):
             names = [name for nest in nests for name in registers.get(nest, ())]
             if names:
-                yield {**way, **dict.fromkeys(names, 1)}
+                yield {**path, **dict.fromkeys(names, 1)}
 
 
-def _refinements(way: Settings) -> tuple[int, bool]:
+def _refinements(path: Settings) -> tuple[int, bool]:
     """How much is done beyond flattening."""
     plain = (*FLATTENING, HOST)
-    taken = [n for n, v in way.items() if v == TAKEN and _word(n) not in plain]
-    return len(taken), not any(_word(name).startswith(REGISTER) for name in way)
+    taken = [n for n, v in path.items() if v == TAKEN and _word(n) not in plain]
+    return len(taken), not any(_word(name).startswith(REGISTER) for name in path)
 
 
 def _inside(decision: DecisionPoint, branch: Alternative) -> tuple[DecisionPoint, ...]:
@@ -192,11 +192,11 @@ def _inside(decision: DecisionPoint, branch: Alternative) -> tuple[DecisionPoint
 
 
 def _unique(
-    ways: Iterable[Settings], decisions: tuple[DecisionPoint, ...]
+    candidates: Iterable[Settings], decisions: tuple[DecisionPoint, ...]
 ) -> Iterator[Settings]:
     seen = set()
-    for way in ways:
-        settings = reached(decisions, way)
+    for path in candidates:
+        settings = reached(decisions, path)
         key = frozenset(settings.items())
         if key not in seen:
             seen.add(key)
@@ -204,13 +204,13 @@ def _unique(
 
 
 def _paths(decisions: tuple[DecisionPoint, ...]) -> Iterator[Settings]:
-    """All settings, the most telling ones first, some of them twice."""
-    alike = [_equivalent(decisions, depth) for depth in range(_depth(decisions) + 1)]
-    yield from alike
-    for way in alike:
+    """All settings, those that differ most first, some of them twice."""
+    uniform = [_equivalent(decisions, depth) for depth in range(_depth(decisions) + 1)]
+    yield from uniform
+    for path in uniform:
         for decision in decisions:
             for inside in paths((decision,)):
-                yield {**way, **inside}
+                yield {**path, **inside}
     yield from paths(decisions)
 
 
@@ -233,10 +233,10 @@ def _depth(decisions: tuple[DecisionPoint, ...]) -> int:
 
 
 def _label_of_tree(decision: DecisionPoint, settings: Settings) -> str:
-    way = list(_on_the_way((decision,), settings))
-    root = next((_nest(p) for p in way if _word(p.name) in FLATTENING), ())
+    path = list(_on_path((decision,), settings))
+    root = next((_nest(p) for p in path if _word(p.name) in FLATTENING), ())
     flattening, refined = "", []
-    for each in way:
+    for each in path:
         word = _word(each.name)
         value = settings[each.name]
         if word in FLATTENING:
@@ -269,7 +269,7 @@ def _tiles(tiled: Parameter, settings: Settings) -> str:
     return "block tiled" if max(sizes) == 1 else "block + register tiled"
 
 
-def _on_the_way(
+def _on_path(
     decisions: tuple[DecisionPoint, ...], settings: Settings
 ) -> Iterator[Parameter]:
     for decision in decisions:
@@ -278,13 +278,13 @@ def _on_the_way(
             yield decision.parameter
         for branch in decision.branches:
             if branch.value == value:
-                yield from _on_the_way(_inside(decision, branch), settings)
+                yield from _on_path(_inside(decision, branch), settings)
 
 
 def _guards(decisions: tuple[DecisionPoint, ...], settings: Settings) -> str:
     texts = [
         parameter.guards
-        for parameter in _on_the_way(decisions, settings)
+        for parameter in _on_path(decisions, settings)
         if parameter.guards and is_taken(parameter, settings[parameter.name])
     ]
     return "; ".join(dict.fromkeys(texts))

@@ -36,7 +36,7 @@ from minifut.testing.judge import (
     located_text,
 )
 from minifut.testing.oracle import Oracle
-from minifut.testing.time_limit import PATIENCE, TimeLimit, time_limit
+from minifut.testing.time_limit import REPEATED_AFTER, TimeLimit, time_limit
 
 if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
@@ -102,7 +102,7 @@ def check_tested(paths: Iterable[Path], options: TestOptions) -> None:
         return
     specs = []
     for path in paths:
-        # What is wrong with a program is told when it is its turn.
+        # Errors in a program are reported when its tests run.
         with suppress(MinifutError):
             specs.append(read_spec(str(path), stages.read_source(path).text))
     check_entries(sorted(options.entries), specs)
@@ -160,7 +160,7 @@ class _Run:
 
     def compile(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
         """All stages; the program is loaded only if something will be run."""
-        with time_limit(self.options.seconds, PATIENCE):
+        with time_limit(self.options.seconds, REPEATED_AFTER):
             return self.compile_and_load(wanted)
 
     def compile_and_load(self, wanted: bool) -> tuple[CheckedProgram, Program | None]:
@@ -289,7 +289,7 @@ class _Run:
         """What a judgement says, or what kept it from being made; `what` took too long
         if it did."""
         try:
-            with time_limit(self.options.seconds, PATIENCE):
+            with time_limit(self.options.seconds, REPEATED_AFTER):
                 return judge()
         except TimeLimit as limit:
             self.report.is_stuck = limit.is_stuck

@@ -8,21 +8,21 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-PATIENCE = 10.0
-"""seconds for a kernel to end after its time, which nothing can stop"""
+REPEATED_AFTER = 10.0
+"""seconds until `TimeLimit` is raised again: a kernel that runs cannot be stopped"""
 
 
 class TimeLimit(BaseException):
-    """The program has used its time. `is_stuck`: it was told so before, and goes on."""
+    """The program has used its time. `is_stuck`: not for the first time."""
 
     def __init__(self, is_stuck: bool = False) -> None:
         self.is_stuck = is_stuck
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float | None, patience: float = 0) -> Iterator[None]:
+def time_limit(seconds: float | None, interval: float = 0) -> Iterator[None]:
     """Raises `TimeLimit` in the block when the time is over (in the main thread); with
-    `patience` again each time so many seconds later, while the block goes on."""
+    `interval` again each time so many seconds later, while the block goes on."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -35,7 +35,7 @@ def time_limit(seconds: float | None, patience: float = 0) -> Iterator[None]:
         raise TimeLimit(is_stuck)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, patience)
+    signal.setitimer(signal.ITIMER_REAL, seconds, interval)
     try:
         yield
     finally:

@@ -6,11 +6,10 @@
     tuner.rows()                       # before and after, for each data set
 
 First, if requested, tiles and other sizes are searched (`structure`), then thresholds
-(`thresholds`). In the end defaults and new values take turns on each data set, unless
-they did already. What has changed is judged once more, one by one and in races of its
-own, as long as the budget allows: a parameter without which the data sets that it
-concerns are as fast goes back to its default.
-"""
+(`thresholds`). In the end runs of defaults and new values are interleaved on each data
+set, unless they did already. What has changed is judged once more, one by one and in
+races of its own, as long as the budget allows: a parameter without which the data sets
+that it concerns are as fast goes back to its default."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ FINAL_RUNS = 5
 """of each candidate of the final comparison, if the budget leaves so many"""
 
 CONFIRMING = 11
-"""turns in which a value that is no default must gain, if the budget leaves so many"""
+"""rounds in which a value that is no default must gain, if the budget leaves so many"""
 
 Notify = Callable[[str, float], None]
 """called with what is being done and the part of all work that is done"""
@@ -190,11 +189,11 @@ class Autotuner:
                 concerned.append(subject)
         left = self.trials.left - 2 * FINAL_RUNS * len(subjects)
         left /= max(1, len(concerned) * len(self.changed))
-        turns = min(CONFIRMING, int(left) // len(several))
+        rounds = min(CONFIRMING, int(left) // len(several))
         for subject in concerned:
-            if turns >= FINAL_RUNS:
-                most = turns * len(several)
-                before, after = self.trials.race(subject, several, turns, most)
+            if rounds >= FINAL_RUNS:
+                most = rounds * len(several)
+                before, after = self.trials.race(subject, several, rounds, most)
             else:
                 before, after = self._times(subject, several)
             if math.isinf(before.seconds) or math.isinf(after.seconds):

@@ -81,12 +81,12 @@ def cuts_of(amounts: Iterable[int], most: int) -> Cuts:
 
 
 Compare = Callable[[Sequence[int]], Mapping[int, MeasuredTime]]
-"""the times of several cuts, which take turns"""
+"""the times of several cuts, interleaved"""
 
 
 def search(cuts: Cuts, default: int, compare: Compare) -> dict[int, float]:
     """The loss of each cut that was tried, by binary search. The cut of the default is
-    run along each time, so that times of different turns can be compared."""
+    run along each time, so that times of different rounds can be compared."""
     first, last = 0, len(cuts) - 1
     home = cuts.of(default)
     ratios: dict[int, float] = {home: 0.0}

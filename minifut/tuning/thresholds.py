@@ -6,7 +6,7 @@ what it is compared with; find the best cut of each data set; take the value wit
 all of them together lose least. Thresholds tuned before have their new values then,
 those still to come their defaults.
 
-All ways on which a threshold can lead a data set first meet in one race, as far as the
+All paths on which a threshold can lead a data set first run in one race, as far as the
 budget allows: most of the later comparisons are answered by it, and times of one race
 compare whatever the machine's speed did in between.
 
@@ -50,10 +50,10 @@ MOST_AMOUNTS = (7, 3, 1)
 """that are distinguished, as far as runs suffice"""
 
 RACE_SHARE = 0.75
-"""the part of a data set's runs that may go to the race of its ways"""
+"""the part of a data set's runs that may go to the race of its paths"""
 
 RACE_RUNS = 3
-"""runs of each way, without which that race says little"""
+"""runs of each path, without which that race says little"""
 
 Place = tuple[str, Sequence[Settings]]
 """a threshold, and the settings that lead there"""
@@ -116,7 +116,7 @@ class ThresholdSearch:
     def _race_all(
         self, subject: Subject, places: Sequence[Place], share: float
     ) -> None:
-        """Race the ways on which the thresholds lead, in so many runs altogether."""
+        """Race the paths on which the thresholds lead, in so many runs altogether."""
         trials, until = self.trials, self.trials.done + share
         several: list[Settings] = []
         for name, contexts in places:
@@ -133,9 +133,9 @@ class ThresholdSearch:
                         several = wanted
                     break
         if self._cost(subject, several) <= until - trials.done:
-            ways = len({key for key in trials.keys(subject, several) if key})
+            paths = len({key for key in trials.keys(subject, several) if key})
             most = int(until - trials.done)
-            if ways > 1 and most >= RACE_RUNS * ways:
+            if paths > 1 and most >= RACE_RUNS * paths:
                 trials.race(subject, several, most=most)
 
     def _cost(self, subject: Subject, several: Sequence[Settings]) -> int:
@@ -159,11 +159,11 @@ class ThresholdSearch:
             self.values[name] = combine(said, defaults[name])
 
     def _reaches(self, subject: Subject, name: str) -> bool:
-        """Whether the data set's way depends on the threshold with the present values
+        """Whether the data set's path depends on the threshold with the present values
         (that it was compared is not enough: comparisons may stand before decisions)."""
         seen = self.trials.of(subject).seen
-        way = execution_path(subject.decisions, seen, self.values)
-        return any(name == decided for decided, _, _ in way)
+        path = execution_path(subject.decisions, seen, self.values)
+        return any(name == decided for decided, _, _ in path)
 
     def finding(
         self, name: str, subject: Subject, contexts: Sequence[Settings], share: float

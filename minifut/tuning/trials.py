@@ -1,4 +1,5 @@
-"""Runs of a program under different settings: counted, in turns, none of them twice.
+"""Runs of a program under different settings: counted, in interleaved rounds, none of
+them twice.
 
     trials = Trials(runs=5, budget=12 * thresholds * len(subjects))
     trials.sample(subject, settings).comparisons
@@ -7,10 +8,9 @@
 
 Before it counts, a path through the program is run once under observation; this also
 compiles its kernels. Settings that start the same kernels are one candidate. Those of a
-race take turns, of several runs if they are brief, of which the fastest counts; one
-that takes 3 times the best is given up. Turns are compared one by one (`ratios`), and
-only times of one race with one another.
-"""
+race run in rounds, each of several runs if they are brief, of which the fastest counts;
+one that takes 3 times the best is given up. Turns are compared one by one (`ratios`),
+and only times of one race with one another."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ABANDON = 3.0
 """times the best run"""
 
 REPEATS = 2
-"""runs in a turn, if they are brief"""
+"""runs in a round, if they are brief"""
 
-PATIENCE = 0.25
+SHORTEST_RUN = 0.25
 """seconds; cutting off a run that is over before gains nothing"""
 
 CERTAIN = 2.0
@@ -139,7 +139,7 @@ class Trials:
     ) -> list[MeasuredTime]:
         """The time of each; those that start the same kernels are one candidate. What
         fails takes forever; of what was given up the time is known that it exceeds.
-        From `most` runs on there are no further turns."""
+        From `most` runs on there are no further rounds."""
         known = self.of(subject)
         keys = self.keys(subject, several)
         candidates = {
@@ -154,7 +154,7 @@ class Trials:
             Plan(runs=runs or self.runs, seconds=0, converge=False),
             slow=ABANDON,
             abandon=ABANDON,
-            patience=PATIENCE,
+            at_least=SHORTEST_RUN,
             warm=True,
             repeats=REPEATS,
             most=most,

@@ -145,8 +145,8 @@ class StructArray:
         while type_.kind == "array_of":
             type_, depth = type_.parts[0], depth + 1
         own = self.element
-        alike = (type_.text, type_.count) == (own.text, own.count)
-        return alike and depth == self.rank
+        is_same = (type_.text, type_.count) == (own.text, own.count)
+        return is_same and depth == self.rank
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -120,11 +120,11 @@ def test_who_fails_is_noted_and_the_others_go_on() -> None:
 
 
 def test_a_run_in_progress_is_cut_off() -> None:
-    turns = itertools.count()
+    rounds = itertools.count()
 
     def slow() -> float:
         # Warm-ups may take their time.
-        time.sleep(0.2 if next(turns) == 0 else 5)
+        time.sleep(0.2 if next(rounds) == 0 else 5)
         return 5.0
 
     def fast() -> float:

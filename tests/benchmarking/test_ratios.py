@@ -1,4 +1,4 @@
-"""Comparing candidates that took turns on a machine that changes its speed."""
+"""Comparing candidates whose runs were interleaved on a machine that changes its speed."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def test_a_change_of_speed_does_not_matter() -> None:
 def test_a_disturbed_turn_does_not_matter_but_noise_shows() -> None:
     calm = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     one, other, noisy = (Candidate(lambda: 1.0) for _ in range(3))
-    one.turns, other.turns = list(calm), [1.0, 9.0, 1.0, 1.0, 1.0, 1.0]
-    noisy.turns = [1.0, 1.4, 0.8, 1.1, 1.2, 0.9]
+    one.rounds, other.rounds = list(calm), [1.0, 9.0, 1.0, 1.0, 1.0, 1.0]
+    noisy.rounds = [1.0, 1.4, 0.8, 1.1, 1.2, 0.9]
     assert ratio(other, one).value == pytest.approx(1) and not ratio(other, one).error
     assert ratio(noisy, one).error > 0.05
 
 
 def test_brief_runs_are_repeated_within_a_turn() -> None:
     one, other = raced(Machine(1), 1e-4, 2e-4, repeats=4)
-    assert len(one.turns) == len(other.turns) == 3
+    assert len(one.rounds) == len(other.rounds) == 3
     assert len(one.seconds) == len(other.seconds) == 9
     assert ratio(other, one).value == pytest.approx(2)
 
 
 def test_who_had_no_turn_is_infinitely_slow() -> None:
     one, never = Candidate(lambda: 1.0), Candidate(lambda: 1.0)
-    one.turns = [1.0]
+    one.rounds = [1.0]
     one.add(1.0)
     assert [t.value for t in comparable_seconds([one, never])] == [1.0, math.inf]
 

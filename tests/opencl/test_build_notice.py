@@ -24,7 +24,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_long_build_is_said_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(build_notice, "PATIENCE", 0.05)
+    monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.05)
     caplog.set_level(logging.INFO, "minifut")
     notice = BuildNotice()
     notice.begin("kmeans")
@@ -38,7 +38,7 @@ def test_a_long_build_is_said_once(
 def test_a_short_build_is_not_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(build_notice, "PATIENCE", 0.1)
+    monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.1)
     caplog.set_level(logging.INFO, "minifut")
     notice = BuildNotice()
     notice.begin("kmeans")
@@ -57,7 +57,7 @@ def test_a_terminal_shows_a_line_that_goes(
     monkeypatch: pytest.MonkeyPatch, is_shown: bool
 ) -> None:
     terminal = Terminal()
-    monkeypatch.setattr(build_notice, "PATIENCE", 0.01)
+    monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.01)
     monkeypatch.setattr(build_notice, "TICK", 0.01)
     monkeypatch.setattr(BuildNotice, "is_shown", is_shown)
     monkeypatch.setattr("sys.stderr", terminal)
@@ -83,7 +83,7 @@ def test_a_first_call_says_what_it_builds(
     build = kernels._build
     monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
     monkeypatch.setattr(kernels, "_build", slow)
-    monkeypatch.setattr(build_notice, "PATIENCE", 0.05)
+    monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.05)
     caplog.set_level(logging.INFO, "minifut")
     program = minifut.compile(TEXT)
     program.main(np.ones(100, np.float32))

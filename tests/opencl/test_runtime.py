@@ -226,7 +226,7 @@ def test_an_interrupt_is_answered_at_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(queue, "PATIENCE", 0.01)
+    monkeypatch.setattr(queue, "WARN_AFTER", 0.01)
     program.spin(xs, 10)
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     begun = time.perf_counter()

@@ -18,7 +18,7 @@ def test_who_goes_on_is_stuck() -> None:
     assert second.value.is_stuck
 
 
-def test_without_patience_it_is_reported_once() -> None:
+def test_without_an_interval_it_is_reported_once() -> None:
     with time_limit(0.02):
         with pytest.raises(TimeLimit):
             time.sleep(5)

@@ -55,8 +55,8 @@ def type_declaration(
     parameters, type_, exts, lifted = evaluate_type(
         context, scope, node.parameters, node.definition
     )
-    told = witnessed(type_)
-    if any(e not in told for e in exts):
+    found = witnessed(type_)
+    if any(e not in found for e in exts):
         raise error(
             node.definition.location,
             "Type abbreviation contains an anonymous size not used constructively as "

@@ -259,9 +259,9 @@ class _Matcher:
             raise problem
         is_abstract = isinstance(spec.type, Named) and spec.type.name in abstract
         if is_abstract:
-            told = witnessed(binding.type)
+            found = witnessed(binding.type)
             for name, kind in binding.parameters:
-                if kind == "size" and name not in told:
+                if kind == "size" and name not in found:
                     raise self.fail(
                         f"Type\n  {show_binding(shown, binding)}\ncannot be made "
                         f"abstract because size parameter {quote(name.base)} is not "

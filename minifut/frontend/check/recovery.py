@@ -82,7 +82,7 @@ class Faults:
 
 
 def _name(node: syntax.Declaration) -> str | None:
-    """What a declaration defines; None if that cannot be told from its text."""
+    """What a declaration defines; None if its text does not show that."""
     match node:
         case syntax.Local(_, inner):
             return _name(inner)

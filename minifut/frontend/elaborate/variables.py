@@ -85,8 +85,8 @@ def variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
 def _with_instance(
     closure: Closure, own: Mapping[Name, Type | Size], env: Environment
 ) -> Closure:
-    """A use of a function. One within its own body says nothing of what its type
-    parameters are: the same as there (sizes are told by the arguments)."""
+    """A use of a function. One within its own body has the type
+    parameters of that body (sizes follow from the arguments)."""
     names = closure.definition.scheme_parameters if closure.definition else ()
     known: dict[Name, Type | Size] = {
         name: Named(name) for name in names if is_type(env.meaning(name))

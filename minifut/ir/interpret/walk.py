@@ -144,11 +144,11 @@ class Frame:
     def parts(self, parts: Iterable[Atom | DimSlice]) -> list[Any]:
         """The parts of an index; of a slice start, length and stride."""
         return [
-            self.stretch(part) if isinstance(part, DimSlice) else self.atom(part)
+            self.progression(part) if isinstance(part, DimSlice) else self.atom(part)
             for part in parts
         ]
 
-    def stretch(self, part: DimSlice | core.Iota) -> tuple[int, int, int]:
+    def progression(self, part: DimSlice | core.Iota) -> tuple[int, int, int]:
         """Start, length and stride."""
         return self.atom(part.start), self.size(part.length), self.atom(part.stride)
 
@@ -217,7 +217,7 @@ SIMPLE: dict[type, Callable[[Frame, Any, Type], Any]] = {
     core.SizeExp: lambda f, e, _: f.size(e.size),
     core.Index: _index,
     core.Update: _update,
-    core.Iota: lambda f, e, t: arrays.iota(*f.stretch(e), dtype_of(t)),
+    core.Iota: lambda f, e, t: arrays.iota(*f.progression(e), dtype_of(t)),
     core.Replicate: _replicate,
     core.Scratch: lambda f, e, t: arrays.replicate(f.shape(e.shape), 0, dtype_of(t)),
     core.ArrayLiteral: _literal,

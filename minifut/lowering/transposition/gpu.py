@@ -62,8 +62,8 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
             down, across = (r, lane) if transposed else (lane, r)
             return k.named(i0 + down, "i"), k.named(j0 + across, "j")
 
-        with k.branch(whole), k.loop("turn", k.size_value(side // rows)) as turn:
-            r = k.declare("r", first + turn * step)
+        with k.branch(whole), k.loop("step", k.size_value(side // rows)) as number:
+            r = k.declare("r", first + number * step)
             visit(r, *place(r))
         with k.otherwise(), k.loop("r", length, first, step) as r:
             i, j = place(r)

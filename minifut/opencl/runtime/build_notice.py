@@ -18,7 +18,7 @@ from time import perf_counter
 
 from minifut.errors import counted
 
-PATIENCE = 1.0
+NOTICE_AFTER = 1.0
 """seconds of building before it is worth a line"""
 TICK = 0.5
 """seconds until the line is written again"""
@@ -55,7 +55,7 @@ class BuildNotice:
 
     def _tell(self, over: Event) -> None:
         begun = perf_counter()
-        if over.wait(PATIENCE):
+        if over.wait(NOTICE_AFTER):
             return
         logging.getLogger("minifut").info(
             "building %s of %s", counted(max(1, self.count), "kernel"), self._program

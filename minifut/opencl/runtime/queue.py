@@ -48,7 +48,7 @@ SPIN_SECONDS = 5e-3
 BRIEF_WORK = 1 << 24
 """scalar operations that end within milliseconds: a main thread that is blocked so
 long answers Ctrl-C soon enough, and leaves its core to the driver"""
-PATIENCE = 1.0
+WARN_AFTER = 1.0
 """seconds of waiting for an interrupted run before it is worth a line"""
 SMALL_COPY = 1 << 15
 """bytes that are copied faster than a command is enqueued and waited for"""
@@ -237,7 +237,7 @@ class Session:
             if self.is_forked:
                 raise forked()
             with said_after(
-                PATIENCE,
+                WARN_AFTER,
                 "waiting for kernels of %s, which was interrupted: what has begun on "
                 "the device cannot be ended, but with this process",
                 self.running or "a run",

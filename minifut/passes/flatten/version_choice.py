@@ -111,7 +111,7 @@ class VersionChoice:
         """The version in groups, with what decides for it, if it can be made."""
         context = self.context
         copied = weight(self.judgement.statement)
-        if copied > context.versions.room:
+        if copied > context.versions.budget:
             return None
         inside = context.inner()
         if not run_map_in_groups.fires(self.judgement, inside):
@@ -121,7 +121,7 @@ class VersionChoice:
         needs = requirements_of(kernel)
         if needs is None:
             return None
-        context.versions.room -= copied
+        context.versions.budget -= copied
         build = context.build.nested()
         chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
         enough = build.let(AtLeast(needs.parallelism, chosen), "enough")

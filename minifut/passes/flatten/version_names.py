@@ -8,8 +8,8 @@ the body of its map consists of, and by what it exploits:
     main.map_map_loop.map_reduce.outer           a map inside of such a one
     main.loop_map.host                           loop .. do map ..
 
-so that edits elsewhere do not rename it. Where two nests of a function look alike, the
-later ones have an ordinal behind.
+so that edits elsewhere do not rename it. Where two nests of a function have equal
+names, the later ones have an ordinal behind.
 
 Bounded: at most `DEEPEST` choices stand within one another and at most `MOST` stem from
 one statement of the host; and all the copies of bodies that choices of one statement
@@ -47,13 +47,13 @@ HOST = "host"
 class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
     for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may
-    be made, and copies of `room` statements. `in_loop`: what is flattened is in a loop
-    of the host that has versions itself."""
+    be made, and copies of `budget` statements. `in_loop`: what is flattened is in a
+    loop of the host that has versions itself."""
 
     kind: str = INCREMENTAL
     function: str = "main"
     left: int = MOST
-    room: int = 1 << 20
+    budget: int = 1 << 20
     in_loop: bool = False
     taken: set[str] = field(default_factory=set)
 
@@ -62,22 +62,22 @@ class VersionNames:
         if self.kind == INCREMENTAL:
             self.left = MOST
             own = weight(statement)
-            self.room = max(GROWTH * own, min(SMALL_GROWTH * own, SMALL))
+            self.budget = max(GROWTH * own, min(SMALL_GROWTH * own, SMALL))
 
     def reserve(self, path: tuple[str, ...], copied: int) -> bool:
         """Take one choice and the room for a copy, if that is within the bounds."""
         if self.kind != INCREMENTAL or not self.left or len(path) >= DEEPEST:
             return False
-        if copied > self.room:
+        if copied > self.budget:
             return False
         self.left -= 1
-        self.room -= copied
+        self.budget -= copied
         return True
 
     def release(self, copied: int) -> None:
         """Give back what was reserved."""
         self.left += 1
-        self.room += copied
+        self.budget += copied
 
     def stem(self, path: tuple[str, ...]) -> str:
         """The name of the choice at this path, before those of its versions."""

@@ -1,6 +1,6 @@
 """Where views are pulled above maps: only if a consumer can then fuse with the map.
 
-From the last statement of a body to the first, so that a view wanders up through
+From the last statement of a body to the first, so that a view moves up through
 several maps. The map moves down to the view: nothing between them may update what it
 reads.
 """

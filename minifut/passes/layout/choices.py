@@ -31,7 +31,7 @@ WORTH = 0.8
 @dataclass(frozen=True, slots=True)
 class KernelChoice:
     """`fastest` is the variable to run fastest if it is another than as written,
-    `reads` are operands taken in another order than they lie in; `results` those
+    `reads` are operands read in another order than their own; `results` those
     results that are not made row-major."""
 
     fastest: Name | None
@@ -48,7 +48,7 @@ class BranchChoice:
 
 @dataclass(frozen=True, slots=True)
 class LoopChoice:
-    """`before` are orders in which arrays are made ahead of the loop; `parameters` the
+    """`before` are orders to which arrays are copied before the loop; `parameters` the
     innermost dimensions of the loop's parameters."""
 
     before: tuple[Dimension, ...]

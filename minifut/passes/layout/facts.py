@@ -25,7 +25,7 @@ SELDOM = 1 / 256
 """of the cost of a branch that is taken with other parameters than the defaults"""
 
 State: TypeAlias = dict[Name, tuple[int, ...]]
-"""innermost dimensions: where the array itself lies, then its copies"""
+"""innermost dimensions: of the array itself, then of its copies"""
 
 
 @dataclass(slots=True)
@@ -41,20 +41,20 @@ class FunctionFacts:
     later: dict[int, list[set[Name]]] = field(default_factory=dict)
     arrays: dict[int, tuple[Name, ...]] = field(default_factory=dict)
     made: dict[int, State] = field(default_factory=dict)
-    turns: dict[Name, float] = field(default_factory=dict)
+    transpositions: dict[Name, float] = field(default_factory=dict)
     definitions: dict[Name, Stm] = field(default_factory=dict)
 
     def rank(self, name: Name) -> int:
         type_ = self.scope.get(name)
         return type_.rank if isinstance(type_, ArrayType) else 0
 
-    def look_at(self, body: Body) -> bool:
+    def collect(self, body: Body) -> bool:
         """Find the facts of all kernels; whether any would gain from a layout."""
         found = False
         for statement in body.statements:
             exp = statement.exp
             for inner in host_bodies(exp):
-                found |= self.look_at(inner)
+                found |= self.collect(inner)
             if isinstance(exp, DECIDING):
                 self.definitions[statement.pattern[0].name] = statement
             if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
@@ -65,7 +65,7 @@ class FunctionFacts:
 
     def shares(self, exp: core.If | core.Match) -> list[float]:
         """The part of the cost of each branch that counts: next to nothing of one that
-        the default parameters never take, so that no copies are made ahead for it."""
+        the default parameters never take, so that no copies are made for it."""
         bodies = host_bodies(exp)
         if isinstance(exp, core.If):
             kind = self.machine.schedule
@@ -94,15 +94,17 @@ class FunctionFacts:
         return found
 
     def enter(self, state: State, name: Name, *innermost: int) -> None:
-        """An array of several dimensions; row-major if nothing else is said."""
+        """An array of several dimensions; row-major by default."""
         rank = self.rank(name)
         if rank > 1:
             state[name] = innermost or (rank - 1,)
 
     def transposition_cost(self, name: Name) -> float:
-        if name not in self.turns:
-            self.turns[name] = self.machine.transposition_cost(self.scope[name])
-        return self.turns[name]
+        if name not in self.transpositions:
+            self.transpositions[name] = self.machine.transposition_cost(
+                self.scope[name]
+            )
+        return self.transpositions[name]
 
     def with_results(self, statement: Stm, state: State) -> State:
         """The state with what the statement binds, row-major."""
@@ -127,12 +129,12 @@ class FunctionFacts:
     def conform(
         self,
         atoms: tuple[core.Atom, ...],
-        lie: tuple[int | None, ...],
+        innermost: tuple[int | None, ...],
         wanted: tuple[int | None, ...],
     ) -> float:
-        """The cost of making arrays lie as wanted."""
+        """The cost of transposing arrays to the wanted orders."""
         return sum(
             self.transposition_cost(atom)
-            for atom, one, other in zip(atoms, lie, wanted, strict=True)
+            for atom, one, other in zip(atoms, innermost, wanted, strict=True)
             if one != other and isinstance(atom, Name)
         )

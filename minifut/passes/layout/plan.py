@@ -3,14 +3,14 @@
     a, 512 MiB        kernel 1 wants a[.., i, ..] innermost, kernel 2 in a loop wants so
                       too: a is transposed once, before the loop, and both read that
 
-A state has for each array that is still needed the orders in which it is available: the
-one in which it lies itself, and those of copies. A statement leads from each state to
+A state has for each array that is still needed the orders in which it is available: its
+own, and those of copies. A statement leads from each state to
 others, at the cost of the bytes that it moves: a kernel by each of its offers, with
 operands transposed or read in their own layout and results made in any order; a branch
 by what its bodies do, whose results have one layout; a loop by orders for its
-parameters, and by copies made before it. Of the ways to a state the cheapest is kept,
+parameters, and by copies made before it. Of the paths to a state the cheapest is kept,
 and of the states the `MOST` cheapest. A body is solved once for each state of what it
-uses; a function with very many ways is not looked through to the end.
+uses; in a function with very many transitions the search becomes greedy.
 
 Branches count half, or as the default parameters decide between them; loops of unknown
 length `ROUNDS` times. What a function takes and gives is row-major.
@@ -46,23 +46,24 @@ from minifut.passes.layout.orders import kept_orders
 FRESH = (core.Manifest, core.Replicate, core.Scratch)
 MOST = 24
 """states kept after a statement"""
-WAYS = 64
-"""ways from a state that are looked at, at one statement"""
-PATIENCE = 10_000
-"""ways that are tried in a function before the best at each statement must do"""
+MOST_COMBINATIONS = 64
+"""combinations of operands and results that are tried from a state, at one statement"""
+MOST_TRANSITIONS = 10_000
+"""transitions that are tried in a function before the search becomes greedy"""
 ROUNDS = 8
 
-Trail: TypeAlias = Any
-"""None, or (the trail before, a statement's id and choice or a trail of its body)"""
-Way: TypeAlias = tuple[float, State, Trail]
-Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Trail]]
+Decisions: TypeAlias = Any
+"""None, or (the decisions before, a statement's id, its choice and those of its
+bodies)"""
+Transition: TypeAlias = tuple[float, State, Decisions]
+Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Decisions]]
 """by the innermost dimensions of the results"""
 
 
 def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, LayoutChoice]:
     """Choices by the ids of statements; none if nothing is worth moving."""
     known = FunctionFacts(scope, machine)
-    if not known.look_at(function.body):
+    if not known.collect(function.body):
         return {}
     known.note_wanted(function.body)
     planner = _Planner(known)
@@ -72,17 +73,17 @@ def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Layout
     ends = planner.solve(function.body, start)
     results = function.body.result
 
-    def total(item: tuple[tuple[int | None, ...], tuple[float, Trail]]) -> float:
+    def total(item: tuple[tuple[int | None, ...], tuple[float, Decisions]]) -> float:
         order, (cost, _) = item
         return cost + known.conform(results, order, known.row_major(results))
 
-    _, (_, trail) = min(ends.items(), key=total)
-    return _choices(trail)
+    _, (_, decided) = min(ends.items(), key=total)
+    return _choices(decided)
 
 
-def _choices(trail: Trail) -> dict[int, LayoutChoice]:
+def _choices(decided: Decisions) -> dict[int, LayoutChoice]:
     found: dict[int, LayoutChoice] = {}
-    waiting = [trail]
+    waiting = [decided]
     while waiting:
         at = waiting.pop()
         if at is None:
@@ -102,46 +103,51 @@ class _Planner:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether so many ways have been tried that from now on the best is taken."""
-        return self.tried > PATIENCE
+        """Whether so many transitions have been tried that only the best is
+        followed."""
+        return self.tried > MOST_TRANSITIONS
 
     # --- bodies -----------------------------------------------------------------------
 
     def solve(self, body: Body, state: State) -> Ends:
-        """The cheapest way through a body for each order of its results."""
+        """The cheapest decisions in a body for each order of its results."""
         later = self.known.later[id(body)]
-        state = {n: lie for n, lie in state.items() if n in later[0]}
+        state = {n: orders for n, orders in state.items() if n in later[0]}
         key = id(body), frozenset(state.items())
         if key not in self.solved:
             self.solved[key] = self.through(body, state, later)
         return self.solved[key]
 
     def through(self, body: Body, state: State, later: list[set[Name]]) -> Ends:
-        ways: list[Way] = [(0.0, state, None)]
+        paths: list[Transition] = [(0.0, state, None)]
         for statement, needed in zip(body.statements, later[1:], strict=True):
-            best: dict[frozenset[tuple[Name, tuple[int, ...]]], Way] = {}
-            for cost, before, trail in ways:
+            best: dict[frozenset[tuple[Name, tuple[int, ...]]], Transition] = {}
+            for cost, before, decided in paths:
                 for more, after, item in self.step(statement, before):
                     self.tried += 1
-                    kept = {n: lie for n, lie in after.items() if n in needed}
+                    kept = {n: orders for n, orders in after.items() if n in needed}
                     key = frozenset(kept.items())
                     total = cost + more
                     if key not in best or total < best[key][0]:
-                        best[key] = total, kept, trail if not item else (trail, item)
+                        best[key] = (
+                            total,
+                            kept,
+                            decided if not item else (decided, item),
+                        )
             most = 1 if self.is_greedy else MOST
-            ways = heapq.nsmallest(most, best.values(), key=lambda way: way[0])
+            paths = heapq.nsmallest(most, best.values(), key=lambda path: path[0])
         ends: Ends = {}
-        for cost, after, trail in ways:
+        for cost, after, decided in paths:
             order = tuple(
                 after[a][0] if isinstance(a, Name) and a in after else None
                 for a in body.result
             )
             if order not in ends or cost < ends[order][0]:
-                ends[order] = cost, trail
+                ends[order] = cost, decided
         return ends
 
-    def step(self, statement: Stm, state: State) -> Iterator[Way]:
-        """All ways on from a state; the last part is for the trail."""
+    def step(self, statement: Stm, state: State) -> Iterator[Transition]:
+        """All transitions from a state; the last part is the decision."""
         exp = statement.exp
         if id(statement) in self.known.kernels:
             yield from self.kernel(statement, self.known.kernels[id(statement)], state)
@@ -154,7 +160,7 @@ class _Planner:
         else:
             yield self.plain(statement, state)
 
-    def fresh(self, statement: Stm, state: State) -> Iterator[Way]:
+    def fresh(self, statement: Stm, state: State) -> Iterator[Transition]:
         """An array that is made in any order at the same cost."""
         name = statement.pattern[0].name
         own = self.known.rank(name) - 1
@@ -166,7 +172,7 @@ class _Planner:
             item = id(statement), choice, ()
             yield 0.0, {**state, name: (dimension,)}, item
 
-    def plain(self, statement: Stm, state: State) -> Way:
+    def plain(self, statement: Stm, state: State) -> Transition:
         exp, cost = statement.exp, 0.0
         after = self.known.with_results(statement, state)
         name = statement.pattern[0].name if statement.pattern else None
@@ -181,20 +187,22 @@ class _Planner:
             case core.Update(array, _, _) if array in state and name:
                 after[name] = state[array][:1]
             case core.Apply(_, arguments):
-                lie = tuple(state[a][0] if a in state else None for a in arguments)
+                found = tuple(state[a][0] if a in state else None for a in arguments)
                 cost = self.known.conform(
-                    arguments, lie, self.known.row_major(arguments)
+                    arguments, found, self.known.row_major(arguments)
                 )
             case _:
                 # what is written row by row, or copied by groups
                 arrays = tuple(a for a in self.known.arrays_of(statement) if a in state)
-                lie = tuple(state[a][0] for a in arrays)
-                cost = self.known.conform(arrays, lie, self.known.row_major(arrays))
+                found = tuple(state[a][0] for a in arrays)
+                cost = self.known.conform(arrays, found, self.known.row_major(arrays))
         return cost, after, None
 
     # --- kernels ----------------------------------------------------------------------
 
-    def kernel(self, statement: Stm, facts: KernelFacts, state: State) -> Iterator[Way]:
+    def kernel(
+        self, statement: Stm, facts: KernelFacts, state: State
+    ) -> Iterator[Transition]:
         for offer in facts.offers:
             reads = [
                 list(self.reads(facts, offer, array, state)) for array in facts.reads
@@ -206,23 +214,23 @@ class _Planner:
                 cheapest = tuple(min(o, key=lambda w: w[0]) for o in reads + results)
                 yield self.chosen(statement, facts, offer, cheapest, state)
                 continue
-            for number, way in enumerate(combinations(*reads, *results)):
-                if number == WAYS:
+            for number, combination in enumerate(combinations(*reads, *results)):
+                if number == MOST_COMBINATIONS:
                     break
-                yield self.chosen(statement, facts, offer, way, state)
+                yield self.chosen(statement, facts, offer, combination, state)
 
     def reads(
         self, facts: KernelFacts, offer: Offer, array: Name, state: State
     ) -> Iterator[tuple[float, Name, int | None]]:
-        """Read an operand as it lies, from a copy, or from a copy made for it."""
-        lies = state.get(array, (self.known.rank(array) - 1,))
-        own = facts.cost(array, offer.fastest, lies[0])
+        """Read an operand in its own order, from a copy, or from a copy made for it."""
+        orders = state.get(array, (self.known.rank(array) - 1,))
+        own = facts.cost(array, offer.fastest, orders[0])
         wanted = offer.wanted.get(array)
-        if wanted is None or wanted == lies[0]:
+        if wanted is None or wanted == orders[0]:
             yield own, array, None
             return
         there = facts.cost(array, offer.fastest, wanted)
-        if wanted in lies:
+        if wanted in orders:
             yield min((there, array, wanted), (own, array, None), key=lambda w: w[0])
             return
         yield own, array, None
@@ -244,9 +252,9 @@ class _Planner:
         statement: Stm,
         facts: KernelFacts,
         offer: Offer,
-        way: tuple[tuple[float, Name, int | None], ...],
+        combination: tuple[tuple[float, Name, int | None], ...],
         state: State,
-    ) -> Way:
+    ) -> Transition:
         after = self.known.with_results(statement, state)
         exp = statement.exp
         if isinstance(exp, kernels.SegMap):
@@ -256,7 +264,7 @@ class _Planner:
         reads: list[Dimension] = []
         results: list[Dimension] = []
         cost = 0.0
-        for own, array, innermost in way:
+        for own, array, innermost in combination:
             cost += own
             if innermost is None:
                 continue
@@ -278,26 +286,32 @@ class _Planner:
 
     def branches(
         self, statement: Stm, exp: core.If | core.Match, state: State
-    ) -> Iterator[Way]:
+    ) -> Iterator[Transition]:
         bodies, shares = host_bodies(exp), self.known.shares(exp)
         ends = [self.solve(body, state) for body in bodies]
         names = tuple(bound.name for bound in statement.pattern)
         for order in dict.fromkeys(order for end in ends for order in end):
-            cost, trails = 0.0, []
+            cost, inner = 0.0, []
             for body, end, share in zip(bodies, ends, shares, strict=True):
                 least = min(
-                    (own + self.known.conform(body.result, lie, order), number, trail)
-                    for number, (lie, (own, trail)) in enumerate(end.items())
+                    (
+                        own + self.known.conform(body.result, found, order),
+                        number,
+                        decided,
+                    )
+                    for number, (found, (own, decided)) in enumerate(end.items())
                 )
                 cost += least[0] * share
-                trails.append(least[2])
+                inner.append(least[2])
             after = dict(state)
             for name, innermost in zip(names, order, strict=True):
                 if innermost is not None:
                     self.known.enter(after, name, innermost)
-            yield cost, after, (id(statement), BranchChoice(order), tuple(trails))
+            yield cost, after, (id(statement), BranchChoice(order), tuple(inner))
 
-    def loop(self, statement: Stm, exp: core.Loop, state: State) -> Iterator[Way]:
+    def loop(
+        self, statement: Stm, exp: core.Loop, state: State
+    ) -> Iterator[Transition]:
         rounds = float(ROUNDS)
         if isinstance(exp.form, core.ForLoop) and isinstance(
             exp.form.bound, core.Constant
@@ -309,31 +323,31 @@ class _Planner:
             for a, row in zip(exp.initial, self.known.row_major(names), strict=True)
         )
         for order in self.orders(names, starts):
-            for ahead in self.ahead(exp.body, state, names):
+            for copies in self.copies_before(exp.body, state, names):
                 inside = dict(state)
-                for array, one in ahead:
+                for array, one in copies:
                     inside[array] = (*inside[array], one)
                 after = dict(inside)
-                for name, bound, lies in zip(
+                for name, bound, innermost in zip(
                     names, statement.pattern, order, strict=True
                 ):
-                    if lies is not None:
-                        self.known.enter(inside, name, lies)
-                        self.known.enter(after, bound.name, lies)
-                own, _, trail = min(
+                    if innermost is not None:
+                        self.known.enter(inside, name, innermost)
+                        self.known.enter(after, bound.name, innermost)
+                own, _, decided = min(
                     (
-                        own + self.known.conform(exp.body.result, lie, order),
+                        own + self.known.conform(exp.body.result, found, order),
                         number,
-                        trail,
+                        decided,
                     )
-                    for number, (lie, (own, trail)) in enumerate(
+                    for number, (found, (own, decided)) in enumerate(
                         self.solve(exp.body, inside).items()
                     )
                 )
                 cost = rounds * own + self.known.conform(exp.initial, starts, order)
-                cost += sum(self.known.transposition_cost(array) for array, _ in ahead)
-                choice = LoopChoice(ahead, order)
-                yield cost, after, (id(statement), choice, (trail,))
+                cost += sum(self.known.transposition_cost(array) for array, _ in copies)
+                choice = LoopChoice(copies, order)
+                yield cost, after, (id(statement), choice, (decided,))
 
     def orders(
         self, names: tuple[Name, ...], starts: tuple[int | None, ...]
@@ -348,14 +362,14 @@ class _Planner:
             number *= len(each)
         if self.is_greedy:
             return [starts]
-        if number > WAYS // 4:
+        if number > MOST_COMBINATIONS // 4:
             return list(dict.fromkeys((starts, self.known.row_major(names))))
         return list(dict.fromkeys((starts, *combinations(*every))))
 
-    def ahead(
+    def copies_before(
         self, body: Body, state: State, parameters: tuple[Name, ...]
     ) -> list[tuple[Dimension, ...]]:
-        """Copies to make ahead of a loop: none, each wanted one, or all."""
+        """Copies to make before a loop: none, each wanted one, or all."""
         if self.is_greedy:
             return [()]
         wanted = sorted(

@@ -9,7 +9,7 @@ what stands after any number of steps is a program that runs (slowly, until the 
     distribute,         registers, then threads: around the loops over blocks, then into
     interchange         them; registers into the loop over steps as well
     copy tiles          what threads share, once for each block
-    load registers      what a thread reads at each step alike, once before the steps
+    load registers      what does not change from step to step, once before the steps
 """
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ class _Tiler:
         if any(isinstance(type_, AccType) for type_ in kernel.types):
             return None  # a tile has elements as results
         stem = self.stem_of(kernel)
-        alike = self.taken.get(stem, 0)
-        nest = f"{stem}_{alike + 1}" if alike else stem
+        ordinal = self.taken.get(stem, 0)
+        nest = f"{stem}_{ordinal + 1}" if ordinal else stem
         inner = rename(self.with_sequences(statement), self.names)
         results = tuple(p.name for p in inner.pattern)
         start = Body((marked(inner, Mark(nest)),), results)
@@ -170,7 +170,7 @@ class _Tiler:
         target = next((s for s in known.statements if mark_of(s, TILE)), None)
         if target is None:
             return None
-        self.taken[stem] = alike + 1
+        self.taken[stem] = ordinal + 1
         recognised = len(self.trace.steps) - 1
         tiled = self.derived(known, BLOCK_AND_REGISTER)
         mark = mark_of(target, TILE)

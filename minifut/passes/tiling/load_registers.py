@@ -1,4 +1,4 @@
-r"""What a thread reads alike at each step is read once, into registers.
+r"""What a thread reads at each step without change is read once, into registers.
 
     loop for l < d { segmap register (j < r) { x = xs[g * t + j]  f(x, ys[l]) } }
   →

@@ -68,7 +68,7 @@ def expect(
     headline: str,
     labels: tuple[str, str] = EXPECTED,
 ) -> None:
-    """Unify sizes; a failure is told under a headline with both types."""
+    """Unify sizes; the message of a failure has a headline with both types."""
     try:
         unify(state, Usage(purpose, location), wanted, found)
     except Mismatch as fault:

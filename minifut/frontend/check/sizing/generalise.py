@@ -117,13 +117,13 @@ def unknown_to_one_name(state: Sizing, type_: Type, location: Location) -> Type:
 
     if not any(is_unknown(name) for name in free):
         return type_
-    told = witnessed(type_)
+    found = witnessed(type_)
 
     def killer(size_: Size) -> object | None:
         if isinstance(size_, (SizeVar, SizeMeta)):
             return None
         for name in free_in_size(size_):
-            if name not in told and is_unknown(name):
+            if name not in found and is_unknown(name):
                 return name
         return None
 
