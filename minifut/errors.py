@@ -84,7 +84,9 @@ class Location:
         stop = self.end_column if self.end_line == self.line else len(line) + 1
         width = max(1, stop - self.column)
         margin = f"{self.line:5d} | "
-        shown = line.replace("\t", " ")
+        shown = "".join(
+            c if c.isprintable() else " " if c == "\t" else "\ufffd" for c in line
+        )
         before = self.column - 1
         if len(shown) > LONGEST_LINE:
             first = max(0, before - LONGEST_LINE // 3)

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from minifut.errors import (
+    CompileError,
     InternalError,
+    Location,
     MinifutError,
     Source,
     UsageError,
@@ -80,7 +82,12 @@ def read_source(path: Path) -> Source:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: byte {error.start}: the text is not UTF-8") from None
+        before = error.object[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        source = Source(str(path), error.object.decode(errors="replace"))
+        place = Location(source, line, column, line, column + 1)
+        hint = "save the file as UTF-8"
+        raise CompileError(place, "the text is not UTF-8", hint) from None
     return Source(str(path), text)
 
 

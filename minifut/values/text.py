@@ -93,8 +93,8 @@ def _read_scalar(
     that the array around it has, None where this scalar decides."""
     found = NUMBER.match(data, offset)
     if found is None:
-        shown = data[offset : offset + 20].split(b"\n")[0].decode("latin1")
-        what = f"'{shown}'" if shown else "the end"
+        shown = data[offset : offset + 20].split(b"\n")[0].decode(errors="replace")
+        what = repr(shown) if shown else "the end"
         raise Malformed(offset, f"a value was expected, not {what}")
     if found["bool"] is not None:
         element, number = "bool", found["bool"] == b"true"

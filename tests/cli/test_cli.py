@@ -171,9 +171,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         result = invoke(command, str(tmp_path / "a.fut"))
         assert result.exit_code == 2
         assert "a.fut: cannot be read: no such file" in result.stderr
-    (tmp_path / "b.fut").write_bytes(b"def x = \xff")
+    (tmp_path / "b.fut").write_bytes("-- Größe\ndef ü = ".encode() + b"\xff\0")
     result = invoke("check", str(tmp_path / "b.fut"))
-    assert result.exit_code == 2 and "byte 8: the text is not UTF-8" in result.stderr
+    assert result.exit_code == 2
+    assert "b.fut:2:9: error: the text is not UTF-8" in result.stderr
+    assert "2 | def ü = \ufffd\ufffd\n" + " " * 16 + "^\nhint: save" in result.stderr
     result = invoke("check", str(tmp_path))
     assert result.exit_code == 2 and "is a directory" in result.stderr
 
