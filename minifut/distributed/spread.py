@@ -41,7 +41,9 @@ def refusal(problem: Undistributable, over: str) -> CompileError:
         problem.location,
         f"this cannot be distributed over {over}: {problem}",
         "maps, reductions, scans, histograms and filters over a size can be "
-        "distributed; distribute over another size, or change this expression",
+        "distributed; distribute over another size, or change this expression. "
+        "For neighbours at a constant distance, give the entry point itself to "
+        "dask.array.map_overlap",
     )
 
 
