@@ -65,6 +65,7 @@ def test_every_kind_of_statement_is_made() -> None:
     for part in (
         "vjp ", "jvp ", "scatter_stream", "hist_stream", "reduce_by_index", "scatter ",
         "#one", "match ", "{a = ", "module ", "folds ", "filter ", " with [", "::2]",
-        "while ", ".nan", ".lowest", "rotate ", "transpose ", "for x",
+        "while ", ".nan", ".lowest", "rotate ", "transpose ", "for x", "f16", " ^ (1 << ",
+        " :> [", "i64.bool (",
     ):  # fmt: skip
         assert part in texts, part

@@ -17,6 +17,7 @@ from minifut.ir.types import element_of, shape_of
 from minifut.values.types import DTYPES
 
 SMALL = (0, 0, 1, 1, 2, 3, 4, 5, 7)
+TINY = (0, 1, 2)
 LARGE = (*SMALL, 16, 33, 67, 130)
 LEAST, GREATEST = -3, 6
 EDGES = (np.inf, -np.inf, np.nan, -0.0, 0.0)

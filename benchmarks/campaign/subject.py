@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.campaign.arguments import SMALL, copies, random_arguments
+from benchmarks.campaign.arguments import SMALL, TINY, copies, random_arguments
 from benchmarks.campaign.comparison import Disagreement, compare
 from minifut import stages
 from minifut.errors import MinifutError, ProgramError, Source
@@ -18,7 +18,7 @@ from minifut.ir.kernels import NEVER, GetParameter, Parameter
 from minifut.ir.traverse import walk
 from minifut.stages import without_derivatives
 
-STEPS = 300_000
+STEPS = 60_000
 """of the interpreter, for one run"""
 LARGEST_TILE = 5
 
@@ -43,24 +43,30 @@ class Subject:
         self.core = elaborated(self.text, self.seed)
         chance = random.Random(self.seed)
         interpreter = Interpreter(without_derivatives(self.core), steps=STEPS)
-        self.runs = []
-        for _ in range(self.sets):
-            given = random_arguments(self.core, chance, self.sizes)
+        runs = (self._run(interpreter, chance) for _ in range(self.sets))
+        self.runs = [run for run in runs if run is not None]
+        self.skipped = self.sets - len(self.runs)
+
+    def _run(
+        self, interpreter: Interpreter, chance: random.Random
+    ) -> tuple[list[Any], tuple[Any, ...]] | None:
+        """Arguments and results; smaller arguments where a run takes too long."""
+        for sizes in (self.sizes, SMALL, TINY):
+            given = random_arguments(self.core, chance, sizes)
             try:
-                results = interpreter.run("main", copies(given))
+                return given, interpreter.run("main", copies(given))
             except TooManySteps:
-                self.skipped += 1
                 continue
             except ProgramError as error:
                 raise Disagreement(
                     f"the program as elaborated fails: {error}"
                 ) from None
-            self.runs.append((given, results))
+        return None
 
     def interpret(self, program: Program, what: str, chance: random.Random) -> None:
         """Compare what a later form of the program gives, with random parameters."""
         settings = random_settings(program, chance)
-        interpreter = Interpreter(program, settings, steps=4 * STEPS)
+        interpreter = Interpreter(program, settings, steps=20 * STEPS)
         for given, expected in self.runs:
             try:
                 got = interpreter.run("main", copies(given))

@@ -11,6 +11,7 @@ from tests.random_sources import (
     control,
     derivatives,
     folds,
+    host,
     maps,
     modules,
     slices,
@@ -41,6 +42,7 @@ STATEMENTS: tuple[Statement, ...] = (
     composites.record, composites.map_of_records, composites.fold_of_records,
     composites.loop_of_records, composites.sum_type, composites.map_of_sums,
     accumulators.scatter_stream, accumulators.histogram_stream,
+    host.scalar_feedback, host.block_updates, host.butterfly, host.compaction,
     modules.functor, modules.polymorphic, modules.function, derivatives.derivative,
 )  # fmt: skip
 NUMBERS = ELEMENTS[:-1]
