@@ -167,14 +167,7 @@ def take_apart(type_: EntryType, value: Any) -> list[Any]:
     """The leaves of an argument. Raises `ArgumentError` if it is of another type."""
     if type_.kind == "array":
         return [_checked(type_, value)]
-    try:
-        found = open_value(type_, value, type_.name, _open_opaque)
-    except Mismatch as error:
-        raise ArgumentError(
-            f"parameter {error.path}: {error.expected} is expected (type "
-            f"{type_.text}), got {error.given!r}"
-        ) from None
-    return [leaf for leaf, _ in found]
+    return [leaf for leaf, _ in open_value(type_, value, type_.name, _open_opaque)]
 
 
 def _open_opaque(type_: EntryType, value: Any, path: str) -> Leaves:

@@ -38,21 +38,11 @@ def function(entry: EntryPoint) -> Callable[..., Any]:
     where `jax_enable_x64` is off, and, when it is called, for results whose sizes do
     not follow from the shapes of arguments. Its derivative cannot be differentiated.
     """
-    own = _Function(entry)
-    differentiable = jax.custom_vjp(own.primal)
-    differentiable.defvjp(own.forward, own.backward, symbolic_zeros=True)
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        given, _ = entry.bound(arguments, named)
-        pairs = zip(given, own.dtypes, strict=True)
-        return differentiable(*(jnp.asarray(value, dtype) for value, dtype in pairs))
-
-    call.__name__, call.__doc__ = entry.name, entry.__doc__
-    return call
+    return _Function(entry)
 
 
 class _Function:
-    """What `jax.custom_vjp` asks for, for an entry point.
+    """A function, and what `jax.custom_vjp` asks for.
 
     The residual holds the positions of the parameters to differentiate in as the keys
     of a dict: they are part of its structure, not traced values. The dict has their
@@ -64,6 +54,16 @@ class _Function:
         self.dtypes = [_dtype(entry, parameter) for parameter in entry.parameters]
         self.results = [_dtype(entry, result) for result in entry.results]
         self.scalar = is_scalar(entry)
+        self.differentiable = jax.custom_vjp(self.primal)
+        self.differentiable.defvjp(self.forward, self.backward, symbolic_zeros=True)
+        self.__name__, self.__doc__ = entry.name, entry.__doc__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Function, (self.entry,)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        pairs = zip(self.entry.bound(arguments, named)[0], self.dtypes, strict=True)
+        return self.differentiable(*(jnp.asarray(v, dtype) for v, dtype in pairs))
 
     def primal(self, *arguments: Any) -> Any:
         return one_or_all(_run(self.entry.call, self.types(arguments), arguments))

@@ -35,10 +35,10 @@ class Parameter:
     kind: str
     """"array" (scalars included), "tuple", "record", "array_of", "sum" or "opaque" """
     unique: bool
-    shape: Shape | None = None
+    shape: Shape | None
     """the sizes of an array's dimensions; None for what is no array"""
-    structure: StructuredType | None = None
-    """its components, if the backend knows them"""
+    structure: StructuredType
+    """its components"""
 
     @property
     def sized_text(self) -> str:

@@ -12,66 +12,104 @@ the entry point for each element of a batch. Needs the extra `torch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, needing
 from minifut.gradients.methods import ONCE, is_scalar, made, one_or_all
+from minifut.values.structured import compose
+from minifut.values.structured_arguments import components
 
 with needing("torch"):
     import torch
 
 if TYPE_CHECKING:
     from minifut.program import EntryPoint
+    from minifut.signature import Parameter
 
 
 def function(entry: EntryPoint) -> Callable[..., Any]:
     """The entry point as a function of tensors (and of other arguments, as they are):
-    a tensor, or for several results a tuple.
+    a tensor, or a tuple of several. Tuples, dicts and data classes consist of tensors.
 
-    Raises `ArgumentError` for tensors that are not on the CPU, and what a call of the
-    entry point raises. Its derivative cannot be differentiated once more.
+    Raises `ArgumentError` for tensors that NumPy has no view of, such as those of other
+    devices, and what a call of the entry point raises. Its derivative cannot be
+    differentiated once more. `torch.compile` leaves its calls out of graphs.
     """
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        given, _ = entry.bound(arguments, named)
-        wanted = [i for i, a in enumerate(given) if getattr(a, "requires_grad", False)]
-        run = _Call(entry, tuple(wanted) if torch.is_grad_enabled() else ())
-        results = _Function.apply(run, *given)
-        return one_or_all(results[: len(entry.results)])
-
-    call.__name__, call.__doc__ = entry.name, entry.__doc__
+    call = partial(_call, entry)
+    call.__dict__.update(__name__=entry.name, __doc__=entry.__doc__)
     return call
+
+
+def _call(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(_traced)(entry, *arguments, **named)
+    return _traced(entry, *arguments, **named)
+
+
+def _traced(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
+    """A call that autograd knows of."""
+    groups = list(_opened(entry.parameters, entry.bound(arguments, named)[0]))
+    owners = tuple(i for i, group in enumerate(groups) for _ in group)
+    given = [component for group in groups for component in group]
+    wanted = [i for i, a in enumerate(given) if getattr(a, "requires_grad", False)]
+    run = _Call(entry, owners, tuple(wanted) if torch.is_grad_enabled() else ())
+    found = iter(_Function.apply(run, *given))
+    return one_or_all([compose(r.structure, found) for r in entry.results])
+
+
+def _opened(parts: Sequence[Parameter], values: Sequence[Any]) -> Iterator[list[Any]]:
+    """The tensors or arrays that each argument or result consists of."""
+    for part, value in zip(parts, values, strict=True):
+        yield components(part.structure, value, part.name)
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of an entry point. If its result is one float, the gradients in the
-    arguments `wanted` are further results."""
+    """A call of an entry point, on the components of its arguments; `owners` are their
+    parameters. If its result is one float, the gradients in the components `wanted` are
+    further results."""
 
     entry: EntryPoint
+    owners: tuple[int, ...]
     wanted: tuple[int, ...]
 
     @property
-    def differentiable(self) -> int:
-        """How many results have adjoints."""
-        return len(self.entry.results)
+    def further(self) -> int:
+        """How many results have no adjoints."""
+        return len(self.wanted) if is_scalar(self.entry) else 0
 
     def values(self, given: Sequence[Any]) -> Sequence[Any]:
-        if not self.wanted or not is_scalar(self.entry):
-            return self.entry.call(given)
-        return made(self.entry, "vjp", self.wanted).call((*given, 1.0))
+        if not self.further:
+            return self.run(self.entry, given)
+        return self.derivative("vjp", (*given, 1.0))
+
+    def run(self, entry: EntryPoint, given: Sequence[Any]) -> list[Any]:
+        left = iter(given)
+        results = entry.call([compose(p.structure, left) for p in entry.parameters])
+        return [c for group in _opened(entry.results, results) for c in group]
+
+    def derivative(
+        self, mode: Literal["vjp", "grad"], given: Sequence[Any]
+    ) -> list[Any]:
+        """The results and the gradients in the components that are wanted."""
+        chosen = {self.owners[position] for position in self.wanted}
+        own = [position for position, i in enumerate(self.owners) if i in chosen]
+        found = self.run(made(self.entry, mode, tuple(sorted(chosen))), given)
+        gradients = dict(zip(own, found[-len(own) :], strict=True))
+        return [*found[: -len(own)], *(gradients[position] for position in self.wanted)]
 
     def adjoints(
         self, arguments: Sequence[Any], behind: Sequence[Any], needed: tuple[int, ...]
     ) -> list[Any]:
         """Of the arguments that need one, from further results and adjoints of others.
         Inside of `vmap`, tensors do not say beforehand that they need one."""
-        known = behind if needed == self.wanted else behind[-len(self.entry.results) :]
-        run = _Adjoints(self.entry, needed)
+        known = behind if needed == self.wanted else behind[self.further :]
+        run = _Adjoints(self.entry, self.owners, needed)
         found = iter(_Function.apply(run, *arguments, *known))
         return [next(found) if i in needed else None for i, _ in enumerate(arguments)]
 
@@ -79,15 +117,13 @@ class _Call:
 class _Adjoints(_Call):
     """The adjoints of the arguments `wanted` of a call, all of them differentiable."""
 
-    @property
-    def differentiable(self) -> int:
-        return len(self.wanted)
+    further = 0
 
     def values(self, given: Sequence[Any]) -> Sequence[Any]:
-        *gradients, adjoint = given[len(self.entry.parameters) :]
+        *gradients, adjoint = given[len(self.owners) :]
         if is_scalar(self.entry) and gradients:
             return [gradient * adjoint for gradient in gradients]
-        return made(self.entry, "grad", self.wanted).call(given)
+        return self.derivative("grad", given)
 
     def adjoints(self, *_: Any) -> list[Any]:
         raise UsageError(ONCE)
@@ -106,17 +142,18 @@ class _Function(torch.autograd.Function):
         tensors = [a if isinstance(a, torch.Tensor) else None for a in arguments]
         pairs = zip(arguments, tensors, strict=True)
         ctx.others = [a if tensor is None else None for a, tensor in pairs]
-        further = output[ctx.run.differentiable :]
+        further = output[len(output) - ctx.run.further :]
         ctx.save_for_backward(*tensors, *further)
         discrete = [result for result in output if not result.is_floating_point()]
         ctx.mark_non_differentiable(*further, *discrete)
 
     @staticmethod
     def backward(ctx: Any, *adjoints: Any) -> Any:
-        pairs = zip(ctx.others, ctx.saved_tensors, strict=False)
+        tensors = ctx.saved_tensors  # read once: checkpoints compute them for it
+        pairs = zip(ctx.others, tensors, strict=False)
         arguments = [other if saved is None else saved for other, saved in pairs]
-        further = ctx.saved_tensors[len(arguments) :]
-        seeds = adjoints[: ctx.run.differentiable]
+        further = tensors[len(arguments) :]
+        seeds = adjoints[: len(adjoints) - ctx.run.further]
         needs = ctx.needs_input_grad[1:]
         needed = tuple(i for i, needs_one in enumerate(needs) if needs_one)
         return None, *ctx.run.adjoints(arguments, (*further, *seeds), needed)
@@ -141,7 +178,13 @@ def _outside(value: Any) -> Any:
             f"a tensor on {value.device} was given: use .cpu() for one that minifut "
             "can read"
         )
-    return value.numpy(force=True)[()]
+    try:
+        return value.numpy(force=True)[()]
+    except TypeError as error:
+        raise ArgumentError(
+            f"NumPy has no view of a tensor of {value.dtype} ({error}); use .float() "
+            "for one of bfloat16, .to_dense() for a sparse one"
+        ) from None
 
 
 def _tensor(value: Any) -> torch.Tensor:

@@ -19,7 +19,7 @@ from minifut.errors import ArgumentError, UsageError
 from minifut.program import EntryPoint
 from minifut.values.foreign import NoView, astype_hint, numpy_view
 from minifut.values.structured import close_value, grouped, leaf_types
-from minifut.values.structured_arguments import Blank, Mismatch, open_value
+from minifut.values.structured_arguments import Blank, open_value
 from minifut.values.types import DTYPES, ValueType
 
 CHUNK_BYTES = 1 << 26
@@ -88,16 +88,9 @@ def _leaves(
     """The arrays and scalars that the arguments consist of, each with the place in its
     argument and its type."""
     for parameter, value in zip(entry.parameters, given, strict=True):
-        structure = parameter.structure
-        assert structure is not None  # known to all that plans are made of
-        try:
-            opened = open_value(structure, value, parameter.name, lambda *_: [])
-        except Mismatch as error:
-            raise ArgumentError(
-                f"{entry.name}: argument {error.path}: expected {error.expected}, got "
-                f"{type(error.given).__name__}"
-            ) from None
-        for (leaf, path), type_ in zip(opened, leaf_types(structure), strict=True):
+        opened = open_value(parameter.structure, value, parameter.name, lambda *_: [])
+        types = leaf_types(parameter.structure)
+        for (leaf, path), type_ in zip(opened, types, strict=True):
             if isinstance(leaf, Blank):
                 leaf = np.zeros(leaf.shape([0] * type_.rank, lambda _: 0))
             if not hasattr(leaf, "dtype"):
@@ -138,8 +131,7 @@ def as_numpy(value: Any, type_: ValueType) -> Any:
 
 def closed_results(entry: EntryPoint, leaves: Sequence[Any]) -> tuple[Any, ...]:
     """The results of an entry point from what they consist of."""
-    structures = [result.structure for result in entry.results]
-    groups = grouped([s for s in structures if s is not None], leaves)
+    groups = grouped([result.structure for result in entry.results], leaves)
     return tuple(
         close_value(structure, own, lambda *_: None) for structure, own in groups
     )

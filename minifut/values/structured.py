@@ -91,13 +91,8 @@ def close_value(
         case "array":
             return leaves[0]
         case "tuple" | "record":
-            parts = [
-                close_value(part, own, opaque)
-                for part, own in grouped(type_.parts, leaves)
-            ]
-            if type_.kind == "tuple":
-                return tuple(parts)
-            return {p.name: v for p, v in zip(type_.parts, parts, strict=True)}
+            groups = grouped(type_.parts, leaves)
+            return _product(type_, [close_value(p, own, opaque) for p, own in groups])
         case "array_of":
             return _struct_array(type_, 0, leaves)
         case "sum":
@@ -109,6 +104,19 @@ def close_value(
             )
             return Variant(chosen.name, *payload)
     return opaque(type_, leaves)
+
+
+def compose(type_: Described, components: Iterator[Any]) -> Any:
+    """The tuple or record of the next components; of another type the next one."""
+    if type_.kind not in ("tuple", "record"):
+        return next(components)
+    return _product(type_, [compose(part, components) for part in type_.parts])
+
+
+def _product(type_: Described, values: Sequence[Any]) -> Any:
+    if type_.kind == "tuple":
+        return tuple(values)
+    return {part.name: value for part, value in zip(type_.parts, values, strict=True)}
 
 
 def grouped(

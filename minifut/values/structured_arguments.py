@@ -10,21 +10,22 @@ gave. Whether the leaves are of the right types is checked by what passes them o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from minifut.errors import ArgumentError
 from minifut.values.structured import Described, StructArray, Variant, leaf_types
 from minifut.values.types import DTYPES
 
 
-class Mismatch(Exception):
+class Mismatch(ArgumentError):
     """A value is not of the type that a place has: which place, what was expected, and
     what came."""
 
     def __init__(self, path: str, expected: str, given: Any) -> None:
-        super().__init__(path)
+        super().__init__(f"argument {path}: expected {expected}, got {given!r:.40}")
         self.path, self.expected, self.given = path, expected, given
 
 
@@ -75,6 +76,14 @@ def open_value(
         case "sum":
             raise Mismatch(path, "a list of Variants", given)
     return opaque(type_, given, path)
+
+
+def components(type_: Described, given: Any, path: str) -> list[Any]:
+    """What tuples and records consist of, however nested. Raises `Mismatch`."""
+    if type_.kind not in ("tuple", "record"):
+        return [given]
+    pairs = zip(type_.parts, _fields(type_, given, path, 0), strict=True)
+    return [c for p, v in pairs for c in components(p, v, f"{path}.{p.name}")]
 
 
 def _open_parts(
@@ -129,6 +138,8 @@ def _column(values: list[Any]) -> Any:
 
 def _fields(type_: Described, given: Any, path: str, depth: int) -> Sequence[Any]:
     """The components of a record or tuple, or of an array of such."""
+    if is_dataclass(given):
+        given = vars(given)
     names = [part.name for part in type_.parts]
     known = getattr(getattr(given, "dtype", None), "names", None)
     if known is None and hasattr(given, "keys"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,14 @@ def test_arguments_by_name_and_many_calls_at_once(program: minifut.Program) -> N
     x = jnp.arange(6, dtype=np.float32).reshape(2, 3)
     found = jax.vmap(lambda row: scaled(s=2.0, x=row)[0])(x)
     np.testing.assert_array_equal(found, 2 * x)
+
+
+def test_functions_are_pickled(program: minifut.Program) -> None:
+    scaled = minifut.jax.function(program.scaled)
+    again = pickle.loads(pickle.dumps(scaled))
+    assert again.__name__ == scaled.__name__ == "scaled"
+    found = jax.jit(jax.vmap(jax.grad(lambda s: again(jnp.ones(3), s)[0].sum())))
+    np.testing.assert_array_equal(found(jnp.ones(2)), [3, 3])
 
 
 def test_what_jax_cannot_hold_is_refused(program: minifut.Program) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,15 @@ entry loss [n][d] (w: [d]f64) (b: f64) (xs: [n][d]f64) (ys: [n]f64): f64 =
 entry scaled [n] (x: [n]f64) (s: f64): ([n]f64, i64) = (map (* s) x, n)
 
 entry cube (x: f64): f64 = x * x * x
+
+type layer [n] = {weights: [n]f64, bias: f64}
+
+entry error [n] (layers: (layer [n], layer [n])) (x: [n]f64): f64 =
+  let value (l: layer [n]) = f64.sum (map2 (*) l.weights x) + l.bias
+  in (value layers.0 - 2 * value layers.1) ** 2
+
+entry twice [n] (l: layer [n]): layer [n] =
+  {weights = map (* 2) l.weights, bias = 2 * l.bias}
 """
 
 
@@ -153,6 +165,109 @@ def test_tensors_that_numpy_has_no_view_of(program: minifut.Program) -> None:
     scaled = minifut.torch.function(program.scaled)
     negated = torch.tensor([1 + 2j]).to(torch.complex128).conj().imag
     assert scaled(negated, 2.0)[0].item() == -4
+
+
+@dataclass
+class Layer:
+    bias: Any
+    weights: Any
+
+
+def own_error(layers: Any, x: Any) -> Any:
+    first, second = ((layer.weights * x).sum() + layer.bias for layer in layers)
+    return (first - 2 * second) ** 2
+
+
+@pytest.mark.parametrize("form", [lambda layer: layer, vars])
+def test_gradients_in_the_tensors_of_records(
+    program: minifut.Program, form: Callable[[Layer], Any]
+) -> None:
+    x = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
+    random = torch.Generator().manual_seed(1)
+    start = [torch.rand(4, generator=random).double() for _ in range(2)]
+
+    def gradients(of: Callable[[Any], Any]) -> list[Any]:
+        layers = [Layer(v[3].clone(), v[:3].clone()) for v in start]
+        wanted = [layers[1].weights, layers[0].bias, layers[1].bias]
+        for tensor in wanted:
+            tensor.requires_grad = True
+        return list(torch.autograd.grad(of(layers), wanted))
+
+    error = minifut.torch.function(program.error)
+    found = gradients(lambda layers: error(tuple(map(form, layers)), x))
+    own = gradients(lambda layers: own_error(layers, x))
+    for one, other in zip(found, own, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_records_of_tensors_as_results(program: minifut.Program) -> None:
+    twice = minifut.torch.function(program.twice)
+    weights = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    result = twice({"weights": weights, "bias": 1.5})
+    assert set(result) == {"weights", "bias"} and result["bias"].item() == 3
+    (5 * result["weights"].sum() + result["bias"]).backward()
+    np.testing.assert_array_equal(weights.grad, 10 * np.ones(3))
+
+
+def test_records_that_are_wrong(program: minifut.Program) -> None:
+    with pytest.raises(
+        minifut.ArgumentError, match=r"argument l: .*a dict of bias, we"
+    ):
+        minifut.torch.function(program.twice)((1.0, [2.0]))
+
+
+class Model(torch.nn.Module):  # type: ignore[misc]
+    """A layer of PyTorch before an entry point, and an operation behind it."""
+
+    def __init__(self, entry: minifut.EntryPoint) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3, dtype=torch.float64)
+        self.scaled = minifut.torch.function(entry)
+
+    def forward(self, x: Any) -> Any:
+        return torch.sin(self.scaled(torch.relu(self.linear(x)), 2.0)[0]).sum()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_model(program: minifut.Program) -> None:
+    model = Model(program.scaled)
+    x = torch.rand(3, dtype=torch.float64)
+    wanted = torch.autograd.grad(model(x), model.linear.weight)
+    found = torch.autograd.grad(
+        torch.compile(model, backend="eager")(x), model.linear.weight
+    )
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+
+
+def test_a_checkpoint(program: minifut.Program) -> None:
+    cube = minifut.torch.function(program.cube)
+    x = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    torch.utils.checkpoint.checkpoint(cube, x, use_reentrant=False).backward()
+    assert x.grad.item() == 12
+
+
+def test_functions_are_pickled(program: minifut.Program) -> None:
+    cube = minifut.torch.function(program.cube)
+    assert cube.__name__ == "cube"
+    again = pickle.loads(pickle.dumps(cube))
+    x = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    again(x).backward()
+    assert x.grad.item() == 12
+    assert again.__name__ == "cube"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "advice"),
+    [
+        (torch.ones(3, dtype=torch.bfloat16), r"torch\.bfloat16 .*use \.float\(\)"),
+        (torch.eye(3).to_sparse()[0], r"Sparse.*use .*\.to_dense\(\)"),
+    ],
+)
+def test_tensors_that_numpy_cannot_view(
+    program: minifut.Program, tensor: Any, advice: str
+) -> None:
+    with pytest.raises(minifut.ArgumentError, match=advice):
+        minifut.torch.function(program.scaled)(tensor, 2.0)
 
 
 def test_tensors_elsewhere_are_refused(program: minifut.Program) -> None:
