@@ -126,6 +126,7 @@ def chained_scan(
     k = host.kernel("scan")
     groups = host.let_size(minimum(host.cores(), split.units), "groups")
     k.thread = (k.named(k.identity("get_global_id"), "group"), groups)
+    scan = _ChainedScan(k, reduction, split, status, scan_range, first)
     counter = kc.Literal(0, kc.LONG)
     again = k.declare("again", kc.Literal(True, kc.TRUTH))
     with k.while_loop(again):
@@ -133,86 +134,95 @@ def chained_scan(
         unit = k.declare("unit", kc.Cast(fetched, kc.LONG))
         k.assign(again, unit < k.size_value(split.units))
         with k.branch(again):
-            _scan_unit(k, reduction, split, (unit, status), scan_range, first)
+            scan.unit(unit)
     host.launch(k, groups * split.is_split, 1)
 
 
-def _scan_unit(
-    k: KernelBuilder,
-    reduction: Reduction,
-    split: Partition,
-    place: tuple[kc.Variable, ChunkStatus],
-    scan_range: ScanRange,
-    scan_first: ScanFirst | None,
-) -> None:
-    unit, status = place
-    chunks = k.size_value(split.chunks)
-    at = MultiIndex(k, (*split.segments, split.chunks), unit)
-    chunk = at.indices[-1]
-    is_last = k.declare("is_last", chunk.equals(chunks - 1))
-    others_follow = kc.Call("!", (is_last,), kc.TRUTH)
-    own = (at.indices[:-1], *chunk_bounds(k, split, chunk))
-    if scan_first is not None:
-        aggregate = Accumulators(k, reduction.operators)
-        aggregate.reset()
-        scan_range(k, aggregate, own, [])
+@dataclass(frozen=True, slots=True)
+class _ChainedScan:
+    """Emits the scan of a unit: a chunk of a segment."""
+
+    k: KernelBuilder
+    reduction: Reduction
+    split: Partition
+    status: ChunkStatus
+    scan_range: ScanRange
+    first: ScanFirst | None
+
+    def chunk_of(self, unit: kc.Expression) -> tuple[kc.Variable, ScannedRange]:
+        """The number of a unit's chunk in its segment, and its range."""
+        at = MultiIndex(self.k, (*self.split.segments, self.split.chunks), unit)
+        chunk = at.indices[-1]
+        return chunk, (at.indices[:-1], *chunk_bounds(self.k, self.split, chunk))
+
+    def unit(self, unit: kc.Variable) -> None:
+        """Scan a unit, and publish its aggregate and its inclusive prefix."""
+        k, status = self.k, self.status
+        chunk, own = self.chunk_of(unit)
+        chunks = k.size_value(self.split.chunks)
+        is_last = k.declare("is_last", chunk.equals(chunks - 1))
+        others_follow = kc.Call("!", (is_last,), kc.TRUTH)
+        if self.first is not None:
+            aggregate = self.accumulators()
+            self.scan_range(k, aggregate, own, [])
+            with k.branch(others_follow):
+                status.publish(k, status.aggregates, (unit, AGGREGATE), aggregate)
+        before = self.look_back(unit, chunk, is_last)
         with k.branch(others_follow):
-            status.publish(k, status.aggregates, (unit, AGGREGATE), aggregate)
-    ends = (unit, chunk, is_last)
-    before = _look_back(k, reduction, split, ends, status, scan_first)
-    with k.branch(others_follow):
-        prefix = Accumulators(k, reduction.operators)
-        replace_state(k, prefix, scalar_places(before))
-        prefix.combine(status.read(k, status.aggregates, unit))
-        status.publish(k, status.prefixes, (unit, PREFIX), prefix)
-    if scan_first is None:
-        scan_range(k, before, own, [])
-    else:
-        with k.branch(chunk > 0):
-            scan_first.combine(k, before, own)
+            prefix = Accumulators(k, self.reduction.operators)
+            replace_state(k, prefix, scalar_places(before))
+            prefix.combine(status.read(k, status.aggregates, unit))
+            status.publish(k, status.prefixes, (unit, PREFIX), prefix)
+        if self.first is None:
+            self.scan_range(k, before, own, [])
+        else:
+            with k.branch(chunk > 0):
+                self.first.combine(k, before, own)
 
+    def accumulators(self) -> Accumulators:
+        """New ones with neutral elements."""
+        made = Accumulators(self.k, self.reduction.operators)
+        made.reset()
+        return made
 
-def _look_back(
-    k: KernelBuilder,
-    reduction: Reduction,
-    split: Partition,
-    place: tuple[kc.Variable, kc.Variable, kc.Variable],
-    status: ChunkStatus,
-    scan_first: ScanFirst | None,
-) -> Accumulators:
-    """Publish the aggregate of a chunk (not that of the last chunk of a segment, which
-    nobody needs); gives the exclusive prefix of the chunk."""
-    unit, chunk, is_last = place
-    zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
-    lowest = k.declare("lowest", unit - chunk)
-    missing = k.declare("missing", unit - kc.Select(is_last, one, zero, kc.LONG))
-    at = k.declare("at", unit)
-    before = Accumulators(k, reduction.operators)
-    again = k.declare("again", kc.Literal(True, kc.TRUTH))
-    with k.while_loop(again):
-        with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
-            indices = MultiIndex(k, (*split.segments, split.chunks), missing).indices
-            ends = chunk_bounds(k, split, indices[-1])
-            if scan_first is None:
-                aggregate = reduce_range(k, reduction, indices[:-1], ends)
-            else:
-                aggregate = Accumulators(k, reduction.operators)
-                aggregate.reset()
-                scan_first.aggregate(k, aggregate, (indices[:-1], *ends))
-            status.publish(k, status.aggregates, (missing, AGGREGATE), aggregate)
-        _last_prefix(k, status, before, at, (lowest, unit))
-        k.assign(again, kc.Literal(False, kc.TRUTH))
-        on = k.declare("on", at < unit)
-        with k.while_loop(on):
-            with k.branch(status.has(k, at, AGGREGATE).equals(0)):
-                k.assign(missing, at)
-                k.assign(again, kc.Literal(True, kc.TRUTH))
-                k.assign(on, kc.Literal(False, kc.TRUTH))
-            with k.otherwise():
-                before.combine(status.read(k, status.aggregates, at))
-                k.assign(at, at + 1)
-                k.assign(on, at < unit)
-    return before
+    def aggregate(self, unit: kc.Expression) -> Accumulators:
+        """Compute that of a whole unit, with the same bits wherever that happens."""
+        _, (segment, start, end) = self.chunk_of(unit)
+        if self.first is None:
+            return reduce_range(self.k, self.reduction, segment, (start, end))
+        made = self.accumulators()
+        self.first.aggregate(self.k, made, (segment, start, end))
+        return made
+
+    def look_back(
+        self, unit: kc.Variable, chunk: kc.Variable, is_last: kc.Variable
+    ) -> Accumulators:
+        """Publish the aggregate of a chunk (not that of the last chunk of a segment,
+        which nobody needs); gives the exclusive prefix of the chunk."""
+        k, status = self.k, self.status
+        zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+        lowest = k.declare("lowest", unit - chunk)
+        missing = k.declare("missing", unit - kc.Select(is_last, one, zero, kc.LONG))
+        at = k.declare("at", unit)
+        before = Accumulators(k, self.reduction.operators)
+        again = k.declare("again", kc.Literal(True, kc.TRUTH))
+        with k.while_loop(again):
+            with k.branch(status.has(k, missing, AGGREGATE).equals(0)):
+                aggregate = self.aggregate(missing)
+                status.publish(k, status.aggregates, (missing, AGGREGATE), aggregate)
+            _last_prefix(k, status, before, at, (lowest, unit))
+            k.assign(again, kc.Literal(False, kc.TRUTH))
+            on = k.declare("on", at < unit)
+            with k.while_loop(on):
+                with k.branch(status.has(k, at, AGGREGATE).equals(0)):
+                    k.assign(missing, at)
+                    k.assign(again, kc.Literal(True, kc.TRUTH))
+                    k.assign(on, kc.Literal(False, kc.TRUTH))
+                with k.otherwise():
+                    before.combine(status.read(k, status.aggregates, at))
+                    k.assign(at, at + 1)
+                    k.assign(on, at < unit)
+        return before
 
 
 def _last_prefix(
