@@ -22,7 +22,7 @@ import numpy as np
 from minifut.opencl.runtime.memory import available_memory, share
 
 if TYPE_CHECKING:
-    from minifut.opencl.runtime.device import Device
+    from minifut.opencl.runtime.queue import Session
 
 SMALLEST = 1024
 LARGE = 1 << 28
@@ -94,17 +94,11 @@ class Block:
 class Pool:
     """The free list of one device, with a limit on what is in use and kept together."""
 
-    def __init__(
-        self, cl: Any, context: Any, queue: Any, device: Device, limit: int | None
-    ) -> None:
-        self._cl = cl
-        self._context = context
-        self._queue = queue
-        self.launch_first: Any = lambda: None
-        self._device = device
-        self._shared = device.shares_memory
+    def __init__(self, session: Session, limit: int | None) -> None:
+        self._session = session
+        self._device = session.device
         self._free: dict[int, list[tuple[Any, Any, int]]] = {}
-        self.limit = min(limit, device.memory) if limit else device.memory
+        self.limit = min(limit or self._device.memory, self._device.memory)
         self.in_use = 0
         self.kept = 0
         self.peak = 0
@@ -139,8 +133,9 @@ class Pool:
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
         if self.kept:
-            self.launch_first()  # what waits for its kernel uses blocks that are free
-            self._queue.finish()
+            # Launches that wait for their kernels use blocks that are free.
+            self._session.launch_first()
+            self._session.commands.finish()
             self._free.clear()
             self.kept = 0
 
@@ -153,17 +148,17 @@ class Pool:
             raise self.out_of_memory(nbytes)
         try:
             return self._create(capacity)
-        except (MemoryError, self._cl.Error):
+        except (MemoryError, self._session.cl.Error):
             self.empty()
         try:
             return self._create(capacity)
-        except (MemoryError, self._cl.Error) as error:
+        except (MemoryError, self._session.cl.Error) as error:
             raise self.out_of_memory(nbytes) from error
 
     def _is_too_much(self, capacity: int) -> bool:
         """Whether the system would end processes for want of memory, in place of
         refusing a block."""
-        if not self._shared or capacity < LARGE:
+        if not self._device.shares_memory or capacity < LARGE:
             return False
         free = available_memory()
         if free is not None and free < capacity and self.kept:
@@ -172,19 +167,25 @@ class Pool:
         return free is not None and free < capacity
 
     def _create(self, capacity: int) -> tuple[Any, Any, int]:
-        flags = self._cl.mem_flags
-        if not self._shared:
-            buffer = self._cl.Buffer(self._context, flags.READ_WRITE, capacity)
+        flags = self._session.cl.mem_flags
+        if not self._device.shares_memory:
+            buffer = self._session.cl.Buffer(
+                self._session.context, flags.READ_WRITE, capacity
+            )
             if capacity > 1 << 20:
                 # Drivers allocate late: touch it, so that failure comes here.
-                self._cl.enqueue_fill_buffer(self._queue, buffer, b"\0", 0, 1)
+                self._session.cl.enqueue_fill_buffer(
+                    self._session.commands, buffer, b"\0", 0, 1
+                )
             return buffer, None, 0
         alignment = PAGE if capacity >= SEVERAL_PAGES else ALIGNMENT
         raw = np.empty(capacity + alignment, np.uint8)
         start = -raw.ctypes.data % alignment
         host = raw[start : start + capacity]
         most = self._device.largest_buffer
-        buffer = share(self._cl, self._context, host, flags.READ_WRITE, most)
+        buffer = share(
+            self._session.cl, self._session.context, host, flags.READ_WRITE, most
+        )
         return buffer, host, host.ctypes.data
 
     def out_of_memory(self, nbytes: int) -> MemoryError:

@@ -110,8 +110,7 @@ class Session:
         )
         """commands are done when they are enqueued here; only while no other runs"""
         self._waiter = Waiter(self.commands)
-        self.pool = Pool(cl, self.context, self.commands, device, max_memory)
-        self.pool.launch_first = self.launch_first
+        self.pool = Pool(self, max_memory)
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
         self.builds = BuildNotice()
