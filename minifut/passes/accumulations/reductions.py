@@ -12,9 +12,11 @@ tiled like one. After the Futhark compiler's `GenRedOpt`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, If, Lambda, Stm
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Reduce, map_, redomap
 from minifut.ir.traverse import rename
@@ -185,23 +187,14 @@ class _Updates:
     ) -> WithAcc | If:
         """The updates, if there are points to sum up: without them the program computes
         no indices, and reads nothing for these."""
-        if all(is_total(statement.exp) for statement in self.needed_for_indices()):
+        rows = {p for level in self.nest.levels for p in level.parameters}
+        needed = self.for_indices(dict.fromkeys(self.levels, i64(0))).statements
+        if all(is_total(s.exp) for s in needed if s.pattern[0] not in rows):
             return self.once(build, sums)
         some = build.op("lt", i64(0), build.size_atom(points), base="some")
         inner = build.nested()
         then = inner.finish(*inner.let_many(self.once(inner, sums)))
         return If(some, then, Body((), self.nest.item.arrays))
-
-    def needed_for_indices(self) -> tuple[Stm, ...]:
-        """The statements of the levels that indices need, but for rows of arrays."""
-        statements: list[Stm] = []
-        parameters: set[Param] = set()
-        for level in self.nest.levels:
-            computed = (s for s in level.statements if s.pattern)
-            statements += (*level.rows(i64(0)), *computed)
-            parameters.update(level.parameters)
-        body = remove_dead_code_in(Body(tuple(statements), self.nest.indices))
-        return tuple(s for s in body.statements if s.pattern[0] not in parameters)
 
     def once(self, build: Builder, sums: tuple[Atom, ...]) -> WithAcc:
         """The updates, with arrays of values for the points of the levels."""
@@ -236,7 +229,12 @@ class _Updates:
         return build.let_many(map_(width, arrays, function))[0]
 
     def indices(self, build: Builder, at: dict[int, Atom]) -> tuple[Atom, ...]:
-        """Emit what the indices need: nothing that differs with other levels."""
+        body = rename(self.for_indices(at), build.names)
+        build.extend(body.statements)
+        return body.result
+
+    def for_indices(self, at: Mapping[int, Atom]) -> Body:
+        """What the indices need: nothing that differs with other levels."""
         kept, statements = frozenset(at), []
         for number, level in enumerate(self.nest.levels):
             candidates = level.statements
@@ -246,7 +244,4 @@ class _Updates:
                 names = [p.name for p in statement.pattern]
                 if names and all(self.differs[name] <= kept for name in names):
                     statements.append(statement)
-        body = Body(tuple(statements), self.nest.indices)
-        body = remove_dead_code_in(rename(body, build.names))
-        build.extend(body.statements)
-        return body.result
+        return remove_dead_code_in(Body(tuple(statements), self.nest.indices))
