@@ -71,9 +71,7 @@ class CodeBuilder:
         """Append a statement."""
         self.statements.append(statement)
 
-    def assign(
-        self, target: kc.Variable | kc.Register | kc.Component, exp: kc.Operand
-    ) -> None:
+    def assign(self, target: kc.Variable | kc.Register, exp: kc.Operand) -> None:
         """`target = exp`."""
         self.emit(kc.Assign(target, kc.as_expression(exp, target.type)))
 

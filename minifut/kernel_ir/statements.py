@@ -11,7 +11,6 @@ from minifut.ir.traverse import children
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir.expressions import (
     Binary,
-    Component,
     Expression,
     Literal,
     Memory,
@@ -51,11 +50,11 @@ class Declare:
 
 @node
 class Assign:
-    """A new value for a variable (or for one lane of it)."""
+    """A new value for a variable."""
 
     printed = "{target} = {exp}"
 
-    target: Variable | Register | Component
+    target: Variable | Register
     exp: Expression
 
 

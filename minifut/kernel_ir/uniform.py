@@ -10,10 +10,11 @@ uniform.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from minifut.ir.traverse import contains, walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import targets
 from minifut.names import Name
 
 OWN = frozenset({"get_local_id", "get_global_id"})
@@ -27,7 +28,8 @@ def divergent_barrier(kernel: kc.Kernel | kc.DeviceFunction) -> kc.Statement | N
     if alone or not contains(kernel.body, kc.Barrier):
         return None
     search = _Search()
-    search.statements(kernel.body.statements, ())
+    body = kernel.body.statements
+    search.statements(body, tuple(conditions_of(kc.Return, body)))
     search.close()
     for barrier, control in search.barriers:
         if any(search.diverges(condition) for condition in control):
@@ -73,35 +75,30 @@ class _Search:
         self, statement: kc.Statement, control: tuple[kc.Expression, ...]
     ) -> None:
         """Note what variables depend on, and what decides whether barriers are met."""
-        match statement:
-            case kc.Declare(variable, init):
-                if init is not None:
-                    self.depend(variable, init, control)
-            case kc.Assign(kc.Variable() | kc.Register() as target, exp):
-                self.depend(target, exp, control)
-            case kc.AtomicUpdate(_, _, _, _, kc.Variable(name)):
+        if isinstance(statement, kc.Barrier | kc.UniformExit):
+            self.barriers.append((statement, control))
+        decisive = (*control, *kc.expressions_of(statement))
+        for target in targets(statement):
+            name = target.name if isinstance(target, kc.Variable) else target.family
+            if isinstance(statement, kc.AtomicUpdate | kc.FetchWork):
                 self.divergent.add(name)
-            case kc.FetchWork(kc.Variable(name)):
-                self.divergent.add(name)
-            case kc.CallFunction(_, arguments, results):
-                values = [a for a in arguments if isinstance(a, kc.Expression)]
-                for result in results:
-                    self.dependences.append((result.name, (*values, *control)))
-            case kc.Barrier() | kc.UniformExit():
-                self.barriers.append((statement, control))
-            case _:
-                expressions = kc.expressions_of(statement)
-                if isinstance(statement, kc.For):
-                    own = statement.start, statement.step
-                    self.dependences.append((statement.variable.name, (*own, *control)))
-                for block in kc.blocks_of(statement):
-                    self.statements(block.statements, (*control, *expressions))
+            self.dependences.append((name, decisive))
+        if isinstance(statement, kc.For | kc.While):
+            decisive += tuple(conditions_of(kc.Break, statement.body.statements))
+        for block in kc.blocks_of(statement):
+            self.statements(block.statements, decisive)
 
-    def depend(
-        self,
-        variable: kc.Variable | kc.Register,
-        exp: kc.Expression,
-        control: tuple[kc.Expression, ...],
-    ) -> None:
-        name = variable.name if isinstance(variable, kc.Variable) else variable.family
-        self.dependences.append((name, (exp, *control)))
+
+def conditions_of(
+    leaving: type[kc.Break] | type[kc.Return],
+    statements: Iterable[kc.Statement],
+    control: tuple[kc.Expression, ...] = (),
+) -> Iterator[kc.Expression]:
+    """What decides whether work-items leave a loop, or a kernel, from within."""
+    for statement in statements:
+        if isinstance(statement, leaving):
+            yield from control
+        elif leaving is kc.Return or not isinstance(statement, kc.For | kc.While):
+            inner = *control, *kc.expressions_of(statement)
+            for block in kc.blocks_of(statement):
+                yield from conditions_of(leaving, block.statements, inner)

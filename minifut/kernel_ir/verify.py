@@ -223,9 +223,7 @@ class _Checker(Expressions):
             case _:
                 assert_never(statement)
 
-    def assign(
-        self, target: kc.Variable | kc.Register | kc.Component, exp: kc.Expression
-    ) -> None:
+    def assign(self, target: kc.Variable | kc.Register, exp: kc.Expression) -> None:
         match target, exp:
             case kc.Variable(name), kc.Select(mask, then, kc.Variable(same)) if (
                 name == same
@@ -235,10 +233,7 @@ class _Checker(Expressions):
                 self.exp(mask)
                 self.fits(then, target.type)
                 self.target(target)
-            case kc.Component(vector), _:
-                self.fits(exp, target.type)
-                self.exp(vector)
-            case kc.Variable() | kc.Register(), _:
+            case _:
                 self.fits(exp, target.type)
                 self.target(target)
 

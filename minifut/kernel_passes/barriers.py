@@ -16,6 +16,7 @@ from typing import Any
 
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import targets
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
@@ -59,8 +60,10 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
             match statement:
                 case kc.Declare(kc.Variable(name), _) | kc.For(kc.Variable(name)):
                     own.add(name)
-                case kc.Assign(kc.Variable(name) as target, _):
-                    found.setdefault(name, target)
+                case _:
+                    for target in targets(statement):
+                        if isinstance(target, kc.Variable):
+                            found.setdefault(target.name, target)
             waiting += kc.blocks_of(statement)
     return [variable for name, variable in found.items() if name not in own]
 

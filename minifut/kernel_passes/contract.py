@@ -25,6 +25,7 @@ from minifut.ir.scalars import Operator
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
@@ -52,7 +53,7 @@ def _changed(node: Any, allowed: bool) -> Any:
 
 def _contracted(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
     """The statements of a block, without products that are used no more."""
-    assigned = {name for each in statements for name in _targets(each)}
+    changing = assigned(statements)
     products: dict[Name, Factors] = {}
     found: list[kc.Statement] = []
     for statement in statements:
@@ -61,7 +62,7 @@ def _contracted(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...
                 fused = _fused(exp, products)
                 found.append(kc.Declare(variable, fused))
                 factors = _factors(exp)
-                if factors and assigned.isdisjoint(_variables((*factors, variable))):
+                if factors and changing.isdisjoint(_variables((*factors, variable))):
                     products[name] = factors
             case _:
                 found.append(statement)
@@ -105,14 +106,6 @@ def _factors(exp: kc.Operation) -> Factors | None:
     left, right = exp.operands
     simple = all(isinstance(e, kc.Variable | kc.Literal) for e in exp.operands)
     return (left, right) if simple else None
-
-
-def _targets(statement: kc.Statement) -> Iterable[Name]:
-    """The variables that a statement of a block assigns to."""
-    for node in walk(statement):
-        match node:
-            case kc.Assign(kc.Variable(name), _):
-                yield name
 
 
 def _variables(expressions: Iterable[kc.Expression]) -> set[Name]:

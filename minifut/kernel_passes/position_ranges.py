@@ -16,8 +16,8 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.vectorise.varying import assigned
 from minifut.names import Name
 
 FAR_OFFSET = 1 << 20

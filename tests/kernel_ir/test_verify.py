@@ -62,6 +62,16 @@ FAULTS = [
         "if (get_local_id(0i32) == m) { m = n } m = (m + 1i64) }",
         "may not meet",
     ),
+    (
+        "let m: i64 = 0i64 fetch_group m of n for n if (m < n) { barrier local }",
+        "may not meet",
+    ),
+    (
+        "for i: i64 = 0i64 to n by 1i64 { barrier local "
+        "if (get_local_id(0i32) == i) { break } }",
+        "may not meet",
+    ),
+    ("if (get_local_id(0i32) < n) { return } barrier local", "may not meet"),
 ]
 
 
@@ -79,6 +89,9 @@ SOUND = [
     "let m: i64 if (n < 3i64) { m = n } else { return } store ys[m] = 1.0f32",
     "unroll r below 4i64 { let a@(r): f32 = 0.0f32 } store ys[n] = a@(3)",
     "if (get_local_id(0i32) < n) { fail 1 () goto meet } label meet barrier local",
+    "for i: i64 = 0i64 to n by 1i64 { barrier local if (n == i) { break } }",
+    "for i: i64 = 0i64 to n by 1i64 { if (get_local_id(0i32) == i) { break } } "
+    "barrier local",
 ]
 
 

@@ -33,6 +33,7 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.context import (
     LoopContext,
@@ -42,7 +43,7 @@ from minifut.kernel_passes.vectorise.context import (
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.operators import Fold, PointCode
 from minifut.kernel_passes.vectorise.statements import Vectoriser, vectorise
-from minifut.kernel_passes.vectorise.varying import assigned, find_varying
+from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name, NameSource
 from minifut.opencl.print_c import KernelPrinter

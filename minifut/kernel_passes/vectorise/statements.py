@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
@@ -19,7 +20,7 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_loop,
 )
 from minifut.kernel_passes.vectorise.private_arrays import declare_in_lanes
-from minifut.kernel_passes.vectorise.varying import assigned, find_varying
+from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.strategy import first_of

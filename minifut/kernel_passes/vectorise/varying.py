@@ -43,19 +43,6 @@ def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
     return False
 
 
-def assigned(statements: Sequence[kc.Statement]) -> frozenset[Name]:
-    """The variables that get more than a first value, loop variables included."""
-    found: set[Name] = set()
-    for statement in statements:
-        for node in walk(statement):
-            match node:
-                case kc.Assign(kc.Variable(name, _), _):
-                    found.add(name)
-                case kc.For(variable):
-                    found.add(variable.name)
-    return frozenset(found)
-
-
 def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
     """The types of the variables that get more than a first value, other than those
     that count."""

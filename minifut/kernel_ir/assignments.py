@@ -1,0 +1,60 @@
+"""The variables to which statements give values.
+
+x = f(y)                        x
+call (a, b) = g(c) at 3         a and b
+for i from 0 to n { s = s + i } i itself; s within
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias, assert_never
+
+from minifut.kernel_ir import nodes as kc
+from minifut.names import Name
+
+Target: TypeAlias = kc.Variable | kc.Register
+
+
+def targets(statement: kc.Statement) -> tuple[Target, ...]:
+    """The variables that a statement itself gives a value, not those in its blocks."""
+    match statement:
+        case kc.Assign(target):
+            return (target,)
+        case kc.Declare(variable, init):
+            return () if init is None else (variable,)
+        case kc.For(variable) | kc.FetchWork(variable):
+            return (variable,)
+        case kc.DetectLastGroup(variable):
+            return (variable,)
+        case kc.AtomicUpdate(old=old):
+            return () if old is None else (old,)
+        case kc.CallFunction(results=results):
+            return results
+        case kc.Block() | kc.While() | kc.Branch() | kc.Reassociate() | kc.Unrolled():
+            return ()
+        case kc.StaticIf() | kc.Break() | kc.Return() | kc.ReturnValues() | kc.Fail():
+            return ()
+        case kc.Label() | kc.Barrier() | kc.UniformExit() | kc.Comment() | kc.Store():
+            return ()
+        case kc.DeclareArray() | kc.DeclarePointer() | kc.Evaluate() | kc.Prefetch():
+            return ()
+        case kc.HideValue():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+def assigned(statements: Iterable[kc.Statement]) -> frozenset[Name]:
+    """The variables that get more than a first value in the statements or in their
+    blocks, loop variables included."""
+    found: set[Name] = set()
+    waiting = list(statements)
+    while waiting:
+        statement = waiting.pop()
+        if not isinstance(statement, kc.Declare):
+            given = targets(statement)
+            found.update(v.name for v in given if isinstance(v, kc.Variable))
+        for block in kc.blocks_of(statement):
+            waiting += block.statements
+    return frozenset(found)
