@@ -141,7 +141,9 @@ class Pairwise:
                 f"  {self.state.show(right.argument)}\n"
                 "are incompatible regarding consuming their arguments."
             )
-            raise Mismatch(left, right, path, note)
+            fault = Mismatch(left, right, path, note)
+            fault.anchor = "consuming-argument"
+            raise fault
 
     def _absorb_bound(self, ext: Name, meta: SizeMeta, before: Rigid | None) -> None:
         """An unknown size found to be an instantiated one makes that existential."""
