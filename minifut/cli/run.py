@@ -184,8 +184,7 @@ def read_typed(
     from minifut.values.text import Malformed, skip_space
 
     def opaque(type_: Described, leaves: Sequence[Any]) -> Any:
-        if program.opaques is None:
-            raise unwritable(parameter)
+        assert program.opaques is not None
         return program.opaques.make(type_.text, leaves)
 
     found: list[Any] = []
@@ -195,8 +194,6 @@ def read_typed(
             offset = skip_space(data, offset)
             if parameter.value_type is not None:
                 value, offset = read_next(data, offset, binary=binary)
-            elif parameter.structure is None:
-                raise unwritable(parameter)
             else:
                 value, offset = read_structured(
                     parameter.structure, data, offset, opaque, binary
@@ -209,14 +206,6 @@ def read_typed(
         message = f"{name}: byte {error.offset}: {error.message}"
         raise UsageError(message) from None
     return found
-
-
-def unwritable(parameter: Parameter) -> UsageError:
-    """The error for a parameter whose values have no text."""
-    return UsageError(
-        f"parameter {parameter.name} has the type {parameter.type_text}, "
-        "which cannot be written as a value"
-    )
 
 
 def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
@@ -232,8 +221,6 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
     for parameter, value in zip(entry.parameters, values, strict=True):
         expected = parameter.value_type
         if expected is None:
-            if parameter.structure is None:
-                raise unwritable(parameter)
             fitted.append(value)
             continue
         from minifut.values.types import value_type
@@ -276,15 +263,9 @@ def show(
     for result, described in zip(results, entry.results, strict=True):
         if described.value_type is not None:
             leaves, text = [result], format_value(result)
-        elif described.structure is not None:
+        else:
             leaves = leaves_of(program, described.structure, result)
             text = format_structured(described.structure, leaves)
-        elif binary:
-            raise UsageError(
-                f"a result of type {described.type_text} has no binary form"
-            )
-        else:
-            text = f"#<{described.type_text}>"
         texts.append(binary_of_leaves(leaves) if binary else f"{text}\n".encode())
     print_bytes(b"".join(texts))
 

@@ -25,6 +25,7 @@ from minifut.errors import (
     Source,
     UsageError,
 )
+from minifut.ir.entries import EntryType
 from minifut.program import EntryPoint, Program
 from minifut.signature import Parameter
 from minifut.values.binary import write_binary
@@ -36,7 +37,8 @@ def invoke(*args: str, stdin: bytes | str = "") -> Result:
 
 
 def parameter(name: str, type_text: str, kind: str = "array") -> Parameter:
-    return Parameter(name, type_text, kind, False)
+    structure = EntryType(name, type_text, kind, 1)
+    return Parameter(name, type_text, kind, False, None, structure)
 
 
 I32, ROW = parameter("x", "i32"), parameter("xs", "[]f64")
@@ -45,7 +47,6 @@ FAKE = Program(
         EntryPoint("main", (I32, ROW), (ROW,), lambda x, xs: x * xs),
         EntryPoint("negate", (parameter("x", "i8"),), (I32,), lambda x: np.int32(-x)),
         EntryPoint("both", (), (I32, ROW), lambda: (np.int32(1), np.ones(2))),
-        EntryPoint("hidden", (), (parameter("", "t", "opaque"),), object),
         EntryPoint("use", (parameter("h", "t", "opaque"),), (I32,), lambda h: h),
     ],
     "a fake",
@@ -121,7 +122,6 @@ def test_run_with_several_results(file: str, tmp_path: Path) -> None:
     outputs = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
     result = invoke("run", file, "-e", "both", "-o", outputs[0], "-o", outputs[1])
     assert result.exit_code == 0 and np.load(outputs[0]) == 1
-    assert invoke("run", file, "-e", "hidden").output == "#<t>\n"
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,7 @@ def test_run_with_several_results(file: str, tmp_path: Path) -> None:
         (["300i8", "[2.0]"], "300 is out of the range of i8"),
         (["1", "missing.npy"], "missing.npy: cannot be read: no such file"),
         (["-e", "both", "-o", "a.npy"], "-o is given 1 time, both has 2 results: give"),
-        (["-e", "hidden", "-b"], "a result of type t has no binary form"),
-        (["-e", "use", "1"], "parameter h has the type t"),
+        (["-e", "use", "1"], "a value of the type t has no text; give it in binary"),
         (["-P", "tile", "1"], "not of the form NAME=INT"),
         (["--schedule", "tpu", "1"], "'tpu' is not one of"),
         (["--entyr", "main"], "--entry"),
