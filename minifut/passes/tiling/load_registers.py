@@ -14,7 +14,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Body, Copy, ForLoop, If, Index, Loop, ScalarOp, SizeExp, Stm
+from minifut.ir.core import (
+    Body,
+    Copy,
+    Exp,
+    ForLoop,
+    If,
+    Index,
+    Loop,
+    Param,
+    ScalarOp,
+    SizeExp,
+    Stm,
+)
 from minifut.ir.kernels import REGISTER, KernelBody, Returns, SegMap, SegSpace
 from minifut.ir.node import replace
 from minifut.ir.traverse import free_names, rename
@@ -91,54 +103,86 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     if isinstance(loop.form, ForLoop):
         changing.add(loop.form.index)
     changing.update(p.name for s in loop.body.statements for p in s.pattern)
+    build = Builder(context.names, context.scope, statement.location)
+    inner = list(loop.body.statements)
     for at, nest in nests:
-        found = _invariant_reads(nest, changing)
-        if found is not None:
-            return _loaded(statement, loop, at, nest, found, context)
-    return Declined("all that is read differs from step to step") if nests else None
+        loaded = {
+            value: exp
+            for found in _invariant_reads(nest, changing)
+            for value, exp in _load(nest, found, build).items()
+        }
+        statements = tuple(
+            replace(s, exp=loaded.get(i, s.exp))
+            for i, s in enumerate(nest.body.statements)
+        )
+        body = replace(nest.body, statements=statements)
+        inner[at] = replace(inner[at], exp=replace(nest, body=body))
+    if not build.statements:
+        return Declined("all that is read differs from step to step") if nests else None
+    body_ = replace(loop.body, statements=tuple(inner))
+    return (*build.statements, replace(statement, exp=replace(loop, body=body_)))
 
 
 @dataclass(frozen=True, slots=True)
 class _InvariantReads:
-    """The position of a statement whose value lasts, and what it is computed from."""
+    """The positions of values that last and depend on the same indices, and the
+    statements that they are computed by."""
 
-    at: int
+    values: tuple[int, ...]
     needed: tuple[Stm, ...]
     indices: tuple[Name, ...]
 
 
-def _invariant_reads(nest: SegMap, changing: set[Name]) -> _InvariantReads | None:
-    """The last of the values in the nest that do not change with the step and of which
-    a read is part."""
+def _invariant_reads(nest: SegMap, changing: set[Name]) -> list[_InvariantReads]:
+    """The values in the nest that do not change with the step, of which a read is part,
+    and which what does change uses."""
     varying = set(changing)
-    sources: dict[Name, tuple[int, ...]] = {}
+    uses = {name for result in nest.body.result for name in free_names(result)}
+    own = {index: frozenset((index,)) for index in nest.space.indices}
+    lasting: dict[Name, int] = {}
     reading: set[Name] = set()
-    last: int | None = None
     statements = nest.body.statements
+    effects = False
     for at, statement in enumerate(statements):
         exp, names = statement.exp, [p.name for p in statement.pattern]
-        if has_effects(exp):
-            break
+        effects = effects or has_effects(exp)
         used = free_names(exp)
         scalar = len(names) == 1 and not isinstance(
             statement.pattern[0].type, ArrayType
         )
-        if not varying.isdisjoint(used) or not isinstance(exp, PURE) or not scalar:
+        if effects or varying & used or not isinstance(exp, PURE) or not scalar:
             varying.update(names)
+            uses |= free_names(statement)
             continue
-        if isinstance(exp, Index) and exp.slice == _own(nest, exp):
-            continue  # a register already
-        needed = {i for name in used for i in sources.get(name, ())} | {at}
-        sources[names[0]] = tuple(sorted(needed))
-        if isinstance(exp, Index) or not reading.isdisjoint(used):
-            reading.add(names[0])
-            last = at
-    if last is None:
-        return None
-    needed_ = tuple(statements[i] for i in sources[statements[last].pattern[0].name])
-    free = {n for s in needed_ for n in free_names(s)}
-    indices = tuple(index for index in nest.space.indices if index in free)
-    return _InvariantReads(last, needed_, indices)
+        (name,) = names
+        lasting[name] = at
+        own[name] = frozenset().union(*(own.get(n, ()) for n in used))
+        loaded = isinstance(exp, Index) and exp.slice == _own(nest, exp)
+        if not loaded and (isinstance(exp, Index) or reading & used):
+            reading.add(name)
+    groups: dict[tuple[Name, ...], list[Name]] = {}
+    for name in lasting:
+        if name in reading and name in uses:
+            indices = tuple(index for index in nest.space.indices if index in own[name])
+            groups.setdefault(indices, []).append(name)
+    return [
+        _InvariantReads(
+            tuple(lasting[name] for name in values),
+            _sources(tuple(statements[at] for at in lasting.values()), set(values)),
+            indices,
+        )
+        for indices, values in groups.items()
+    ]
+
+
+def _sources(statements: tuple[Stm, ...], wanted: set[Name]) -> tuple[Stm, ...]:
+    """Those of the statements, with one result each, that the names are computed by."""
+    needed = []
+    for statement in reversed(statements):
+        if statement.pattern[0].name in wanted:
+            needed.append(statement)
+            wanted |= free_names(statement)
+    return tuple(reversed(needed))
 
 
 def _own(nest: SegMap, exp: Index) -> tuple[Name, ...]:
@@ -146,36 +190,25 @@ def _own(nest: SegMap, exp: Index) -> tuple[Name, ...]:
     return tuple(index for index in nest.space.indices if index in exp.slice)
 
 
-def _loaded(
-    statement: Stm,
-    loop: Loop,
-    at: int,
-    nest: SegMap,
-    found: _InvariantReads,
-    context: StatementContext,
-) -> tuple[Stm, ...]:
-    build = Builder(context.names, context.scope, statement.location)
-    target = nest.body.statements[found.at]
-    bound = target.pattern[0]
-    if found.indices:
-        sizes = tuple(
-            size
-            for index, size in zip(nest.space.indices, nest.space.sizes, strict=True)
-            if index in found.indices
-        )
-        body = KernelBody(found.needed, (Returns(bound.name),))
-        load = SegMap(REGISTER, SegSpace(found.indices, sizes), body, (bound.type,))
-        own = build.let(rename(load, context.names), "own", array_of(bound.type, sizes))
-        again: object = Index(own, found.indices)
-    else:
-        once = rename(Body(found.needed, (bound.name,)), context.names)
+def _load(nest: SegMap, found: _InvariantReads, build: Builder) -> dict[int, Exp]:
+    """Load values before the loop; what each is read by in the nest."""
+    bound = [nest.body.statements[at].pattern[0] for at in found.values]
+    names = tuple(parameter.name for parameter in bound)
+    if not found.indices:
+        once = rename(Body(found.needed, names), build.names)
         build.extend(once.statements)
-        again = Copy(once.result[0])
-    changed = replace(target, exp=again)
-    statements = list(nest.body.statements)
-    statements[found.at] = changed
-    inner = replace(nest, body=replace(nest.body, statements=tuple(statements)))
-    outer = list(loop.body.statements)
-    outer[at] = replace(outer[at], exp=inner)
-    body_ = replace(loop.body, statements=tuple(outer))
-    return (*build.statements, replace(statement, exp=replace(loop, body=body_)))
+        return dict(zip(found.values, map(Copy, once.result), strict=True))
+    sizes = tuple(
+        size
+        for index, size in zip(nest.space.indices, nest.space.sizes, strict=True)
+        if index in found.indices
+    )
+    body = KernelBody(found.needed, tuple(Returns(name) for name in names))
+    types = tuple(parameter.type for parameter in bound)
+    load = SegMap(REGISTER, SegSpace(found.indices, sizes), body, types)
+    pattern = tuple(Param(build.names.fresh("own"), array_of(t, sizes)) for t in types)
+    arrays = build.bind(pattern, rename(load, build.names))
+    return {
+        at: Index(array, found.indices)
+        for at, array in zip(found.values, arrays, strict=True)
+    }
