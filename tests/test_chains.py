@@ -9,6 +9,8 @@ import pytest
 import minifut
 from minifut import stages
 from minifut.errors import Source
+from minifut.ir.sizes import Size
+from minifut.names import Name
 
 CONTEXTS = {
     "index": "[n] (m: i64) (xs: [n]i64): [n]i64 = map (\\x -> {chain} xs[x % n]) xs",
@@ -53,3 +55,33 @@ def test_sizes_at_the_end_of_chains(context: str) -> None:
         x = (x * x + 7) % 1021
     wanted = np.arange(x % 1000) + x if context == "size" else np.arange(x) * x
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_sizes_that_double_are_unknown_beyond_a_bound() -> None:
+    doubled = "".join(f"let x{i + 1} = x{i} ++ x{i} " for i in range(18))
+    program = minifut.compile(f"entry main (x0: []i8) = {doubled} in (length x18, x18)")
+    length, found = program.main(np.array([3, 4], np.int8))
+    assert length == 2**19
+    np.testing.assert_array_equal(found, np.tile([3, 4], 2**18))
+
+
+def test_long_sizes_are_known_where_types_need_them() -> None:
+    joined = " ++ ".join(["x"] * 200)
+    program = minifut.compile(
+        f"entry main (n: i64) = map (\\x -> let x = [x] in {joined}) (iota n)"
+    )
+    np.testing.assert_array_equal(
+        program.main(3), np.repeat([[0], [1], [2]], 200, axis=1)
+    )
+
+
+def test_sizes_are_replaced_only_by_short_ones() -> None:
+    n, m, x = Name("n", 1), Name("m", 2), Name("x", 3)
+    short = Size.of(n) + 1
+    assert (Size.of(x) * Size.of(m)).substitute_short({x: short}) == (
+        Size.of(n) * Size.of(m) + Size.of(m)
+    )
+    names = [Size.of(Name("y", i)) for i in range(9, 18)]
+    long = sum(names, Size.constant(0))
+    assert long.substitute_short({}) == long
+    assert (Size.of(x) * Size.of(x)).substitute_short({x: long}) is None

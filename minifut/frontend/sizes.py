@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LONGEST = 64
 """operands of the size that a `let` has outside: of more it is an unknown size"""
+LONGEST_RESULT = 512
+"""operators and operands of a size of a function's result, likewise"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ would overflow cannot be allocated.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.node import value
@@ -179,6 +180,18 @@ class Size(WithNames):
             return mapping[name] if name in mapping else Size.of(name)
 
         return self.rebuild(leaf)
+
+    def substitute_short(self, mapping: Mapping[Name, Size]) -> Size | None:
+        """Replace names by sizes; None if that is long, which the products that have to
+        be added tell before any is made."""
+        products = 0
+        for monomial, _ in self.terms:
+            found = (mapping.get(a) for a in monomial if isinstance(a, Name))
+            products += prod(len(size.terms) for size in found if size is not None)
+        if products > LONGEST:
+            return None
+        made = self.substitute(mapping)
+        return made if made.is_short else None
 
     def rebuild(self, leaf: Callable[[Name], Size]) -> Size:
         """Recompute the size with each name replaced by `leaf(name)`."""

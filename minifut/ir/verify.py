@@ -208,8 +208,9 @@ class Verifier:
                         return
             case _:
                 return
-        name, expanded = statement.pattern[0].name, meaning.substitute(self.definitions)
-        if expanded.is_short:
+        name = statement.pattern[0].name
+        expanded = meaning.substitute_short(self.definitions)
+        if expanded is not None:
             self.definitions[name] = expanded
         else:
             self.long[name] = meaning

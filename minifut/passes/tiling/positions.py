@@ -145,8 +145,8 @@ def places_in(threads: SegMap, definitions: Mapping[Name, Stm]) -> Places:
                 places.bounds[index] = _most(places, bound, definitions)
             case Stm(pattern, exp):
                 size = _meaning(exp) if pattern and pattern[0].type == I64 else None
-                meaning = places.expanded(size) if size is not None else None
-                if meaning is not None and meaning.is_short:
+                meaning = size and size.substitute_short(places.meanings)
+                if meaning is not None:
                     places.meanings[pattern[0].name] = meaning
                 else:
                     places.unknown.update(p.name for p in pattern)

@@ -25,10 +25,12 @@ from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.witnesses import (
+    dimensions,
     free_in_size,
     free_sizes,
     produced_and_taken,
 )
+from minifut.frontend.sizes import LONGEST_RESULT, length
 from minifut.frontend.types import (
     Arrow,
     Record,
@@ -200,6 +202,18 @@ def _with_argument(
     return state.normal_type(substitute(result, {parameter: as_size(state, argument)}))
 
 
+def _short(
+    state: Sizing, location: Location, type_: Type
+) -> tuple[Type, tuple[Name, ...]]:
+    """A result without long sizes: the size of `x ++ x` has those of `x` twice, and
+    without a bound doubles with each `let`."""
+    if all(length(size_) <= LONGEST_RESULT for size_, *_ in dimensions(type_)):
+        return type_, ()
+    return replace_sizes(
+        state, location, lambda size_: length(size_) > LONGEST_RESULT or None, type_
+    )
+
+
 def _apply(state: Sizing, node: syntax.Apply) -> Type:
     function = size(state, node.function)
     callee = callee_name(node.function)
@@ -211,7 +225,8 @@ def _apply(state: Sizing, node: syntax.Apply) -> Type:
             state, node.location, callee, state.normal_type(function), argument
         )
         exts += more
-    node.exts = exts
+    function, more = _short(state, node.location, function)
+    node.exts = exts + more
     return function
 
 
@@ -228,9 +243,11 @@ def _binary(state: Sizing, node: syntax.BinaryOp) -> Type:
         callee = str(operation.operator.name)
         at = operation.location
         partial, _ = apply_one(state, at, callee, function, operation.left)
-        type_, operation.exts = apply_one(
+        type_, exts = apply_one(
             state, at, callee, state.normal_type(partial), operation.right
         )
+        type_, more = _short(state, at, type_)
+        operation.exts = exts + more
         operation.type = type_
         if operation is not node:
             state.nodes.append(operation)
