@@ -13,20 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Body,
-    Copy,
-    Exp,
-    ForLoop,
-    If,
-    Index,
-    Loop,
-    Param,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Body, Copy, Exp, ForLoop, Index, Loop, Param, Stm
 from minifut.ir.kernels import REGISTER, KernelBody, Returns, SegMap, SegSpace
 from minifut.ir.node import replace
 from minifut.ir.traverse import free_names, rename
@@ -37,7 +26,7 @@ from minifut.passes.tiling.marks import PAPER, REDUCTION
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-PURE = (Index, ScalarOp, SizeExp, Copy, If)
+PURE = (Index, core.ScalarOp, core.SizeExp, Copy, core.If)
 
 
 @rule(label="Step 5b", paper=PAPER)
@@ -157,7 +146,9 @@ def _invariant_reads(nest: SegMap, changing: set[Name]) -> list[_InvariantReads]
         (name,) = names
         lasting[name] = at
         own[name] = frozenset().union(*(own.get(n, ()) for n in used))
-        loaded = isinstance(exp, Index) and exp.slice == _own(nest, exp)
+        loaded = isinstance(exp, Index) and exp.slice == tuple(
+            index for index in nest.space.indices if index in exp.slice
+        )
         if not loaded and (isinstance(exp, Index) or reading & used):
             reading.add(name)
     groups: dict[tuple[Name, ...], list[Name]] = {}
@@ -185,11 +176,6 @@ def _sources(statements: tuple[Stm, ...], wanted: set[Name]) -> tuple[Stm, ...]:
     return tuple(reversed(needed))
 
 
-def _own(nest: SegMap, exp: Index) -> tuple[Name, ...]:
-    """The indices of the nest that the read uses, in their order."""
-    return tuple(index for index in nest.space.indices if index in exp.slice)
-
-
 def _load(nest: SegMap, found: _InvariantReads, build: Builder) -> dict[int, Exp]:
     """Load values before the loop; what each is read by in the nest."""
     bound = [nest.body.statements[at].pattern[0] for at in found.values]
@@ -198,11 +184,8 @@ def _load(nest: SegMap, found: _InvariantReads, build: Builder) -> dict[int, Exp
         once = rename(Body(found.needed, names), build.names)
         build.extend(once.statements)
         return dict(zip(found.values, map(Copy, once.result), strict=True))
-    sizes = tuple(
-        size
-        for index, size in zip(nest.space.indices, nest.space.sizes, strict=True)
-        if index in found.indices
-    )
+    extents = dict(zip(nest.space.indices, nest.space.sizes, strict=True))
+    sizes = tuple(extents[index] for index in found.indices)
     body = KernelBody(found.needed, tuple(Returns(name) for name in names))
     types = tuple(parameter.type for parameter in bound)
     load = SegMap(REGISTER, SegSpace(found.indices, sizes), body, types)
