@@ -52,7 +52,7 @@ def _block(
     made = {name for s in block.statements for name in _makes(s)} & memories
     made -= outside
     last: dict[Name, int] = {}
-    for number, statement in enumerate(block.statements):
+    for number, statement in enumerate(block.statements if made else ()):
         for name in (memories_of(statement) | set(_makes(statement))) & made:
             last[name] = number
     done: dict[int, list[Name]] = {}
