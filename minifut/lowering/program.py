@@ -14,7 +14,7 @@ from minifut.analysis.layouts import Layouts, find_layouts
 from minifut.errors import Location
 from minifut.ir import core
 from minifut.ir.calls import call_graph, called_in_threads, recursive
-from minifut.ir.core import Atom, Constant, Program
+from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.parser import names_after
@@ -69,6 +69,7 @@ class ProgramBuilder:
         self._places: dict[str, int] = {}
         self.on_host: list[str] = []
         self.one_thread: list[str] = []
+        self.thresholds: dict[Name, Stm] = {}
         self.device_functions: dict[object, LoweredFunction | None] = {}
         self._kernel_names: dict[str, int] = {}
 

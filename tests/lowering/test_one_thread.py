@@ -13,9 +13,10 @@ from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.reader import read_program
 
 LARGEST = """\
-entry main [n] (xs: [n][3]f32): [3]f32 =
-  reduce (\\a b -> if a[0] > b[0] then a else b) [0, 0, 0] xs
+entry main [n][d] (xs: [n][d]f32): [d]f32 =
+  reduce (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) xs
 """
+LOOP = "entry main (n: i64) (xs: []f32) = loop xs for _i < n do map (+ 1) xs"
 SUM = "entry main [n] (xs: [n]f32): f32 = reduce (+) 0 xs"
 TITLE = "in one work-item of the device"
 
@@ -36,6 +37,12 @@ def test_a_reduction_of_arrays_in_one_work_item_is_listed(tmp_path: Path) -> Non
 
 def test_what_is_parallel_is_not_listed(tmp_path: Path) -> None:
     assert TITLE not in explained(tmp_path, SUM, "--explain")
+
+
+def test_a_version_that_no_default_chooses_is_not_listed(tmp_path: Path) -> None:
+    """A loop of the host has one of a single work-item, which CPUs take."""
+    text = explained(tmp_path, LOOP, "--explain")
+    assert "choose_version_of_loop" in text and TITLE not in text
 
 
 COMMANDS = {

@@ -21,6 +21,7 @@ from minifut.lowering.host.slices import sliced
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
+from minifut.passes.layout.by_default import value_by_default
 
 # --- scalars --------------------------------------------------------------------------
 
@@ -79,6 +80,7 @@ def _get_parameter(host: HostBuilder, stm: Stm, exp: kernels.GetParameter) -> No
 
 def _at_least(host: HostBuilder, stm: Stm, exp: kernels.AtLeast) -> None:
     host.program.parameter(exp.threshold)
+    host.program.thresholds[stm.pattern[0].name] = stm
     _assign(host, stm, kernels.AtLeast(host.size(exp.parallelism), exp.threshold))
 
 
@@ -271,9 +273,14 @@ def _branch(host: HostBuilder, body: Body, targets: tuple[Name, ...]) -> kc.Host
 def _if(host: HostBuilder, stm: Stm, exp: core.If) -> None:
     targets = tuple(bound.name for bound in stm.pattern)
     condition = host.atom(exp.condition)
-    then = _branch(host, exp.then, targets)
-    otherwise = _branch(host, exp.otherwise, targets)
-    host.emit(kc.HostIf(condition, then, otherwise))
+    by_default = value_by_default(exp.condition, host.program.thresholds, host.schedule)
+    alone, blocks = host.program.one_thread, []
+    for body, never in ((exp.then, False), (exp.otherwise, True)):
+        count = len(alone)
+        blocks.append(_branch(host, body, targets))
+        if by_default is never:  # so nobody is warned
+            del alone[count:]
+    host.emit(kc.HostIf(condition, *blocks))
     receive(host, stm.pattern)
 
 

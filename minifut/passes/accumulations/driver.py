@@ -5,7 +5,8 @@ histogram; one with several updates is taken apart first. What fires is simplifi
 fused with its neighbours and tried again, since a sum for every index is often a map of
 sums. When nothing fires, what is computed for updates is distributed: its values are
 stored, so that inner updates have been fused with what makes them before. What no rule
-takes stays: kernels update memory (`lowering.accumulators`).
+takes stays: kernels update memory (`lowering.accumulators`). Small arrays that folds
+and histograms combine become scalars (`combine_scalars`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Program
 from minifut.ir.scope import scope_of
-from minifut.ir.soacs import Hist
-from minifut.ir.traverse import contains
+from minifut.ir.soacs import Hist, Reduce, Scan
+from minifut.ir.traverse import contains, walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.concatenations import split_histogram_of_concat
@@ -24,8 +25,10 @@ from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
 from minifut.passes.accumulations.rows import update_elements_of_rows
+from minifut.passes.accumulations.scalars import combine_scalars
 from minifut.passes.accumulations.separate import separate_updates
 from minifut.passes.accumulations.shifts import gather_shifted_updates
+from minifut.passes.flatten.inner_fold import is_scalar_operator
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.simplify.driver import simplify
@@ -43,6 +46,7 @@ RULES = bottom_up(
     reduce_updates,
     gather_in_histogram,
     split_histogram_of_concat,
+    combine_scalars,
 )
 DISTRIBUTION = bottom_up(distribute_updates)
 
@@ -53,7 +57,7 @@ def accumulate(
     """The program with fewer accumulators."""
     before = program
     for _ in range(ROUNDS):
-        if not contains(program, WithAcc | Hist):
+        if not contains(program, WithAcc | Hist) and not _folds_arrays(program):
             break
         rewriting = Rewriting(names, scope_of(program), trace or Trace())
         after = RULES(program, rewriting)
@@ -66,3 +70,10 @@ def accumulate(
         return program
     # gathered values stand behind conditions that those of their place decide
     return simplify(remove_checks(program, names, trace), names)
+
+
+def _folds_arrays(program: Program) -> bool:
+    return any(
+        isinstance(node, Scan | Reduce) and not is_scalar_operator(node.operator)
+        for node in walk(program)
+    )

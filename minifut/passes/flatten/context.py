@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dataclasses import replace as replace_context
 from typing import NamedTuple
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
 from minifut.ir.kernels import (
@@ -115,21 +116,19 @@ class NestContext:
         return self.definitions.get(name)
 
     def replicated(self, nest: Nest, atom: Atom) -> Atom | None:
-        """The scalar that an array repeats at all its indices, if it is known to and
-        the scalar is the same for all points of the nest."""
+        """The scalar that an array repeats at all its indices, or a scalar itself, if
+        it is known and the same for all points of the nest."""
         if isinstance(atom, Constant):
-            return None
+            return atom
+        if isinstance(self.build.scope[atom], ScalarType):
+            return None if atom in nest.bound else atom
         exp = self.definition(nest, atom)
         if isinstance(exp, Index):
             return self.replicated(nest, exp.array)
-        if not isinstance(exp, Replicate):
-            return None
-        value = exp.value
-        if isinstance(value, Constant):
-            return value
-        if isinstance(self.build.scope[value], ScalarType):
-            return None if value in nest.bound else value
-        return self.replicated(nest, value)
+        rows = exp.rows if isinstance(exp, core.ArrayLiteral) else ()
+        values = (exp.value,) if isinstance(exp, Replicate) else rows
+        found = {self.replicated(nest, value) for value in values}
+        return found.pop() if len(found) == 1 else None
 
 
 def returns(statements: tuple[Stm, ...], results: tuple[Atom, ...]) -> KernelBody:

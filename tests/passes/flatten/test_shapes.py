@@ -165,7 +165,7 @@ def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
 
 def test_a_histogram_of_rows_that_are_not_combined_elementwise_stays() -> None:
     text = """
-def main [n] (is: [n]i64) (xss: [n][2]i32) =
-  hist (\\a b -> [a[0] * b[1], a[1] + b[1]]) [1, 0] 5 is xss"""
+def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
+  hist (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) 5 is xss"""
     after = compiled(text, FULL)[1]
     assert not any(isinstance(n, kernels.SegHist) for n in walk(after))
