@@ -309,11 +309,13 @@ class _Scan:
         return (*inside, *chain(*totals)), SegScan(GRID, space, operators, body, types)
 
     def ends(self, statements: tuple[Stm, ...]) -> set[Atom]:
-        """The names that are the index of the last point."""
+        """The atoms that are the index of the last point."""
         last = self.exp.space.sizes[0] - 1
         known = (*self.context.definitions.values(), *statements)
-        inner = (n for s in known for n in walk(s) if isinstance(n, Stm))
-        return {p.name for s in inner if _size_of(s.exp) == last for p in s.pattern}
+        inner = [n for s in known for n in walk(s) if isinstance(n, Stm)]
+        computed = {p.name for s in inner if _size_of(s.exp) == last for p in s.pattern}
+        indices = (read[1] for s in inner if (read := _read(s)))
+        return computed.union(a for a in indices if atom_size(a) == last)
 
     def rewritten(self, node: Any, totals: Mapping[Name, Name], ends: set[Atom]) -> Any:
         """The code with parameters in place of what it read."""

@@ -23,6 +23,10 @@ FUSED = {
     "partition": "def main [n] (xs: [n]i64) = partition (\\x -> x % 3 == 0) xs",
     "partition into three": """
 def main [n] (xs: [n]i64) = partition2 (\\x -> x % 3 == 0) (\\x -> x % 3 == 1) xs""",
+    "up to a number": """
+def main [n] (xs: [n]i64) = filter (\\i -> i % 3 == 0) (iota (n + 1))""",
+    "of a constant size": """
+def main [n] (xs: [n]i64) = filter (\\i -> i % 7 < n) (iota 100)""",
     "one bit": """
 def main [n] (xs: [n]i64) =
   let ones = map (& 1) xs
