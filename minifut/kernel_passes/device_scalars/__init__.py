@@ -1,0 +1,35 @@
+"""Leave scalars on the device that only kernels need.
+
+    launch sum(xs, total)                  launch sum(xs, total)
+    let t: f32 = read total[0]
+    drop (total)                     →
+    let s: f32 = sqrt_f32(t)               launch scale(xs, total, ys)
+    launch scale(xs, s, ys)                drop (total)
+
+A read waits for all commands before it, and the cores are idle until the host has
+enqueued the next ones. The kernel that takes the scalar loads it instead, and computes
+what the host would have computed from it, so that the launches follow each other.
+
+`plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.node import replace
+from minifut.kernel_ir.program import KernelProgram
+from minifut.kernel_passes.device_scalars.emit import Emitter
+from minifut.kernel_passes.device_scalars.plan import plans_of
+from minifut.names import NameSource
+
+
+def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelProgram:
+    """The program whose kernels load the scalars that the host does not need."""
+    kernels = {kernel.name: kernel for kernel in program.kernels}
+    functions = []
+    for function in program.functions:
+        plans = plans_of(function, kernels)
+        body = Emitter(plans, kernels).block(function.body) if plans else function.body
+        functions.append(replace(function, body=body))
+    if tuple(kernels.values()) == program.kernels:
+        return program
+    return replace(program, kernels=tuple(kernels.values()), functions=tuple(functions))
