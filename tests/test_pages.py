@@ -38,13 +38,14 @@ NOT_RUN = {
     "git clone": "needs a network",
     "pip install build": "needs a network",
     "cd /tmp/minifut-*/": "is this test suite, from the source distribution",
+    "python examples/clusters.py --memory": "takes minutes, and gigabytes of a disk",
     "minifut test futhark/tests": "the tests of the language are not part of this",
     "minifut test PATH/TO/": "the tests of the language are not part of this",
     "minifut bench --versions examples/matmul.fut": "takes minutes; run below for less",
 }
 """beginnings of commands"""
 SHOWN = {
-    "distributed.md:text": "the output of the Python above it; test_plans.py",
+    "distributed.md:text": "output; test_plans.py, and benchmarks/results",
     "versions-and-tuning.md:c": "a kernel's header; tests/benchmarking reads such",
 }
 """blocks that are no programs"""
