@@ -12,6 +12,7 @@ number (`f32.i64 n`) it keeps the size of the whole.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -74,19 +75,21 @@ class Spread:
         for monomial, coefficient in size.terms:
             inside = [a for a in monomial if isinstance(a, Name) and a in self.sizes]
             if len(inside) != 1:
-                raise Undistributable(f"the size {size} is no multiple of the chunks'")
+                raise _no_multiple(size)
             others = tuple(atom for atom in monomial if atom != inside[0])
             found.add(inside[0])
             rest = rest + Size(((others, coefficient),))
         if len(found) != 1 or not self.sizes.keys().isdisjoint(rest.names()):
-            raise Undistributable(f"the size {size} is no multiple of the chunks'")
+            raise _no_multiple(size)
         return found.pop(), rest
 
     def axis(self, type_: Type) -> int | None:
         """The dimension that is in chunks; None if there is none."""
         axes = [i for i, size in enumerate(shape_of(type_)) if self.factors(size)]
         if len(axes) > 1:
-            raise Undistributable(f"an array {type_} has the size in two dimensions")
+            raise Undistributable(
+                f"an array {_untagged(type_)} has the size in two dimensions"
+            )
         return axes[0] if axes else None
 
     def is_spread(self, name: Name) -> bool:
@@ -112,6 +115,16 @@ class Spread:
     def and_also(self, whole: Name, part: Name) -> Spread:
         """With one more spread size."""
         return Spread({**self.sizes, whole: part}, self.scope)
+
+
+def _no_multiple(size: Size) -> Undistributable:
+    shown = _untagged(size)
+    return Undistributable(f"the size {shown} is no multiple of the chunks'")
+
+
+def _untagged(node: Size | Type) -> str:
+    """As the source writes it: `n_1 - 1` is n - 1."""
+    return re.sub(r"\b(\w+)_\d+\b", r"\1", str(node))
 
 
 def located(problem: Undistributable, statement: Stm) -> Undistributable:

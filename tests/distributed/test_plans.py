@@ -381,7 +381,16 @@ def test_plans_are_frozen_and_can_be_read(program: minifut.Program) -> None:
             "",
             "a scatter may write to any chunk",
         ),
-        ("entry f [n] (xss: [n][n]i32) = map i32.sum xss", "", "in two dimensions"),
+        (
+            "entry f [n] (xss: [n][n]i32) = map i32.sum xss",
+            "",
+            r"array \[n\]\[n\]i32 has the size in two dimensions",
+        ),
+        (
+            "entry f [n] (xs: [n]i32) = map2 (+) xs[1:] xs[:n - 1]",
+            "",
+            "the size n - 1 is no multiple",
+        ),
     ],
 )
 def test_what_cannot_be_cut_is_refused(text: str, place: str, message: str) -> None:
