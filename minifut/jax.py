@@ -78,7 +78,7 @@ class _Function:
         def both(given: Sequence[Any]) -> tuple[Any, ...]:
             return made(self.entry, "vjp", tuple(wanted)).call((*given, 1.0))
 
-        types = [*self.types(arguments), *map(_type_of, _at(arguments, wanted))]
+        types = [*self.types(arguments), *(_type_of(arguments[i]) for i in wanted)]
         value, *gradients = _run(both, types, arguments)
         return value, (dict(zip(wanted, gradients, strict=True)), ())
 
@@ -99,7 +99,7 @@ class _Function:
         seeds = [_seed(t, adjoint) for t, adjoint in zip(types, own, strict=True)]
 
         run = made(self.entry, "grad", tuple(wanted)).call
-        shapes = [_type_of(argument) for argument in _at(arguments, wanted)]
+        shapes = [_type_of(arguments[i]) for i in wanted]
         values = _run(run, shapes, [*arguments, *seeds])
         return dict(zip(wanted, values, strict=True))
 
@@ -189,7 +189,3 @@ def _dtype(entry: EntryPoint, part: Parameter) -> np.dtype[Any]:
 
 def _type_of(value: Any) -> Any:
     return jax.ShapeDtypeStruct(value.shape, value.dtype)
-
-
-def _at(values: Sequence[Any], chosen: Sequence[int]) -> list[Any]:
-    return [values[i] for i in chosen]

@@ -38,8 +38,9 @@ from minifut.passes.flatten.version_names import (
 )
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-LARGEST = 160
-"""statements of a loop that is copied"""
+LARGEST, LARGEST_OF_KNOWN_COST = 160, 480
+"""statements of a loop that is copied; where the cost of a step is a constant, as of an
+integrator's adjoint, it is clear which copy a device runs"""
 LAUNCH_WORK = 3 << 18
 """elements of vector operations for each command from which on two cores are faster
 than one without commands: PoCL takes 8 to 10 us for one among others, in which a core
@@ -110,16 +111,18 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         return ON_HOST
     if contains(loop, Trace):
         return ON_HOST
-    if weight(statement) > LARGEST:
-        return LARGE
     step = step_of(loop)
     if step is None:
         return UNKNOWN
+    cost = step.work // maximum(step.commands, ONE)
+    if weight(statement) > (
+        LARGEST if cost.as_constant is None else LARGEST_OF_KNOWN_COST
+    ):
+        return LARGE
     path = (*context.path, shape_of_body(loop.body.statements, "loop"))
     name = f"{versions.stem(path)}.{HOST}"
     chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)
-    cost = _in_i64(context, step.work // maximum(step.commands, ONE))
-    condition = context.build.let(AtLeast(cost, chosen), HOST)
+    condition = context.build.let(AtLeast(_in_i64(context, cost), chosen), HOST)
     kernels, thread = context.inner(), context.inner()
     versions.in_loop = True
     kernels.build.extend(context.code(kernels, (statement,)))

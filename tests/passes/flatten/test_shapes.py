@@ -169,3 +169,24 @@ def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
   hist (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) 5 is xss"""
     after = compiled(text, FULL)[1]
     assert not any(isinstance(n, kernels.SegHist) for n in walk(after))
+
+
+@pytest.mark.parametrize(("sizes", "size", "versions"), [("", 2, 2), ("[n]", "n", 1)])
+def test_a_long_adjoint_has_versions_where_its_cost_is_known(
+    sizes: str, size: int | str, versions: int
+) -> None:
+    """The loop of the adjoint is three times as long as that of the integrator."""
+    text = f"""
+def steps {sizes} (y: [{size}]f64) (p: f64): [{size}]f64 =
+  let g ys = map (\\x -> p * f64.sin (x * x) + x * ys[0] / (1 + x * x)) ys
+  let f ys = g (map2 (-) ys (g ys))
+  let plus h ys ks = map2 (\\x k -> x + h * k) ys ks
+  in loop y for _i < 10 do
+       let a = f y
+       let b = f (plus 0.1 y a)
+       let c = f (plus 0.1 y b)
+       let d = f (plus 0.2 y c)
+       in map5 (\\x p q r s -> x + (p + 2 * q + 2 * r + s) / 30) y a b c d
+def main {sizes} (y: [{size}]f64) (p: f64) (w: [{size}]f64) = vjp (steps y) p w"""
+    found = thresholds(compiled(text)[1])
+    assert len([name for name in found if name.endswith(".host")]) == versions
