@@ -220,3 +220,34 @@ def test_bins_in_several_passes() -> None:
         program.tuning["histogram_passes"] = passes
         np.testing.assert_array_equal(program.count(1000, places), counts)
         np.testing.assert_array_equal(program.most(1000, places, values), greatest)
+
+
+UNCHANGED = """
+entry most [n] (to: *[]f64) (is: [n]i64) (xs: [n]f64) =
+  reduce_by_index to f64.max f64.lowest is xs
+entry pairs [n] (to: []f64) (is: [n]i64) (xs: [n]f64) =
+  reduce_by_index (map (\\y -> (y, 3i8)) to)
+    (\\(a, b) (c, d) -> (f64.min a c, b i8.+ d)) (f64.highest, 0) is
+    (map (\\x -> (x, 1i8)) xs) |> unzip
+entry rows [n] (to: []f64) (is: [n]i64) (xs: [n]f64) =
+  reduce_by_index (map (\\y -> [f16.f64 y, 1]) to) (map2 f16.min) [f16.highest, 2] is
+    (map (\\x -> [f16.f64 x, f16.nan]) xs)
+"""
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_bins_without_updates_keep_their_bits(schedule: str) -> None:
+    device = minifut.compile(UNCHANGED, schedule=schedule)
+    oracle = minifut.compile(UNCHANGED, backend="sequential")
+    for count, elements in ((4, 1), (4, 7), (16, 5000), (3, 70_000), (5000, 9000)):
+        to = np.full(count, np.nan)
+        to[2:] = -0.0
+        given = np.full(elements, 1), np.arange(elements) % 50 + 1.0
+        for name in ("most", "pairs", "rows"):
+            found = getattr(device, name)(to.copy(), *given)
+            wanted = getattr(oracle, name)(to.copy(), *given)
+            if not isinstance(found, tuple):
+                found, wanted = (found,), (wanted,)
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+                np.testing.assert_array_equal(np.signbit(a[2:]), np.signbit(b[2:]))

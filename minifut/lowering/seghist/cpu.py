@@ -37,6 +37,7 @@ from minifut.lowering.seghist.histograms import (
     Range,
     all_bins,
     bind_all,
+    if_updated,
 )
 from minifut.lowering.seghist.subhistograms import (
     SUBHISTOGRAMS,
@@ -285,7 +286,8 @@ def combine_copies(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) 
         with k.loop("copy", k.size_value(count)) as copy:
             at_copy = (Size.of(copy.name), *where)
             values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]
-            combine_into(k, whole, places, values)
+            with if_updated(k, bins, values):
+                combine_into(k, whole, places, values)
         for array, combined in zip(bins.arrays, places, strict=True):
             if isinstance(combined, kc.Variable):
                 k.write(array.row(where), (), combined)

@@ -35,7 +35,12 @@ from minifut.lowering.seghist.gpu_targets import (
     each_cell,
     target_of,
 )
-from minifut.lowering.seghist.histograms import all_bins, bin_updates, bind_all
+from minifut.lowering.seghist.histograms import (
+    all_bins,
+    bin_updates,
+    bind_all,
+    if_updated,
+)
 from minifut.lowering.segmap.gpu import launch_nest
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
@@ -302,8 +307,9 @@ class _Local:
                 held = [k.declare("new", value) for value in new]
                 for variable, value in zip(total, held, strict=True):
                     k.assign(variable, value)
-            at = tuple(k.as_size(i) for i in unravel(k, cell, self.target.shape))
-            self.cells.update(k, self.target.places(k, outer, at), total)
+            with if_updated(k, self.target.bins, total):
+                at = tuple(k.as_size(i) for i in unravel(k, cell, self.target.shape))
+                self.cells.update(k, self.target.places(k, outer, at), total)
 
     def _load(self, cell: kc.Expression) -> list[kc.Expression]:
         words = [self.k.declare("word", self.k.load(m, cell)) for m in self.words]

@@ -9,7 +9,8 @@ memory of the destination where that may be updated in place, else in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
@@ -171,6 +172,22 @@ def bin_update(
         tests.append(above < size)
     inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
     return BinUpdate(bins, tuple(at), inside, tuple(values))
+
+
+@contextmanager
+def if_updated(k: KernelBuilder, bins: Bins, values: Sequence[Value]) -> Iterator[None]:
+    """Code for a copy of a bin whose scalars are no longer neutral: a bin without
+    updates keeps its value even where the neutral element is not neutral, as at NaN."""
+    tests: list[kc.Expression] = [
+        kc.Binary("!=", value, k.scalar(atom), kc.TRUTH)
+        for value, atom in zip(values, bins.operator.neutral, strict=True)
+        if isinstance(value, kc.Expression)
+    ]
+    if len(tests) < len(values):
+        yield
+        return
+    with k.branch(reduce(lambda a, b: kc.Binary("||", a, b, kc.TRUTH), tests)):
+        yield
 
 
 def update_bin(
