@@ -22,6 +22,8 @@ SQUARE = "{ let y: i64 = mul_i64(x, x) return y }"
 BRANCH = (
     "{ let c: bool = lt_i64(x, 0i64) let y: i64 = if c then {x} else {x} return y }"
 )
+SUM = """redomap(n, (a), reduce(\\\\(x: i64, y: i64) -> (i64) {
+      let z: i64 = add_i64(x, y) return z }, (0i64)), \\\\(x: i64) -> (i64) {x})"""
 
 CASES = {
     # an operator on 64 bits and its result, in vectors
@@ -59,6 +61,19 @@ CASES = {
       let z: i64 = add_i64(x, y) return z }, (0i64)), \\\\(x: i64) -> (i64) {x})
     let t: i64 = a[0i64]
     let b: [n]i64 = replicate([n], s)""": ("5 * n + 1", "7"),
+    # the kernel of the map loads the sum, and computes with it
+    f"""let s: i64 = {SUM}
+    let t: i64 = mul_i64(s, k)
+    let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {{
+      let y: i64 = add_i64(x, t) return y }})""": ("8 * n + 1", "3"),
+    # the host decides by what it computes from the sum
+    f"""let s: i64 = {SUM}
+    let t: i64 = mul_i64(s, k)
+    let c: bool = lt_i64(t, 0i64)
+    let b: [n]i64 = if c then {{
+      let d: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {{
+        let y: i64 = add_i64(x, s) return y }})
+      return d }} else {{a}}""": ("4 * n + max(0, 4 * n) + 2", "7"),
 }
 
 

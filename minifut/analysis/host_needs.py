@@ -1,0 +1,52 @@
+"""Which names of a body of the host must have their values there.
+
+    let s = redomap(n, (xs), reduce(+))    the host needs neither s nor t: the kernel of
+    let t = sqrt(s)                        the map loads s, and computes t; it needs n
+    let ys = map(n, (xs), \\x -> x / t)
+
+The host decides by conditions and bounds, allocates by sizes, accesses elements by
+indices, and hands on the results of bodies: it needs these, and what it computes them
+from. What the functions of SOACs take is for kernels to load, but for sizes, by which
+their memory is allocated. The pass `device-scalars` decides the same of lowered code
+later, where it also knows the memories.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.core import Body, If, Index, Lambda, ScalarOp, Stm
+from minifut.ir.traverse import children, own_names, walk
+from minifut.ir.types import F16
+from minifut.names import Name
+
+TAKE_VALUES = (Body, If, Index, ScalarOp)
+"""in functions of SOACs, what allocates nothing by the scalars that it takes"""
+
+
+def host_needs(body: Body) -> set[Name]:
+    """The names that the host needs for a body, those of the bodies within it too."""
+    needed: set[Name] = set()
+    _add(body, needed)
+    return needed
+
+
+def _add(node: Any, needed: set[Name]) -> None:
+    match node:
+        case Lambda():
+            for inner in walk(node):
+                if not isinstance(inner, TAKE_VALUES):
+                    own_names(inner, needed)
+            return
+        case Body(statements):
+            own_names(node, needed)
+            for statement in reversed(statements):
+                _add(statement, needed)
+            return
+        case Stm(pattern, ScalarOp()) if needed.isdisjoint(p.name for p in pattern):
+            # kernels do not load half floats
+            if all(p.type != F16 for p in pattern):
+                return
+    own_names(node, needed)
+    for child in children(node):
+        _add(child, needed)
