@@ -53,7 +53,7 @@ WAIT = 5
 """for a value that the host reads, in commands"""
 COMBINE = 1
 """for a fold whose result only kernels need: its groups combine their parts before the
-next kernel begins. A sum and a map take as long in kernels as in one thread at 450,000
+next kernel begins. A sum and a map take as long in kernels as in one thread at 600,000
 elements, a product of a matrix by a vector that is normalised at 900 rows."""
 VECTOR_BYTES = 4
 """of the elements that a vector operation of cost 1 has"""
