@@ -30,6 +30,7 @@ from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
+from minifut.passes.unroll_literals import unroll_literals
 
 DIFFERENTIATE = Pass(
     "differentiate",
@@ -69,6 +70,13 @@ REMOVE_CHECKS = Pass(
     "drop checks, clamps and branches that the facts of their place decide",
 )
 FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
+UNROLL_LITERALS = Pass(
+    "unroll-literals",
+    unroll_literals,
+    SOACS,
+    SOACS,
+    "write out SOACs over small literals in functions of SOACs",
+)
 SIMPLIFY_KERNELS = Pass(
     "simplify-kernels",
     simplify,
@@ -190,6 +198,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY,
     REMOVE_CHECKS,
     FUSE,
+    UNROLL_LITERALS,
     ACCUMULATE,
     SPLIT,
     FLATTEN,
@@ -220,6 +229,8 @@ DEFAULT: tuple[Pass, ...] = (
     # before fusion, which moves nothing across a check
     REMOVE_CHECKS,
     FUSE,
+    # when producers and consumers are one, and what they read is seen
+    UNROLL_LITERALS,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
     # when producers have been fused into the maps that update

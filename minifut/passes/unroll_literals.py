@@ -1,0 +1,163 @@
+r"""Pass: SOACs in functions of SOACs, over small literals, are written out.
+
+    let dx = [-1, 0, 1]                             a table of offsets or weights
+    map (\i -> reduce (+) 0 (map (\d -> f (i + d)) dx)) is
+  →
+    map (\i -> f (i + -1) + f (i + 0) + f (i + 1)) is
+
+So what depends on elements of a table is decided when the program is compiled: reads at
+`i + d` are at known distances, which index-set splitting and vectors need, factors of 0
+and 1 disappear, and small arrays between such SOACs are scalars.
+
+Conditions: at most `WIDEST` elements, and `LARGEST` statements when written out; scalar
+code without checks; no scan. SOACs of the host stay as they are: they are parallel.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import ArrayLiteral, Atom, Body, Lambda, Program, Stm
+from minifut.ir.node import replace, same_or
+from minifut.ir.scope import scope_of
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.traverse import contains, map_children, rename, walk
+from minifut.ir.types import ScalarType
+from minifut.names import Name, NameSource
+from minifut.passes.flatten.cheap import is_scalar_code
+from minifut.rewrite.context import StatementContext, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.trace import Derivation, Trace
+
+WIDEST = 16
+"""elements of a literal"""
+LARGEST = 256
+"""statements of a SOAC that is written out"""
+NO_LITERAL = Declined("no input is a small literal")
+NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
+TOO_LARGE = Declined("it would be too many statements")
+
+
+def unroll_literals(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program without SOACs over small literals in functions of SOACs."""
+    if not contains(program, ArrayLiteral):
+        return program
+    literals = {
+        statement.pattern[0].name: statement
+        for statement in walk(program)
+        if isinstance(statement, Stm) and isinstance(statement.exp, ArrayLiteral)
+    }
+    derivation = None if trace is None else Derivation(trace, refusals=False)
+    context = StatementContext(
+        names, scope_of(program), literals, derivation=derivation
+    )
+
+    def inside(node: Any) -> Any:
+        if not isinstance(node, Body):
+            return map_children(node, inside)
+        made: list[Stm] = []
+        for statement in node.statements:
+            outcome = None
+            if isinstance(statement.exp, Screma):
+                outcome = unroll_over_literal(statement, context)
+            if not isinstance(outcome, tuple):
+                made.append(inside(statement))
+                continue
+            made += outcome
+            for new in outcome:
+                if isinstance(new.exp, ArrayLiteral):
+                    literals[new.pattern[0].name] = new
+        return replace(node, statements=same_or(made, node.statements))
+
+    def outside(node: Any) -> Any:
+        change = inside if isinstance(node, SOAC_EXPRESSIONS) else outside
+        return map_children(node, change)
+
+    return replace(program, functions=tuple(map(outside, program.functions)))
+
+
+@rule(Screma)
+def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Write out a SOAC of which an input is a small literal.
+
+    before:
+        given (x: i32, y: i32, zs: [2]i32)
+        let ks: [2]i32 = [x, y]: i32
+        let (s: i32, rs: [2]i32) = redomap(2, (ks, zs),
+          reduce commutative(add_i32, (0i32)),
+          \(k: i32, z: i32) -> (i32, i32) {
+            let p: i32 = mul_i32(k, z)
+            return p, p
+          })
+    after:
+        let ks: [2]i32 = [x, y]: i32
+        let z: i32 = zs[0i64]
+        let p: i32 = mul_i32(x, z)
+        let a: i32 = add_i32(0i32, p)
+        let z_1: i32 = zs[1i64]
+        let p_1: i32 = mul_i32(y, z_1)
+        let b: i32 = add_i32(a, p_1)
+        let ps: [2]i32 = [p, p_1]: i32
+        let s: i32 = b
+        let rs: [2]i32 = ps
+    declines: no input is a small literal
+        given (zs: [2]i32)
+        let s: i32 = redomap(2, (zs), reduce commutative(add_i32, (0i32)),
+          \(z: i32) -> (i32) {mul_i32(z, z)})
+    """
+    exp = statement.exp
+    assert isinstance(exp, Screma)
+    width = exp.width.as_constant
+    inputs = [context.definition(array) for array in exp.arrays]
+    if width is None or width > WIDEST:
+        return NO_LITERAL
+    if not any(isinstance(source, ArrayLiteral) for source in inputs):
+        return NO_LITERAL
+    functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
+    if exp.scans or not all(map(_is_scalar, functions)):
+        return NOT_SCALAR
+    if width * sum(len(f.body.statements) for f in functions) > LARGEST:
+        return TOO_LARGE
+    build = context.builder(statement)
+    sums = [list(reduce.neutral) for reduce in exp.reduces]
+    columns: list[list[Atom]] = [[] for _ in exp.function.results]
+    for number in range(width):
+        elements = [
+            source.rows[number]
+            if isinstance(source, ArrayLiteral)
+            else build.index(array, i64(number))
+            for array, source in zip(exp.arrays, inputs, strict=True)
+        ]
+        values = _applied(build, exp.function, elements)
+        at = 0
+        for place, reduce in enumerate(exp.reduces):
+            mine = values[at : at + len(reduce.neutral)]
+            sums[place] = _applied(build, reduce.operator, [*sums[place], *mine])
+            at += len(mine)
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    combined = list(chain(*sums))
+    mapped = zip(columns, exp.function.results, strict=True)
+    rows = [ArrayLiteral(tuple(c), t) for c, t in list(mapped)[len(combined) :]]
+    atoms = (*combined, *map(build.let, rows))
+    return with_values(statement, tuple(build.statements), atoms)
+
+
+def _is_scalar(function: Lambda) -> bool:
+    return is_scalar_code(function.body.statements) and all(
+        isinstance(type_, ScalarType) for type_ in function.results
+    )
+
+
+def _applied(build: Builder, function: Lambda, atoms: list[Atom]) -> list[Atom]:
+    """Emit the body of a function of these arguments; the results."""
+    known: dict[Name, Atom] = dict(
+        zip((p.name for p in function.parameters), atoms, strict=True)
+    )
+    body = rename(function.body, build.names, known)
+    build.extend(body.statements)
+    return list(body.result)

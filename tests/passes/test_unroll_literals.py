@@ -1,0 +1,99 @@
+"""SOACs over small literals in threads: meaning, and what is left of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.ir.core import Lambda, Program
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import walk
+from minifut.names import NameSource
+from minifut.passes.pipelines import DEFAULT, find_pass, run_pass
+from minifut.passes.unroll_literals import unroll_literals
+from tests.passes.test_versions import compiled
+
+PASS = find_pass("unroll-literals")
+BEFORE = DEFAULT[: DEFAULT.index(PASS)]
+
+UNROLLED = {
+    "a stencil by a table of offsets": """
+def offsets : [3]i64 = [-1, 0, 1]
+def weights : [3]f32 = [0.25, 0.5, 0.25]
+entry main [n] (xs: [n]f32): [n]f32 =
+  tabulate n (\\i -> f32.sum (map2 (\\d w -> w * xs[(i + d) % n]) offsets weights))""",
+    "products of what another table gives": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  let terms x = map (\\k -> x * k + 1) [0.5, 2, 3]
+  in map (\\x -> f32.product (terms x)) xs""",
+    "literals of values of the point": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.maximum (map (\\y -> y * y - x) [x, x + 1, 2])) xs""",
+    "results that are arrays": """
+entry main [n] (xs: [n]f32): [n][2]f32 =
+  map (\\x -> map (\\k -> x - k) [1, 4]) xs""",
+    "an index and a value": """
+entry main [n] (xs: [n]f32): [n]i64 =
+  map (\\x -> (reduce (\\(a, i) (b, j) -> if b > a then (b, j) else (a, i)) (-1e9, -1)
+    (zip (map (\\k -> f32.abs (x - k)) [1, 4, 2]) (iota 3))).1) xs""",
+}
+
+KEPT = {
+    "on the host": "entry main (xs: [4]f32): [4]f32 = map2 (*) [1, 2, 3, 4] xs",
+    "a scan": """
+entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> scan (+) 0 [x, x + 1, 2]) xs""",
+    "a check in each step": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.sum (map (\\k -> xs[i64.f32 x / k]) [1, 2, 3])) xs""",
+    "many elements": f"""
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.sum (map (* x) [{", ".join(f"{k}.5f32" for k in range(40))}])) xs""",
+}
+
+
+def nested(program: Program) -> list[Screma]:
+    """The SOACs in functions of others."""
+    functions = [node for node in walk(program) if isinstance(node, Lambda)]
+    inner = [n for each in functions for n in walk(each.body) if isinstance(n, Screma)]
+    return list({id(node): node for node in inner}.values())
+
+
+def around(source: str) -> tuple[Program, Program]:
+    """A program before and after the pass."""
+    _, before = compiled(source, BEFORE)
+    return before, run_pass("unroll-literals", before)
+
+
+@pytest.mark.parametrize("name", UNROLLED)
+def test_no_soac_is_left_in_threads(name: str) -> None:
+    before, after = around(UNROLLED[name])
+    assert nested(before)
+    assert not nested(after)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_others_stay(name: str) -> None:
+    before, after = around(KEPT[name])
+    assert len(nested(after)) == len(nested(before))
+
+
+def numbers(source: str) -> Any:
+    size = 4 if "[4]f32)" in source else 37
+    return (np.random.default_rng(size).random(size, dtype=np.float32) * 3) + 1
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", UNROLLED | KEPT)
+def test_the_device_agrees(name: str, schedule: str) -> None:
+    source = (UNROLLED | KEPT)[name]
+    expected = minifut.compile(source, backend="interpreter").main(numbers(source))
+    found = minifut.compile(source, schedule=schedule).main(numbers(source))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_program_without_literals_stays_the_same_object() -> None:
+    _, before = compiled("entry main [n] (xs: [n]f32) = map (+ 1) xs", BEFORE)
+    assert unroll_literals(before, NameSource(10_000)) is before
