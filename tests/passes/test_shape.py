@@ -39,7 +39,7 @@ def kernels_of(program: core.Program) -> list[str]:
         ("matmul", ["SegRed(n, p, m)"]),
         ("column_sums", ["SegRed(m, n)", "SegScan(m, n)"]),
         ("column_sums_of_unknown_neutral", ["SegMap(m)"]),
-        ("reduce_by_composition", ["SegMap(1)"]),
+        ("reduce_by_composition", ["SegRed(n)"]),
         (
             "row_scans_and_histograms",
             ["SegScan(n, m)", "SegHist(n, m)", "SegHist(m * n)"],
