@@ -22,6 +22,7 @@ from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.kernels import SegHistOp
 from minifut.ir.sizes import ONE
 from minifut.ir.traverse import walk
+from minifut.lowering.index_functions import Array
 from minifut.lowering.seghist.histograms import Bins, BinUpdate, bin_update, update_bin
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """The arrays of an accumulator and what does an update of a bin that is there."""
+    """The arrays of an accumulator and what does an update of a bin that is there.
+    `shared`: the arrays that updates read and no kernel fills first."""
 
     bins: Bins
     combines: bool
     update: Callable[[KernelBuilder, BinUpdate], None]
+    shared: tuple[Array, ...] = ()
 
 
 def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
@@ -48,8 +51,10 @@ def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
     for root, item in zip(roots, exp.inputs, strict=True):
         own = [next(arrays) for _ in item.arrays]
         bins = _bins(host, own, item)
-        update = overwrite if item.operator is None else update_directly
-        host.accumulators[root] = Accumulator(bins, item.operator is not None, update)
+        made = Accumulator(bins, True, update_directly, bins.arrays)
+        if item.operator is None:
+            made = Accumulator(bins, False, overwrite)
+        host.accumulators[root] = made
         lent.append((own, bins))
     with PREPARE_ACCUMULATORS[host.schedule](host, roots):
         host.statements_of(exp.function.body.statements)
@@ -76,6 +81,7 @@ def _bins(host: HostBuilder, pattern: list[Param], item: AccInput) -> Bins:
 def lower_update(k: KernelBuilder, _: Stm, exp: UpdateAcc) -> None:
     """One update, in the way that is set for the accumulator."""
     accumulator = k.host.accumulators[exp.accumulator]
+    k.restored.update(dict.fromkeys(accumulator.shared))
     indices = [k.atom(atom) for atom in exp.indices]
     values = [k.atom(atom) for atom in exp.values]
     accumulator.update(k, bin_update(k, accumulator.bins, indices, values))

@@ -90,13 +90,15 @@ def _run(
     k = host.kernel("accumulate")
     unit = k.declare("unit", k.identity("get_global_id"))
     k.thread = (unit, count)
+    k.repeatable = True
     row = (k.as_size(unit, "copy"),)
     own: dict[Name, Accumulator] = {}
     for root, accumulator in private.items():
         bins = accumulator.bins
         for place, atom in zip(bins.rows(row), bins.operator.neutral, strict=True):
             fill(k, place, atom, len(bins.operator.shape))
-        own[root] = replace(accumulator, bins=subhistogram_at(k, bins, row))
+        copied = subhistogram_at(k, bins, row)
+        own[root] = replace(accumulator, bins=copied, shared=())
     share = host.let_size(ceil_div(points, maximum(ONE, count)), "share")
     end = k.size_value(points)
     first = k.declare("first", smaller(unit * k.size_value(share), end))

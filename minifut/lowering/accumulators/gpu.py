@@ -38,8 +38,9 @@ def prepared(host: HostBuilder, roots: list[Name]) -> Iterator[None]:
             target = target_of(host, accumulator.bins)
             targets.append(target)
             convert_words(host, target, back=False)
-            update = _Atomically(target)
-            host.accumulators[root] = replace(accumulator, update=update)
+            shared = target.words or accumulator.shared
+            atomically = replace(accumulator, update=_Atomically(target), shared=shared)
+            host.accumulators[root] = atomically
     yield
     for target in targets:
         convert_words(host, target, back=True)

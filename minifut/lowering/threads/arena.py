@@ -7,7 +7,8 @@
 Each running thread has an arena of `capacity` elements per element type. The need is
 not known beforehand, so a thread that runs out records its request and exits, and the
 host launches the kernel again with larger arenas. Kernels that use arenas only write
-fresh results (or scatter), so they are idempotent.
+fresh results (or scatter), so they are idempotent; what they add to shared accumulators
+is undone before the next launch, from copies.
 
 Allocations of a point are released when the next point starts, and those of an
 iteration of a loop when the next iteration does.
@@ -93,6 +94,7 @@ def release_after(k: KernelBuilder, statements: list[kc.Statement]) -> None:
 def launch_with_arenas(host: HostBuilder, k: KernelBuilder, launch: kc.Launch) -> None:
     """Launch until the arenas are large enough."""
     assert k.thread is not None
+    saved = {array: host.copied(array) for array in k.restored}
     arenas = list(k.arenas.values())
     for arena in arenas:
         host.own_scalar(arena.capacity, I64)
@@ -120,4 +122,8 @@ def launch_with_arenas(host: HostBuilder, k: KernelBuilder, launch: kc.Launch) -
             grown = maximum(Size.of(arena.capacity), request + request)
             grow = kc.HostAssign(arena.capacity, core.SizeExp(grown), I64)
             host.emit(kc.HostIf(short, kc.HostBlock((grow,)), kc.HostBlock(())))
+        with host.nested() as restore:
+            for array, copy in saved.items():
+                host.copy(array, copy)
+        host.emit(kc.HostIf(again, kc.HostBlock(tuple(restore)), kc.HostBlock(())))
     host.emit(kc.HostWhile(again, kc.HostBlock(tuple(body))))

@@ -52,6 +52,7 @@ class KernelBuilder(CodeBuilder):
         self.private_bytes = 0
         self.repeatable = False
         self.arenas: dict[ScalarType, Arena] = {}
+        self.restored: dict[Array, None] = {}
         self.given: dict[Name, Size] = {}
         self.first_capacity = INITIAL_CAPACITY
 
