@@ -1,7 +1,8 @@
 """Passes over kernel code, and the rules that they consist of.
 
 vectorise     loops over points, several at once in explicit vectors
-if_convert    short branches as selections
+if_convert    short branches as selections in vectors
+convert_unpredictable  .. and in scalar loops, where the processor cannot predict
 prefetch      what loops with indirect accesses read
 rule          rules of kernel code: named, noted in the derivation
 """

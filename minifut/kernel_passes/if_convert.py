@@ -12,9 +12,10 @@ data dependence" (POPL'83).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
@@ -30,21 +31,24 @@ LONGEST_SIDE = 24
 
 
 def if_convert(
-    k: CodeBuilder, statements: Sequence[kc.Statement]
+    k: CodeBuilder,
+    statements: Sequence[kc.Statement],
+    pays: Callable[[kc.Branch], bool] = lambda _: True,
 ) -> list[kc.Statement]:
-    """The statements after if-conversion."""
+    """The statements after if-conversion of the branches for which it pays."""
     done: list[kc.Statement] = []
     for statement in statements:
+        outcome: object = None
         if isinstance(statement, kc.Branch):
-            other = statement.otherwise
-            then = kc.Block(tuple(if_convert(k, statement.then.statements)))
-            if other is not None:
-                other = kc.Block(tuple(if_convert(k, other.statements)))
-            branch = kc.Branch(statement.condition, then, other)
-            outcome = if_convert_branch(branch, CodeContext(k))
-            done += outcome if isinstance(outcome, tuple) else (branch,)
-        else:
-            done.append(statement)
+            sides = {"then": statement.then, "otherwise": statement.otherwise}
+            for side, block in sides.items():
+                if block is not None:
+                    inside = tuple(if_convert(k, block.statements, pays))
+                    change = {side: replace(block, statements=inside)}
+                    statement = replace(statement, **change)
+            if pays(statement):
+                outcome = if_convert_branch(statement, CodeContext(k))
+        done += outcome if isinstance(outcome, tuple) else (statement,)
     return done
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
 from minifut.kernel_passes.contract import contract_multiply_adds
+from minifut.kernel_passes.convert_unpredictable import convert_in_scalar_loops
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
@@ -37,6 +38,11 @@ VECTORISE = _in_each_kernel(
     "vectorise",
     vectorise_points,
     "do several points of expensive loops at once, in explicit vectors",
+)
+IF_CONVERT = _in_each_kernel(
+    "if-convert",
+    convert_in_scalar_loops,
+    "select between short sides by conditions that cannot be predicted",
 )
 PREFETCH = _in_each_kernel(
     "prefetch",
@@ -78,6 +84,7 @@ DEDUPLICATE = Pass(
 ALL_PASSES: tuple[Pass, ...] = (
     SPLIT_WRAPPING,
     VECTORISE,
+    IF_CONVERT,
     PREFETCH,
     CONTRACT,
     UNROLL,
@@ -92,6 +99,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         SPLIT_WRAPPING,
         # early: a loop over points has other accesses when it is one over vectors
         VECTORISE,
+        # vectors have their own; of what is left scalar
+        IF_CONVERT,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane
         PREFETCH,
         # after the passes that take a parameter for the same in all lanes
