@@ -76,17 +76,9 @@ class Step:
 def step_of(loop: Loop) -> Step | None:
     """What an iteration costs; None where that depends on data or nothing is for the
     device."""
-    bounds = hidden(loop.parameters, {})
-    statements = loop.body.statements
     try:
-        work = work_of_statements(statements, bounds, _work)
-        counted = _Commands(host_needs(loop.body))
-        commands = work_of_statements(statements, bounds, counted)
-        match loop.form:
-            case core.ForLoop(index, bound, _):
-                count = atom_size(bound)
-                work = _mean(work, index, count)
-                commands = _mean(commands, index, count)
+        work = _mean(loop, _work)
+        commands = _mean(loop, _Commands(host_needs(loop.body)))
     except Unbounded:
         return None
     if commands == ZERO:
@@ -188,15 +180,21 @@ def _of_bodies(exp: Any, bounds: Bounds, cost: Cost) -> Size | None:
     return None
 
 
-def _mean(size: Size, index: Name, count: Size) -> Size:
-    """The mean of a polynomial over 0 <= index < count: that of index^p is about
-    count^p / (p + 1)."""
+def _mean(loop: Loop, cost: Cost) -> Size:
+    """The mean over the iterations. That of index^p is about count^p / (p + 1); of what
+    is no polynomial in the index, an upper bound stands for it."""
+    bounds = hidden(loop.parameters, {})
+    statements = loop.body.statements
+    size = work_of_statements(statements, bounds, cost)
+    if not isinstance(loop.form, core.ForLoop):
+        return size
+    index, count = loop.form.index, atom_size(loop.form.bound)
     if any(
         not isinstance(atom, Name) and index in Size.of(atom).names()
         for monomial, _ in size.terms
         for atom in monomial
     ):
-        return upper_bound(size, {index: count})
+        return work_of_statements(statements, {**bounds, index: count}, cost)
     powers = [monomial.count(index) for monomial, _ in size.terms]
     common = lcm(*(power + 1 for power in powers))
     total = ZERO

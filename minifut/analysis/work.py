@@ -230,6 +230,9 @@ def _check_monotonic(atom: Any, inner: Collection[Name]) -> None:
         case _:
             return
     for part in parts:
+        for monomial, _ in part.terms:
+            for each in monomial:
+                _check_monotonic(each, inner)
         falling |= Size(tuple(term for term in part.terms if term[1] < 0)).names()
     if not falling.isdisjoint(inner):
         raise Unbounded

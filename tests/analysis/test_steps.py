@@ -47,6 +47,15 @@ CASES = {
     let ys: [d]i64 = map(d, (part), \\\\(x: i64) -> (i64) {SQUARE})
     let y: i64 = ys[0i64]
     let b: [n]i64 = a with [k] = y""": ("2 * n + 4", "7"),
+    # what is no polynomial in k is bounded: n - k by n
+    """let d: i64 = size(n - k)
+    let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {
+      let c: bool = lt_i64(x, 0i64)
+      let y: i64 = if c then {x} else {
+        let s: i64 = loop (t: i64 = x) for j: i64 < d do {
+          let u: i64 = add_i64(t, j) return u }
+        return s }
+      return y })""": ("4 * n * max(1, 3 * n + 1) + 8 * n + 1", "1"),
     # the commands of a loop inside count as often as it goes round
     f"""let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < k do {{
       let e: [n]i64 = map(n, (c), \\\\(x: i64) -> (i64) {SQUARE})

@@ -53,6 +53,10 @@ UNBOUNDED = [
     let d: i64 = size(n - x)
     let y: i64 = loop (a: i64 = 0i64) for j: i64 < d do {
       let b: i64 = add_i64(a, j) return b }""",
+    # one that an index is subtracted from, of two that are compared twice
+    """let d: i64 = size(max(0, max(k - i, 1) + k))
+    let y: i64 = loop (a: i64 = 0i64) for j: i64 < d do {
+      let b: i64 = add_i64(a, j) return b }""",
     """let c: bool = lt_i64(i, k)
     let (y: i64, z: bool) = loop (a: i64 = 0i64, b: bool = c) while b do {
       let d: i64 = add_i64(a, 1i64)
