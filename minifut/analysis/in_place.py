@@ -44,6 +44,20 @@ from minifut.ir.traverse import children, free_names, own_names, walk
 from minifut.names import Name
 
 
+def may_overwrite(statement: Stm) -> list[Name]:
+    """The arrays that a statement may want to overwrite."""
+    match statement.exp:
+        case Update(array, _, _):
+            return [array]
+        case Scatter(_, _, destinations, _):
+            return [destination.array for destination in destinations]
+        case Hist(_, _, operators, _):
+            return [array for op in operators for array in op.destinations]
+        case Loop(_, initial, _, _):
+            return [atom for atom in initial if isinstance(atom, Name)]
+    return []
+
+
 @dataclass(slots=True)
 class InPlace:
     """`updates`: names bound to results of updates, scatters and histograms that may

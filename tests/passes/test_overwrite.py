@@ -40,6 +40,10 @@ IN_PLACE = {
     let a = a with [p] = row
     let a = a with [q] = other
     in map (map (+ m)) a""",
+    "what a column was before it was cleared": """
+    let column = copy a[:, k]
+    let a = a with [:, k] = replicate n m
+    in a with [:, 0] = map2 (\\c i -> 2 * c + a[i, i]) column (iota n)""",
     "the other end of the row": """
     in tabulate_2d n n (\\i j -> a[i, n - 1 - j] + m)""",
     "a column that all columns read": """

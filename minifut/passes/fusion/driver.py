@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-from minifut.ir.core import Atom, Body, Loop, Program, Stm, Update
+from minifut.analysis.in_place import may_overwrite
+from minifut.ir.core import Atom, Body, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, soac_of
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, soac_of
 from minifut.ir.traverse import free_names
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
@@ -60,7 +61,7 @@ class _Fuser:
         self.worthwhile = sum(map(self.is_candidate, range(len(whole)))) > 1
         if not self.worthwhile:
             return
-        self.slots = list(pull_views(whole, result, fusing, _updated))
+        self.slots = list(pull_views(whole, result, fusing, may_overwrite))
         for slot, statement in enumerate(self.slots):
             assert statement is not None
             self.put(slot, statement)
@@ -78,7 +79,7 @@ class _Fuser:
         self.slots[slot] = statement
         for name in free_names(statement):
             self.uses[name].add(slot)
-        for name in _updated(statement):
+        for name in may_overwrite(statement):
             self.updates[name].add(slot)
         for bound in statement.pattern:
             self.maker[bound.name] = slot
@@ -184,17 +185,3 @@ class _Fuser:
         self.clear(first)
         self.clear(second)
         self.put(second, fused)
-
-
-def _updated(statement: Stm) -> list[Name]:
-    """The arrays that a statement may want to overwrite."""
-    match statement.exp:
-        case Update(array, _, _):
-            return [array]
-        case Scatter(_, _, destinations, _):
-            return [destination.array for destination in destinations]
-        case Hist(_, _, operators, _):
-            return [array for op in operators for array in op.destinations]
-        case Loop(_, initial, _, _):
-            return [atom for atom in initial if isinstance(atom, Name)]
-    return []

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from minifut.analysis.in_place import may_overwrite
 from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import (
@@ -145,6 +146,7 @@ class _Sweep(Replacer):
         "known",
         "names",
         "scope",
+        "views",
     )
 
     def __init__(
@@ -159,6 +161,8 @@ class _Sweep(Replacer):
         self.context = StatementContext(
             names, scope, self.definitions, derivation=derivation
         )
+        self.views: dict[Name, list[Name]] = {}
+        """the names of parts of an array"""
         self.available: dict[Any, tuple[Atom, ...]] = {}
         """what has been computed, by its key"""
         self.added: list[Any] = []
@@ -243,9 +247,17 @@ class _Sweep(Replacer):
         return None
 
     def define(self, statement: Stm) -> None:
-        """Note what a name that is bound alone stands for."""
+        """Note what a name that is bound alone stands for. Views of an array that is
+        updated stay as they are: then only they have to be copied for an update in
+        place."""
         if len(statement.pattern) == 1:
             self.definitions[statement.pattern[0].name] = statement
+            if isinstance(statement.exp, core.Index):
+                viewed = self.views.setdefault(statement.exp.array, [])
+                viewed.append(statement.pattern[0].name)
+        for array in may_overwrite(statement):
+            for view in self.views.pop(array, ()):
+                del self.definitions[view]
 
     def equate(self, name: Name, atom: Atom) -> None:
         """From here on `name` is `atom`."""
