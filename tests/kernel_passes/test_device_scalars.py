@@ -24,6 +24,9 @@ PROGRAMS = {
   let ys[n - 1] = t
   let b = ys[n - 1]
   in (map (\\x -> x + a + f64.i64 k) ys, map (* b) xs)""",
+    "a scalar of the host twice": """[n] (xs: [n]f64) (k: i64) =
+  let t = f64.sum xs let c = 1 / f64.i64 k
+  in map (\\x -> x * c + t * c) xs""",
     "in branches": """[n] (xs: [n]f64) (k: i64) =
   let t = f64.sum xs
   in if k > 3 then map (+ t) xs else map (\\x -> x - t * 2) xs""",

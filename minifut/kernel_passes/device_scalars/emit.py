@@ -90,15 +90,16 @@ class Emitter:
                     if isinstance(operand, Name) and operand not in definitions:
                         others[operand] = kc.ScalarParameter(operand, type_)
             if parameter.name != name:
-                own = kc.Variable(parameter.name, kc.VectorType(parameter.type))
-                loaded[own.name] = kc.Declare(own, _variable(definitions[name]))
+                bound = kc.Variable(parameter.name, kc.VectorType(parameter.type))
+                loaded[bound.name] = kc.Declare(bound, _variable(definitions[name]))
         if not loaded:
             return statement
         known = {a.name for a in passed.values() if isinstance(a, kc.Memory)}
         for memory in memories.values():
             if memory.name not in known:
                 passed[kc.MemoryParameter(memory, False)] = memory
-        passed |= {p: p.name for p in others.values() if p not in passed}
+        own = {p.name for p in passed if isinstance(p, kc.ScalarParameter)}
+        passed |= {p: name for name, p in others.items() if name not in own}
         kernel = self.kernels[statement.kernel]
         body = kc.Block((*loaded.values(), *kernel.body.statements))
         kernel = replace(kernel, parameters=tuple(passed), body=body)
