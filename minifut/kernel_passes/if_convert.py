@@ -16,14 +16,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minifut.ir.node import replace
+from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
+from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.context import MASKS, Outcome
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, rule
+from minifut.rewrite.rule import Declined, Rule, rule
 
 DIVISIONS = frozenset({"div", "mod", "quot", "rem", "pow"})
 LONGEST_SIDE = 24
@@ -34,6 +37,7 @@ def if_convert(
     k: CodeBuilder,
     statements: Sequence[kc.Statement],
     pays: Callable[[kc.Branch], bool] = lambda _: True,
+    by: Rule | None = None,
 ) -> list[kc.Statement]:
     """The statements after if-conversion of the branches for which it pays."""
     done: list[kc.Statement] = []
@@ -43,11 +47,11 @@ def if_convert(
             sides = {"then": statement.then, "otherwise": statement.otherwise}
             for side, block in sides.items():
                 if block is not None:
-                    inside = tuple(if_convert(k, block.statements, pays))
+                    inside = tuple(if_convert(k, block.statements, pays, by))
                     change = {side: replace(block, statements=inside)}
                     statement = replace(statement, **change)
             if pays(statement):
-                outcome = if_convert_branch(statement, CodeContext(k))
+                outcome = (by or if_convert_branch)(statement, CodeContext(k))
         done += outcome if isinstance(outcome, tuple) else (statement,)
     return done
 
@@ -96,17 +100,23 @@ def if_convert_branch(branch: kc.Statement, context: CodeContext) -> Outcome:
             }
         }
     """
+    return converted(branch, context, False)
+
+
+def converted(branch: kc.Statement, context: CodeContext, nested: bool) -> Outcome:
+    """Both sides, then selections; with branches in them if `nested`."""
     if not isinstance(branch, kc.Branch):
         return None
     then = branch.then.statements
     otherwise = branch.otherwise.statements if branch.otherwise is not None else ()
-    reason = _cost_reason(then) or _cost_reason(otherwise)
+    reason = _cost_reason(then, nested) or _cost_reason(otherwise, nested)
     if reason is not None:
         return Declined(reason)
     k = context.k
     condition = k.variable("chosen", kc.TRUTH)
-    yes, yes_values = _side(k, then)
-    no, no_values = _side(k, otherwise)
+    yes, yes_values = _side(k, then, condition)
+    opposite = kc.Operation(operator("not", BOOL), (condition,), kc.TRUTH)
+    no, no_values = _side(k, otherwise, opposite)
     made = [kc.Declare(condition, branch.condition), *yes, *no]
     for variable in {**yes_values, **no_values}:
         place = (yes_values.get(variable) or no_values[variable])[0]
@@ -119,12 +129,27 @@ def if_convert_branch(branch: kc.Statement, context: CodeContext) -> Outcome:
     return tuple(made)
 
 
-def _cost_reason(statements: Sequence[kc.Statement]) -> str | None:
+def _cost_reason(
+    statements: Sequence[kc.Statement], nested: bool = False
+) -> str | None:
     """Why a side may not be speculated, if so."""
     if len(statements) > LONGEST_SIDE:
         return f"a side has {len(statements)} statements, more than {LONGEST_SIDE}"
+    nodes = [node for statement in statements for node in walk(statement)]
+    local = {
+        v.name
+        for n in nodes
+        if isinstance(n, kc.Declare) and isinstance(v := n.variable, kc.Variable)
+    }
     for statement in statements:
         match statement:
+            case kc.Branch(_, _, otherwise) if (
+                nested and assigned((statement,)) <= local
+            ):
+                reason = _cost_reason(otherwise.statements) if otherwise else None
+                if reason is not None:
+                    return reason
+                continue
             case kc.Declare(kc.Variable(), _) | kc.Assign(kc.Variable(), _):
                 pass
             case kc.Store():
@@ -144,10 +169,11 @@ def _cost_reason(statements: Sequence[kc.Statement]) -> str | None:
 
 
 def _side(
-    k: CodeBuilder, statements: Sequence[kc.Statement]
+    k: CodeBuilder, statements: Sequence[kc.Statement], active: kc.Expression
 ) -> tuple[list[kc.Statement], dict[Name, tuple[kc.Variable, kc.Variable]]]:
     """A side without effect on outer variables, and for each of those that it assigns
-    the variable itself and the one with its value after the side."""
+    the variable itself and the one with its value after the side. Branches in it are
+    taken where it is active."""
     inside: set[Name] = set()
     values: dict[Name, tuple[kc.Variable, kc.Variable]] = {}
 
@@ -174,4 +200,8 @@ def _side(
                 held = k.variable(name.base, type_)
                 made.append(kc.Declare(held, value))
                 values[name] = variable, held
+            case kc.Branch(condition, then, otherwise):
+                both = kc.Binary("&", active, renamed(condition), kc.TRUTH)
+                other = otherwise and renamed(otherwise)
+                made.append(kc.Branch(both, renamed(then), other))
     return made, values

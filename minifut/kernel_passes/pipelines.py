@@ -12,6 +12,7 @@ from collections.abc import Callable
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
 from minifut.kernel_passes.contract import contract_multiply_adds
+from minifut.kernel_passes.convert_chains import convert_chains
 from minifut.kernel_passes.convert_unpredictable import convert_in_scalar_loops
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.device_scalars import keep_scalars_on_device
@@ -43,6 +44,11 @@ IF_CONVERT = _in_each_kernel(
     "if-convert",
     convert_in_scalar_loops,
     "select between short sides by conditions that cannot be predicted",
+)
+CONVERT_CHAINS = _in_each_kernel(
+    "convert-chains",
+    convert_chains,
+    "select by chains of tests of one integer in loops over points",
 )
 PREFETCH = _in_each_kernel(
     "prefetch",
@@ -84,6 +90,7 @@ DEDUPLICATE = Pass(
 ALL_PASSES: tuple[Pass, ...] = (
     SPLIT_WRAPPING,
     VECTORISE,
+    CONVERT_CHAINS,
     IF_CONVERT,
     PREFETCH,
     CONTRACT,
@@ -99,6 +106,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         SPLIT_WRAPPING,
         # early: a loop over points has other accesses when it is one over vectors
         VECTORISE,
+        # of loops of which the device's compiler makes vectors
+        CONVERT_CHAINS,
         # vectors have their own; of what is left scalar
         IF_CONVERT,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.ir.interpret import run as interpret
 from minifut.ir.scalars import operator
 from minifut.ir.traverse import walk
 from minifut.ir.types import I32
@@ -87,3 +97,38 @@ def test_what_may_fault_stays_behind_its_branch() -> None:
     with k.nested() as code, k.branch(x.differs(0)):
         k.store(memory, 0, x)
     assert isinstance(if_convert(k, code)[0], kc.Branch)
+
+
+CHAINS = {
+    "cells": """let s = xs[(i + 1) % n] + xs[(i - 1) % n]
+        in if s == 3 || (s == 2 && xs[i] == 1) then 1 else 0""",
+    "numbers": "let s = xs[i] in if s == 0 then 7 else if s == 1 then s - i else i",
+    "reads that a test guards": """if i == 0 then 5 else if i == 1 then xs[i - 1]
+        else if i == 2 then xs[i - 2] * 2 else if xs[i] == 3 then xs[i - 3] else 9""",
+    "unequal": """let s = xs[i] in if s != 1 then (if s != 2 then s + xs[n - 1 - i] else 4)
+        else 3""",
+    "two values": """let (a, b) = if xs[i] == 1 then (i, 2) else if xs[i] == 2
+        then (xs[(i + 3) % n], 4) else (5, xs[0]) in a * b""",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_of_tests_mean_the_same(name: str, schedule: Any) -> None:
+    text = f"entry main [n] (xs: [n]i64) = tabulate n (\\i -> {CHAINS[name]})"
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    program = minifut.compile(text, schedule=schedule)
+    for n in (1, 4, 16, 100):
+        xs = np.random.default_rng(n).integers(0, 4, n)
+        wanted = interpret(core, "main", [xs])
+        np.testing.assert_array_equal(program.main(xs), wanted[0])
+
+
+def test_the_loop_of_a_chain_has_no_jump_table() -> None:
+    text = f"entry main [n] (xs: [n]i64) = tabulate n (\\i -> {CHAINS['cells']})"
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
+    interior = module.split("PARALLEL")[-1]
+    assert re.search(r"if \(\(!chosen\w*\) & eq", interior)
+    assert "if (eq" not in interior
