@@ -47,6 +47,10 @@ ARGUMENTS: dict[str, list[list[Any]]] = {
         ],
     ],
     "flattened_rows": [[np.int64(2), (table(12, 6, np.float32) % 7).reshape(2, 6, 6)]],
+    "views_in_branches": [
+        [np.False_, np.int64(1), table(4, 3, np.int32)],
+        [np.True_, np.int64(1), table(2, 0, np.int32)],
+    ],
     "checked_rows": [
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 0)],
         [table(2, 2, np.int32), whole(10, 20, dtype=np.int32), whole(1, 7)],

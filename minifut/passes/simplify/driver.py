@@ -257,7 +257,7 @@ class _Sweep(Replacer):
                 viewed.append(statement.pattern[0].name)
         for array in may_overwrite(statement):
             for view in self.views.pop(array, ()):
-                del self.definitions[view]
+                self.definitions.pop(view, None)
 
     def equate(self, name: Name, atom: Atom) -> None:
         """From here on `name` is `atom`."""
