@@ -7,12 +7,13 @@ from typing import Any
 from minifut.ir.calls import Graph, call_graph, calls_in, reachable
 from minifut.ir.core import Apply, Body, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_or
 from minifut.ir.traverse import contains, map_children, walk
 from minifut.names import Name, NameSource
-from minifut.passes.differentiate.context import Context, bound, refuse
+from minifut.passes.differentiate.context import Context, refuse
 from minifut.passes.differentiate.forward.apply import apply_jvp
 from minifut.passes.differentiate.reverse.apply import apply_vjp
+from minifut.passes.differentiate.reverse.operators import apply
 from minifut.passes.inline import inline
 from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.trace import Trace
@@ -95,9 +96,7 @@ class _Remover:
                 self.inside = outer or isinstance(statement.exp, Vjp)
                 made.append(replace(statement, exp=self.node(statement.exp)))
                 self.inside = outer
-        if len(made) == len(statements) and all(map(_same, made, statements)):
-            return statements
-        return tuple(made)
+        return same_or(made, statements)
 
     def is_innermost(self, exp: Any) -> bool:
         """Whether nothing inside, or called there, is still to be removed."""
@@ -120,9 +119,7 @@ class _Remover:
             case Vjp():
                 results = apply_vjp(self.context, build, statement.exp)
             case CustomVjp(function, _, arguments):
-                body = bound(build, function, arguments)
-                build.extend(body.statements)
-                results = body.result
+                results = apply(build, function, arguments)
         for parameter, atom in zip(statement.pattern, results, strict=True):
             build.bind((parameter,), Copy(atom))
         return tuple(build.statements)
@@ -135,7 +132,3 @@ class _Remover:
                 "a recursive function cannot differentiate itself",
                 "differentiate it where it is called from outside",
             )
-
-
-def _same(a: object, b: object) -> bool:
-    return a is b

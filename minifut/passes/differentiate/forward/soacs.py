@@ -14,7 +14,7 @@ from typing import TypeVar
 from minifut.ir import soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
-from minifut.ir.node import divided
+from minifut.ir.node import divided, replace
 from minifut.ir.types import Type
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.arithmetic import zero
@@ -51,7 +51,7 @@ def neutral_with_tangents(
 
 
 def _interleaved(
-    held: Sequence[T], tangents: Sequence[T], groups: list[Flags]
+    held: Sequence[T], tangents: Sequence[T], groups: Sequence[Flags]
 ) -> list[T]:
     """For each group what belongs to its values, then to their tangents."""
     found: list[T] = []
@@ -171,51 +171,30 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     arrays = sweep.arrays(build, exp.arrays, inputs)
     flags = sweep.activity.of([p.name for p in statement.pattern])
     counts = [d.rank * d.count for d in exp.destinations]
-    places, values = sum(counts), []
-    wanted: list[bool] = [False] * places
-    for destination, flag in zip(exp.destinations, flags, strict=True):
-        wanted += [flag] * destination.count
-    start = 0
-    for count, flag in zip(counts, flags, strict=True):
-        if flag:
-            values += list(range(start, start + count))
-        start += count
-    tangents = sweep.parameters(exp.function.parameters, inputs)
-    body = sweep.body(build, exp.function.body, wanted)
-    total, types = len(exp.function.results), exp.function.results
-    results, given = body.result[:total], body.result[total:]
-    function = Lambda(
-        (*exp.function.parameters, *tangents),
-        Body(
-            body.statements,
-            (
-                *results[:places],
-                *[results[n] for n in values],
-                *results[places:],
-                *given,
-            ),
-        ),
-        (
-            *types[:places],
-            *[types[n] for n in values],
-            *types[places:],
-            *_flagged(types, tuple(wanted)),
-        ),
-    )
-    own = _flagged(exp.destinations, flags)
-    given_arrays = sweep.arrays(build, [d.array for d in own], [True] * len(own))
-    destinations = [
-        soacs.ScatterDestination(name, d.rank, d.count)
-        for d, name in zip(own, given_arrays, strict=True)
-    ]
-    soac = soacs.Scatter(
-        exp.width,
-        (*exp.arrays, *arrays),
-        (*exp.destinations, *destinations),
+    groups = [(f,) * d.count for d, f in zip(exp.destinations, flags, strict=True)]
+    places = range(sum(counts))
+    of_places = tuple(False for _ in places)
+    function = _function(sweep, build, exp.function, inputs, [of_places, *groups])
+    order: list[int] = []
+    for own, flag in zip(divided(places, counts), flags, strict=True):
+        order += own * (1 + flag)
+    order += range(len(places), len(function.results))
+    function = replace(
         function,
+        body=Body(
+            function.body.statements, tuple(function.body.result[n] for n in order)
+        ),
+        results=tuple(function.results[n] for n in order),
     )
+    given = sweep.arrays(build, [d.array for d in exp.destinations], flags)
+    active = _flagged(exp.destinations, flags)
+    tangents = [replace(d, array=a) for d, a in zip(active, given, strict=True)]
+    pairs = [(flag,) for flag in flags]
+    destinations = _interleaved(exp.destinations, tangents, pairs)
+    whole = (*exp.arrays, *arrays)
+    soac = soacs.Scatter(exp.width, whole, tuple(destinations), function)
     made = sweep.parameters(statement.pattern, flags)
-    build.bind((*statement.pattern, *made), soac)
+    build.bind(tuple(_interleaved(statement.pattern, made, pairs)), soac)
     return tuple(build.statements)
 
 

@@ -21,7 +21,6 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Screma, redomap
 from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
@@ -34,7 +33,7 @@ from minifut.passes.differentiate.reverse.operators import (
     components,
     scalar_operator,
 )
-from minifut.passes.differentiate.reverse.scatter import in_bounds
+from minifut.passes.differentiate.reverse.scatter import part_at
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -147,19 +146,36 @@ def _overwritten(
     if item.operator is not None or not any(a in sweep.activity for a in item.arrays):
         return weights
     number = exp.inputs.index(item)
-    made: list[Atom | None] = []
-    for n, weight in enumerate(weights):
-        if not isinstance(weight, Name):
-            made.append(None)
-            continue
-        function = sweep.copy_of_function(exp.function)
-        roots = [parameter.name for parameter in function.parameters]
-        inputs = list(exp.inputs)
-        inputs[number] = replace(item, arrays=(weight,))
-        only = _ZeroUpdates(build, roots[number], n).node(function)
-        results = build.let_many(WithAcc(tuple(inputs), only))
-        made.append(results[sum(len(i.arrays) for i in inputs[:number])])
-    return made
+    function = sweep.copy_of_function(exp.function)
+    given = [
+        weight if isinstance(weight, Name) else zero(build, build.type(array))
+        for weight, array in zip(weights, item.arrays, strict=True)
+    ]
+    inputs = list(exp.inputs)
+    inputs[number] = replace(item, arrays=tuple(given))
+    function = _with_zeros(build, function, function.parameters[number].name)
+    results = build.let_many(WithAcc(tuple(inputs), function))
+    start = sum(len(i.arrays) for i in inputs[:number])
+    made = zip(weights, results[start:], strict=False)
+    return [None if weight is None else result for weight, result in made]
+
+
+def _with_zeros(build: Builder, node: Any, root: Name) -> Any:
+    """The function of a `WithAcc` with zeros in the updates of this accumulator."""
+    if not isinstance(node, Body):
+        return map_children(node, lambda child: _with_zeros(build, child, root))
+    inner = build.nested()
+    for statement in node.statements:
+        made: Stm = map_children(statement, lambda s: _with_zeros(build, s, root))
+        exp = made.exp
+        if isinstance(exp, UpdateAcc):
+            type_ = build.type(exp.accumulator)
+            assert isinstance(type_, AccType)
+            if type_.root == root:
+                nothing = tuple(zero(inner, element) for element in type_.elements)
+                made = replace(made, exp=replace(exp, values=nothing))
+        inner.append(made)
+    return inner.finish(*node.result)
 
 
 class _Terms:
@@ -257,7 +273,7 @@ class _Terms:
         for weight, value in pairs:
             if weight is None:
                 continue
-            part = _part(build, weight, exp.indices, type_.shape)
+            part = part_at(build, weight, exp.indices)
             before = self.sums[exp.accumulator][len(made)]
             made.append(plus(build, before, _inner_product(build, part, value)))
         return tuple(made)
@@ -314,65 +330,6 @@ class _Terms:
             self.sums[parameter.name] = tuple(
                 plus(build, sum_, next(found).name) for sum_ in self.sums[before]
             )
-
-
-class _ZeroUpdates:
-    """Rewrites the function of a `WithAcc`: the accumulator with this root has just its
-    array `number`, which is updated with zeros."""
-
-    def __init__(self, build: Builder, root: Name, number: int) -> None:
-        self.build = build
-        self.root = root
-        self.number = number
-
-    def is_own(self, type_: object) -> bool:
-        return isinstance(type_, AccType) and type_.root == self.root
-
-    def type(self, type_: Any) -> Any:
-        if not self.is_own(type_):
-            return type_
-        return replace(type_, elements=(type_.elements[self.number],))
-
-    def node(self, node: Any) -> Any:
-        if isinstance(node, Body):
-            return Body(
-                tuple(s for old in node.statements for s in self.statement(old)),
-                node.result,
-            )
-        node = map_children(node, self.node)
-        if isinstance(node, Param):
-            return replace(node, type=self.type(node.type))
-        if isinstance(node, Lambda):
-            return replace(node, results=tuple(map(self.type, node.results)))
-        return node
-
-    def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        exp = statement.exp
-        made: Stm = map_children(statement, self.node)
-        if not isinstance(exp, UpdateAcc):
-            return (made,)
-        type_ = self.build.type(exp.accumulator)
-        if not self.is_own(type_):
-            return (made,)
-        assert isinstance(type_, AccType)
-        inner = self.build.nested()
-        nothing = zero(inner, type_.elements[self.number])
-        exp = UpdateAcc(exp.accumulator, exp.indices, (nothing,))
-        return (*inner.statements, replace(made, exp=exp))
-
-
-def _part(
-    build: Builder, weight: Name, indices: Sequence[Atom], shape: Sequence[Size]
-) -> Name:
-    """The part of an adjoint at indices; 0 out of bounds, where nothing is updated."""
-    inside = in_bounds(build, indices, shape)
-    with build.body() as then, build.body() as otherwise:
-        part = then.index(weight, *indices)
-        type_ = then.type(part)
-        found = then.finish(part)
-        nothing = otherwise.finish(zero(otherwise, type_))
-    pattern = build.parameters((type_,), "part")
-    return build.bind(pattern, core.If(inside, found, nothing))[0]
 
 
 def _inner_product(build: Builder, a: Atom, b: Atom) -> Atom:

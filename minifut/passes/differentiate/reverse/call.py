@@ -12,8 +12,9 @@ from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import size_names
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Flags
-from minifut.passes.differentiate.context import bound, without_checks
+from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.operators import apply
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -105,9 +106,8 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
     exp = statement.exp
     assert isinstance(exp, derivatives.CustomVjp)
     build = sweep.builder(statement)
-    body = bound(build, exp.function, exp.arguments)
-    build.extend(body.statements)
-    for parameter, atom in zip(statement.pattern, body.result, strict=True):
+    made = apply(build, exp.function, exp.arguments)
+    for parameter, atom in zip(statement.pattern, made, strict=True):
         build.bind((parameter,), core.Copy(atom))
     names = [parameter.name for parameter in statement.pattern]
 
@@ -115,9 +115,8 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
         if not any(adjoints.of_pattern(statement.pattern)):
             return
         given = tuple(adjoints.or_zero(build, name) for name in names)
-        body = bound(build, exp.adjoint, (*names, *given))
-        build.extend(body.statements)
-        for argument, atom in zip(exp.arguments, body.result, strict=True):
+        own = apply(build, exp.adjoint, (*names, *given))
+        for argument, atom in zip(exp.arguments, own, strict=True):
             adjoints.add(build, argument, atom)
 
     return Reversed(tuple(build.statements), back)

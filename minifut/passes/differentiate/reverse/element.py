@@ -21,8 +21,8 @@ from minifut.passes.differentiate.reverse.adjoints import (
     accumulate,
     is_accumulator,
 )
-from minifut.passes.differentiate.reverse.scatter import in_bounds
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.sequential_parts import in_bounds
 
 
 def add_through_element(

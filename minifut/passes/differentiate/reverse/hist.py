@@ -25,9 +25,10 @@ from minifut.passes.differentiate.reverse.operators import (
     is_identity,
     row_operator,
 )
-from minifut.passes.differentiate.reverse.scatter import before_lambda, in_bounds
+from minifut.passes.differentiate.reverse.scatter import before_lambda
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
@@ -351,7 +352,7 @@ def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
     index = build.names.fresh("i")
     build.scope[index] = I64
     with build.body() as inner:
-        at: list[Atom] = [inner.index(array, index) for array in bins]
+        at: tuple[Atom, ...] = tuple(inner.index(array, index) for array in bins)
         inside = in_bounds(inner, at, operator.shape)
         with inner.body() as then, inner.body() as otherwise:
             old = [then.index(array, *at) for array in names]

@@ -17,6 +17,7 @@ from minifut.ir.scope import scope_of
 from minifut.ir.traverse import free_names, rename, used_names
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
+from minifut.passes.differentiate.context import bound
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 
 
@@ -100,11 +101,9 @@ def apply(
     build: Builder, function: Lambda, arguments: Sequence[Atom]
 ) -> tuple[Atom, ...]:
     """Emit the body of a copy of the function on these arguments."""
-    copied = copy(build, function)
-    for parameter, argument in zip(copied.parameters, arguments, strict=True):
-        build.bind((parameter,), core.Copy(argument))
-    build.extend(copied.body.statements)
-    return copied.body.result
+    body = bound(build, function, tuple(arguments))
+    build.extend(body.statements)
+    return body.result
 
 
 def flipped(build: Builder, operator: Lambda) -> Lambda:

@@ -10,48 +10,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minifut.ir import core, soacs
-from minifut.ir.builder import Builder, i64
+from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Param, Stm
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Scatter, ScatterDestination
-from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.ir.types import I64, array_of, row_type
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import fit, zero
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import identity, is_identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
 def gather(build: Builder, source: Name, indices: Sequence[Name], width: Size) -> Name:
     """For each element the part of `source` at its indices; 0 out of bounds."""
-    outer = build.shape(source)[: len(indices)]
 
     def element(inner: Builder, *at: Name) -> Name:
-        inside = in_bounds(inner, at, outer)
-        with inner.body() as then, inner.body() as otherwise:
-            part = then.index(source, *at)
-            found = then.finish(part)
-            nothing = otherwise.finish(zero(otherwise, then.type(part)))
-        type_ = then.type(part)
-        return inner.bind(
-            inner.parameters((type_,), "part"), core.If(inside, found, nothing)
-        )[0]
+        return part_at(inner, source, at)
 
     function = build.function([I64] * len(indices), element)
     return build.let(soacs.map_(width, tuple(indices), function), "gathered")
 
 
-def in_bounds(inner: Builder, at: Sequence[Atom], shape: Sequence[Size]) -> Atom:
-    """Whether indices are inside of a shape."""
-    inside: Atom | None = None
-    for index, size in zip(at, shape, strict=True):
-        low = inner.op("le", i64(0), index)
-        both = inner.op("and", low, inner.op("lt", index, inner.size_atom(size)))
-        inside = both if inside is None else inner.op("and", inside, both)
-    assert inside is not None
-    return inside
+def part_at(build: Builder, source: Name, at: Sequence[Atom]) -> Name:
+    """The part of an array at indices; 0 out of bounds."""
+    inside = in_bounds(build, tuple(at), build.shape(source)[: len(at)])
+    with build.body() as then, build.body() as otherwise:
+        part = then.index(source, *at)
+        type_ = then.type(part)
+        found = then.finish(part)
+        nothing = otherwise.finish(zero(otherwise, type_))
+    pattern = build.parameters((type_,), "part")
+    return build.bind(pattern, core.If(inside, found, nothing))[0]
 
 
 def before_lambda(
@@ -115,15 +108,10 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         indices = [array for index, _ in own for array in index]
         given = (*indices, *[value for _, value in own])
         types = [build.type(array) for array in given]
-        rows: list[Type] = [_row(type_) for type_ in types]
+        rows = [row_type(type_) for type_ in types]
         one = Scatter(exp.width, given, (destination,), identity(build, rows))
         build.bind((result,), one)
     return sweep.through(build, build.statements)
-
-
-def _row(type_: Type) -> Type:
-    assert isinstance(type_, ArrayType)
-    return array_of(type_.element, type_.shape[1:])
 
 
 @rule(paper="SC 2022, section 5.3")
@@ -176,7 +164,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
             return
         nothing = []
         for value in values:
-            nothing.append(zero(build, _row(build.type(value))))
+            nothing.append(zero(build, row_type(build.type(value))))
 
         def overwrite(_: Builder, *at: Name) -> list[Atom]:
             return [*at, *nothing]
