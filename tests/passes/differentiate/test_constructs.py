@@ -94,6 +94,14 @@ ARRAY = {
     "replicate": "flatten (replicate 3 (map2 (*) xs ys))",
     "literal": "[xs[0] * ys[0], xs[1], 3]",
     "loop over an array": "loop a = copy xs for i < 5 do a with [i] = a[(i + 1) % 5] * ys[i]",
+    "loop of slices": "loop a = copy xs for i < 2 do a with [1:4] = map2 (\\x y -> x * y + a[i]) a[:3] (ys[i:i + 3] :> [3]f64)",
+    "loop of updates that overlap": "loop a = copy xs for i < 4 do let a = a with [i] = a[i] * ys[i] in a with [i:i + 2] = [a[i + 1], a[i] * a[4]]",
+    "loop from the end": "loop a = copy xs for i < 4 do a with [3 - i] = a[4 - i] * ys[i] + f64.sin a[3 - i]",
+    "loop that overwrites one place": "loop a = copy xs for i < 4 do a with [2] = a[2] * ys[i] + a[i]",
+    "loop of places that data give": "(loop (a, b) = (copy xs, [2i64, 0, 4, 1, 3]) for i < 5 do (a with [b[i]] = a[i] * ys[i], b with [4 - i] = b[i])).0",
+    "loop of two arrays": "let (a, b) = loop (a, b) = (copy xs, copy ys) for i < 5 do let c = a[i] in (a with [i] = c * b[4 - i], b with [i] = c) in map2 (*) a b",
+    "loop of loops that update": "loop a = copy xs for i < 5 do loop a for j < i do a with [j] = a[j] * a[i] + ys[j]",
+    "loop of updates after it is read": "let a = loop a = copy xs for i < 5 do a with [i] = a[(i + 1) % 5] * a[i] in map2 (*) a xs",
     "loop for each": "loop a = 1 for x in xs do a * x + ys[0]",
     "loop with a map": "loop a = xs for _i < 3 do map2 (\\x y -> f64.sin x * y) a ys",
     "loop that grows": "f64.sum (loop a = xs for i < 3 do a ++ map (* a[i]) ys)",
@@ -122,6 +130,8 @@ MATRIX = {
     "least of scalars": "f64.minimum (map (\\x -> x * x * a[1, 2]) a[2])",
     "greatest of a map, used twice": "let s = map f64.sum a let m = f64.maximum s in map (\\x -> f64.exp (x - m)) s",
     "update of a row": "copy a with [1] = map (* a[0, 0]) a[2]",
+    "loop that updates columns": "loop b = copy a for i < 3 do b with [:, i] = map (\\r -> f64.sum r[:i + 1] * r[3]) b",
+    "loop that updates rows": "(loop b = copy a for i < 2 do b with [i + 1] = map2 (*) b[i] (map f64.sin b[i + 1])) with [0, 0] = 1",
     "loop of rows": "loop r = a[0] for row in a do map2 (\\x y -> x * y + x) r row",
 }
 

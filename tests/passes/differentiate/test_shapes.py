@@ -11,7 +11,7 @@ from minifut import stages
 from minifut.errors import Source
 from minifut.gradients.derivative import Derivative
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Update
+from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Scratch, Update
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType, shape_of
@@ -204,6 +204,28 @@ def test_a_reduction_in_a_loop_is_computed_once() -> None:
     forward, back = (node for node in walk(program) if isinstance(node, Loop))
     assert [n for n in walk(forward) if isinstance(n, Screma) and n.is_redomap]
     assert not any(isinstance(n, Screma) and n.reduces for n in walk(back))
+
+
+@pytest.mark.parametrize(
+    ("step", "rank"),
+    [
+        ("a with [i, j] = a[i, j] * a[j, i]", 1),
+        ("a with [:, i] = map (\\r -> r[i] * r[j]) a", 2),
+        ("let a = a with [i] = map f64.sin a[i] in a with [j, i] = a[i, j]", 2),
+        ("a with [k[i]] = map f64.sin a[i]", 3),
+    ],
+)
+def test_a_loop_of_updates_keeps_what_is_overwritten(step: str, rank: int) -> None:
+    """A tape has a dimension more than what a round overwrites; the whole array is kept
+    only where the place is not known from the round."""
+    text = (
+        "entry main [n] (a: [n][n]f64) (k: [n]i64) (y: [n][n]f64) = vjp (\\a ->"
+        f" loop a = copy a for i < n do let j = n - 1 - i in {step}) a y"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.without_derivatives(core)
+    made = [node for node in walk(program) if isinstance(node, Scratch)]
+    assert max(len(scratch.shape) for scratch in made) == rank
 
 
 def test_an_unrolled_loop_has_no_tape() -> None:

@@ -14,7 +14,7 @@ are carried beside those of the parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
@@ -26,6 +26,7 @@ from minifut.ir.types import I64, ArrayType, Type, array_of, element_of, shape_o
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.overwriting import overwriting
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep, SweptBody
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -151,11 +152,14 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
     """The loop with a tape for each parameter and for what its body keeps, and the loop
     that reads them."""
     assert isinstance(exp.form, ForLoop)
-    build = sweep.builder(statement)
-    count = length_of(build, exp.form)
+    build, form = sweep.builder(statement), exp.form
+    count = length_of(build, form)
     varying = set(varying_parameters(exp))
-    swept = _swept(build, exp, sweep)
-    tapes = _tapes(sweep, build, exp, count)
+    undone = overwriting(sweep.context, build, exp)
+    exp = undone.loop
+    swept = _swept(build, exp, sweep, undone.old)
+    made = enumerate(_tapes(sweep, build, exp, count))
+    tapes = {exp.parameters[n]: t for n, t in made if n not in undone.after}
     rounds = (atom_size(count),)
     found = build.parameters([array_of(p.type, rounds) for p in swept.kept], "tape")
     shifts = [p for n, p in enumerate(exp.parameters) if n in varying]
@@ -163,12 +167,12 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
         zip(shifts, build.parameters([I64] * len(shifts), "start"), strict=True)
     )
     kept_starts = build.parameters([array_of(I64, rounds)] * len(shifts), "starts")
-    filled = (*tapes, *kept_starts, *found)
+    filled = (*tapes.values(), *kept_starts, *found)
     scratch = [_scratch(build, tape.type) for tape in filled]
     with build.body() as inner:
-        at = inner.convert(exp.form.index, I64)
+        at = inner.convert(form.index, I64)
         kept, following = [], []
-        for tape, parameter in zip(tapes, exp.parameters, strict=True):
+        for parameter, tape in tapes.items():
             start = starts.get(parameter)
             if start is None:
                 kept.append(inner.update(tape.name, (at,), parameter.name))
@@ -186,13 +190,13 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
     loop = Loop(
         (*exp.parameters, *filled, *starts.values()),
         (*exp.initial, *scratch, *[i64(0)] * len(shifts)),
-        exp.form,
+        form,
         body,
     )
     results = pattern_of(build, (*filled, *starts.values()))
     build.bind((*statement.pattern, *results), sweep.context.copy(loop))
     of_starts = dict(zip(shifts, results[len(tapes) :], strict=False))
-    pairs = list(zip(exp.parameters, results, strict=False))
+    pairs = list(zip(tapes, results, strict=False))
     rows = [(p, tape) for p, tape in pairs if p not in of_starts]
     rows += zip(swept.kept, results[len(tapes) + len(shifts) :], strict=False)
 
@@ -206,18 +210,19 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
                 part = core.DimSlice(start, product(shape), i64(1))
                 flat = inner.slice(tape.name, part, base=parameter.name.base)
                 inner.bind((parameter,), core.Reshape(shape, flat))
+        inner.extend(undone.undo)
 
-    back = _Return(statement, exp, sweep, count, swept, read)
+    back = _Return(statement, exp, sweep, count, swept, read, undone.after)
     return Reversed(tuple(build.statements), back)
 
 
-def _swept(build: Builder, exp: Loop, sweep: ReverseSweep) -> SweptBody:
-    """The body swept forward. What is kept of it has no more dimensions than what the
-    loop carries, so that its tapes do not outgrow those of the parameters by far."""
+def _swept(build: Builder, exp: Loop, sweep: ReverseSweep, old: Set[Name]) -> SweptBody:
+    """The body swept forward; `old` is kept. What else is kept has no more dimensions
+    than what the loop carries, so that its tapes do not outgrow those by far."""
     assert isinstance(exp.form, ForLoop)
     own = [*[p.name for p in exp.parameters], exp.form.index]
     rank = max((len(shape_of(p.type)) for p in exp.parameters), default=0)
-    return sweep.swept(build, own, exp.body, rank)
+    return sweep.swept(build, own, exp.body, rank, old)
 
 
 def varying_parameters(exp: Loop) -> list[int]:
@@ -280,9 +285,10 @@ class _Return:
         count: Atom,
         swept: SweptBody,
         read: Read,
+        after: dict[int, Param],
     ) -> None:
         self.statement, self.exp, self.sweep = statement, exp, sweep
-        self.count, self.swept, self.read = count, swept, read
+        self.count, self.swept, self.read, self.after = count, swept, read, after
         assert isinstance(exp.form, ForLoop)
         self.form = exp.form
         own = {parameter.name for parameter in exp.parameters}
@@ -300,9 +306,9 @@ class _Return:
         bound = {p.name for p in exp.parameters} | {self.form.index}
         names = [n for n in self.sweep.mentioned(exp.body) if n not in bound]
         sizes = build.parameters([I64] * len(self.sizes), "size")
+        restored = {**dict(zip(self.sizes, sizes, strict=True)), **self.after}
         renamed: dict[Name, Atom] = {
-            exp.parameters[n].name: size.name
-            for n, size in zip(self.sizes, sizes, strict=True)
+            exp.parameters[n].name: p.name for n, p in restored.items()
         }
         own = build.parameters(
             [substitute(exp.parameters[n].type, renamed) for n in self.active], "adj"
@@ -317,21 +323,21 @@ class _Return:
         round_ = build.nested()
         self.round(round_, place, inner, [p.name for p in own])
         read = [p.name for p in exp.parameters]
-        result: list[Atom] = [read[n] for n in self.sizes]
+        result: list[Atom] = [read[n] for n in restored]
         result += [inner.or_zero(round_, read[n]) for n in self.active]
         changed = [n for n in names if inner.values[n] != carried[n]]
         result += [inner.or_zero(round_, name) for name in changed]
-        initial: list[Atom] = [pattern[n].name for n in self.sizes]
+        initial: list[Atom] = [pattern[n].name for n in restored]
         initial += [adjoints.or_zero(build, pattern[n].name) for n in self.active]
         initial += [adjoints.or_zero(build, name) for name in changed]
         kept = [p for n, p in zip(names, outer, strict=True) if n in changed]
         loop = Loop(
-            (*sizes, *own, *kept),
+            (*restored.values(), *own, *kept),
             tuple(initial),
             ForLoop(place, self.count, I64),
             round_.finish(*result),
         )
-        made = [p.name for p in _bind(build, loop)][len(sizes) :]
+        made = [p.name for p in _bind(build, loop)][len(restored) :]
         adjoints.values.update(zip(changed, made[len(own) :], strict=True))
         for n, adjoint in zip(self.active, made, strict=False):
             adjoints.add(build, exp.initial[n], adjoint)

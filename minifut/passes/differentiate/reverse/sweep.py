@@ -19,7 +19,7 @@ What is not needed, later passes drop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from minifut.analysis.work import work_of
@@ -119,10 +119,11 @@ class ReverseSweep:
         own: Iterable[Name],
         body: Body,
         rank: int,
+        wanted: Set[Name] = frozenset(),
     ) -> SweptBody:
-        """Sweep a body with parameters of its `own` forward. Of what it finds by
-        reductions is kept what has no sizes of the body's own, at most `rank`
-        dimensions, and is worth it."""
+        """Sweep a body with parameters of its `own` forward. What is `wanted` is kept;
+        of what it finds by reductions, what has no sizes of the body's own, at most
+        `rank` dimensions, and is worth it."""
         inner = build.nested()
         backs = self.forward(inner, body.statements)
         found = tuple(inner.statements)
@@ -130,7 +131,8 @@ class ReverseSweep:
         kept = [
             s
             for s in found
-            if all(_fits(p.type, bound, rank) for p in s.pattern) and worth_keeping(s)
+            if not wanted.isdisjoint(p.name for p in s.pattern)
+            or (all(_fits(p.type, bound, rank) for p in s.pattern) and worth_keeping(s))
         ]
         again = tuple(s for s in found if s not in kept)
         return SweptBody(
