@@ -45,7 +45,7 @@ LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
 SHORT_ROW = 4
 """points that are computed together"""
-CHECKED_BLOCK = 4096
+CHECKED_BLOCK = 2048
 """points whose checks are tested before any of their work"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
