@@ -195,6 +195,13 @@ def fill(k: KernelBuilder, place: Array, atom: core.Atom, vectorised: int) -> No
     k.each(place.shape[:vectorised], visit)
 
 
+def fill_with(
+    k: KernelBuilder, place: Array, shape: tuple[Size, ...], value: Value
+) -> None:
+    """The value, a scalar or a row, at all indices of a shape."""
+    k.each(shape, lambda at: k.write(place, at, value))
+
+
 def combine_into(
     k: KernelBuilder,
     operator: SegBinOp,

@@ -14,7 +14,7 @@ from minifut.kernel_ir.reader import read_program
 
 LARGEST = """\
 entry main [n][d] (xs: [n][d]f32): [d]f32 =
-  reduce (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) xs
+  #[sequential] reduce (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) xs
 """
 LOOP = "entry main (n: i64) (xs: []f32) = loop xs for _i < n do map (+ 1) xs"
 SUM = "entry main [n] (xs: [n]f32): f32 = reduce (+) 0 xs"
@@ -29,14 +29,26 @@ def explained(tmp_path: Path, text: str, *options: str) -> str:
     return result.output
 
 
-def test_a_reduction_of_arrays_in_one_work_item_is_listed(tmp_path: Path) -> None:
+def test_a_sequential_reduction_in_one_work_item_is_listed(tmp_path: Path) -> None:
     section = explained(tmp_path, LARGEST, "--explain").split(TITLE)[1]
     (line,) = section.strip().splitlines()
     assert "program.fut:2" in line and "reduced: " in line and "* n" in line
 
 
-def test_what_is_parallel_is_not_listed(tmp_path: Path) -> None:
-    assert TITLE not in explained(tmp_path, SUM, "--explain")
+PARALLEL = (
+    SUM,
+    LARGEST.replace("#[sequential]", ""),
+    LARGEST.replace("#[sequential] reduce", "last <| scan"),
+    """
+entry main [n][d] (to: *[8][d]f32) (is: [n]i64) (xs: [n][d]f32): [8][d]f32 =
+  reduce_by_index to (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) is xs
+""",
+)
+
+
+@pytest.mark.parametrize("text", PARALLEL)
+def test_what_is_parallel_is_not_listed(tmp_path: Path, text: str) -> None:
+    assert TITLE not in explained(tmp_path, text, "--explain")
 
 
 def test_a_version_that_no_default_chooses_is_not_listed(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from minifut.ir.traverse import children, contains
 from minifut.lowering.accumulators.common import Accumulator, instead
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.index_functions import Array
-from minifut.lowering.operators import fill
+from minifut.lowering.operators import fill_with
 from minifut.lowering.seghist.cpu import (
     CHUNKS_PER_CORE,
     ELEMENTS_PER_CELL,
@@ -96,7 +96,8 @@ def _run(
     for root, accumulator in private.items():
         bins = accumulator.bins
         for place, atom in zip(bins.rows(row), bins.operator.neutral, strict=True):
-            fill(k, place, atom, len(bins.operator.shape))
+            shape = place.shape[: len(bins.operator.shape)]
+            fill_with(k, place, shape, k.atom(atom))
         copied = subhistogram_at(k, bins, row)
         own[root] = replace(accumulator, bins=copied, shared=())
     share = host.let_size(ceil_div(points, maximum(ONE, count)), "share")

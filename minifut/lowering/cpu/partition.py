@@ -58,12 +58,13 @@ def partition(
     length: Size,
     smallest: Size,
     interleaved: int = 1,
+    per_core: int = GROUPS_PER_CORE,
 ) -> Partition:
     """Split segments of `length` into chunks of at least `smallest` elements.
 
-    `interleaved`: the units that a group runs at the same time.
+    `interleaved`: the units that a group runs at the same time; `per_core`: groups.
     """
-    target = host.let_size(host.cores() * (GROUPS_PER_CORE * interleaved), "target")
+    target = host.let_size(host.cores() * (per_core * interleaved), "target")
     rows = host.let_size(product(segments), "segments")
     wanted = ceil_div(target, maximum(ONE, rows))
     most = length // smallest if smallest != ONE else length

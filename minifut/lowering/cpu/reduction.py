@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from minifut.ir.core import Atom, DimSlice, Index, Param, ScalarOp, Stm
+from minifut.ir.core import Apply, Atom, DimSlice, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.node import divided
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.lowering.cpu.partition import SMALLEST_CHUNK
+from minifut.lowering.cpu.partition import GROUPS_PER_CORE, SMALLEST_CHUNK
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import (
@@ -31,6 +31,7 @@ from minifut.lowering.operators import (
     is_cheap_operator,
     returned,
     value_types,
+    works_on_scalars,
 )
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
@@ -78,7 +79,25 @@ class Reduction:
     @property
     def smallest(self) -> Size:
         """The fewest elements of a chunk."""
-        return Size.constant(SMALLEST_CHUNK) if is_cheap(self.operation.body) else ONE
+        cheap = self.on_scalars and is_cheap(self.operation.body)
+        return Size.constant(SMALLEST_CHUNK) if cheap else ONE
+
+    @property
+    def on_scalars(self) -> bool:
+        """Whether all running values are scalars."""
+        return all(map(works_on_scalars, self.operators))
+
+    @property
+    def groups_per_core(self) -> int:
+        """Operators on arrays are expensive, and one thread combines the chunks."""
+        return GROUPS_PER_CORE if self.on_scalars else 2
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what a kernel writes is new memory, other than its operands: results
+        and partial results are, but mapped ones may be parts of one array."""
+        calls = contains(self.operation, Apply)
+        return not (self.on_scalars or self.outs or calls)
 
     @property
     def commutes(self) -> bool:

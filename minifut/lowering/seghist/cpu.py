@@ -30,7 +30,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
-from minifut.lowering.operators import Place, combine_into, fill
+from minifut.lowering.operators import Place, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
     Bins,
     Histogram,
@@ -232,7 +232,7 @@ def _update_copies(
                 each.rows((row, *at)), each.operator.neutral, strict=True
             ):
                 ranks = len(each.operator.shape) + len(each.operator.vector)
-                fill(k, place, atom, ranks)
+                fill_with(k, place, place.shape[:ranks], k.atom(atom))
     share = k.declare("share", k.size_value(ceil_div(length, chunks)))
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))

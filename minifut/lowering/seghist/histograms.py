@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.core import Param
+from minifut.ir.core import Atom, Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import bins_and_values
 from minifut.ir.types import U64, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
-from minifut.lowering.operators import combine_into
+from minifut.lowering.operators import combine_into, neutral_at
 from minifut.lowering.threads.builder import KernelBuilder, Value
 
 if TYPE_CHECKING:
@@ -176,17 +176,24 @@ def bin_update(
 
 @contextmanager
 def if_updated(k: KernelBuilder, bins: Bins, values: Sequence[Value]) -> Iterator[None]:
-    """Code for a copy of a bin whose scalars are no longer neutral: a bin without
+    """Code for a copy of a bin whose values are no longer neutral: a bin without
     updates keeps its value even where the neutral element is not neutral, as at NaN."""
-    tests: list[kc.Expression] = [
-        kc.Binary("!=", value, k.scalar(atom), kc.TRUTH)
-        for value, atom in zip(values, bins.operator.neutral, strict=True)
-        if isinstance(value, kc.Expression)
-    ]
-    if len(tests) < len(values):
-        yield
-        return
-    with k.branch(reduce(lambda a, b: kc.Binary("||", a, b, kc.TRUTH), tests)):
+    changed = k.declare("changed", kc.Literal(0, kc.TRUTH))
+    for value, atom in zip(values, bins.operator.neutral, strict=True):
+
+        def visit(
+            at: tuple[Size, ...], value: Value = value, atom: Atom = atom
+        ) -> None:
+            element = k.read(value, at) if isinstance(value, Array) else value
+            neutral = neutral_at(k, atom, at)
+            if isinstance(neutral, Array):
+                neutral = k.read(neutral, ())
+            assert isinstance(element, kc.Expression)
+            differs = kc.Binary("!=", element, neutral, kc.TRUTH)
+            k.assign(changed, kc.Binary("||", changed, differs, kc.TRUTH))
+
+        k.each(value.shape if isinstance(value, Array) else (), visit)
+    with k.branch(changed):
         yield
 
 

@@ -107,7 +107,8 @@ def reduce_along(
     rows: Size,
 ) -> None:
     """Each work unit is a chunk of one segment."""
-    split = partition(host, sizes[:-1], sizes[-1], reduction.smallest)
+    fewest, per_core = reduction.smallest, reduction.groups_per_core
+    split = partition(host, sizes[:-1], sizes[-1], fewest, per_core=per_core)
     reduce_segments(host, reduction, split, results)
     if reduction.is_cheap and reduction.checks is None and not split.segments:
         # A group that fails would not be counted among those that finish.
@@ -138,7 +139,7 @@ def reduce_segments(
     with each_work_unit(k, split, split.segments) as (unit, at, _):
         accumulators = reduce_range(k, reduction, at.indices, whole)
         accumulators.save(results, (unit,))
-    host.launch(k, split.groups * (ONE - split.is_split), 1)
+    host.launch(k, split.groups * (ONE - split.is_split), 1, fresh=reduction.is_fresh)
 
 
 def reduce_units(
@@ -158,7 +159,7 @@ def reduce_units(
         ends = chunk_bounds(k, split, at.indices[-1])
         accumulators = reduce_range(k, reduction, at.indices[:-1], ends)
         accumulators.save(partials, (unit,))
-    host.launch(k, split.groups * some, 1)
+    host.launch(k, split.groups * some, 1, fresh=reduction.is_fresh)
     return partials
 
 
@@ -189,7 +190,7 @@ def reduce_single_segment(
                 [atomic_read(k, *w, chunk) for w in zip(words, types, strict=True)]
             )
         accumulators.save(results, (kc.Literal(0, kc.LONG),))
-    host.launch(k, split.groups * split.is_split, 1)
+    host.launch(k, split.groups * split.is_split, 1, fresh=reduction.is_fresh)
 
 
 def atomic_read(
@@ -271,4 +272,4 @@ def combine_chunks(
                     accumulators.save(partials, (row, chunk))
             if results is not None:
                 accumulators.save(results, (row,))
-    host.launch(k, over.groups * split.is_split, 1)
+    host.launch(k, over.groups * split.is_split, 1, fresh=reduction.is_fresh)

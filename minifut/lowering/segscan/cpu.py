@@ -202,8 +202,9 @@ def scan_along(
         scan_first = ScanFirst(aggregate, combine) if before_carry else None
         scan_in_chunks(host, without_maps, split, scan_range, scan_first)
         return
-    split = partition(host, sizes[:-1], sizes[-1], ONE)
-    scan_in_two_passes(host, without_maps, split, rows, scan_range)
+    per_core = reduction.groups_per_core
+    split = partition(host, sizes[:-1], sizes[-1], ONE, per_core=per_core)
+    scan_in_two_passes(host, without_maps, split, rows, scan_range, always=False)
 
 
 def partition_for_caches(
@@ -236,7 +237,7 @@ def scan_in_chunks(
         accumulators = Accumulators(k, reduction.operators)
         accumulators.reset()
         scan_range(k, accumulators, (at.indices, kc.Literal(0, kc.LONG), length), [])
-    host.launch(k, split.groups * (ONE - split.is_split), 1)
+    host.launch(k, split.groups * (ONE - split.is_split), 1, fresh=reduction.is_fresh)
     chained_scan(host, reduction, split, scan_range, scan_first)
 
 
@@ -246,9 +247,11 @@ def scan_in_two_passes(
     split: Partition,
     rows: Size,
     scan_range: ScanRange,
+    always: bool = True,
 ) -> None:
-    """Reduce each chunk, scan the partial results, then scan each chunk."""
-    partials = reduce_units(host, reduction, split, always=True)
+    """Reduce each chunk (unless `always`, only where there are several), scan the
+    partial results, then scan each chunk."""
+    partials = reduce_units(host, reduction, split, always)
     chunked = [per_chunk(p, rows, split) for p in partials]
     combine_chunks(host, reduction, split, chunked, None, rows)
     k = host.kernel("scan")
@@ -260,7 +263,7 @@ def scan_in_two_passes(
             accumulators.load(partials, (k.named(unit - 1, "before"),))
         ends = chunk_bounds(k, split, chunk)
         scan_range(k, accumulators, (segment, *ends), partials)
-    host.launch(k, split.groups, 1)
+    host.launch(k, split.groups, 1, fresh=reduction.is_fresh)
 
 
 def scan_across(
@@ -293,4 +296,4 @@ def scan_across(
             )
             for array, result in zip(scanned, results, strict=True):
                 k.write(array, (*segment, index), result)
-    host.launch(k, split.groups, 1)
+    host.launch(k, split.groups, 1, fresh=reduction.is_fresh)

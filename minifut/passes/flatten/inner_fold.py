@@ -5,8 +5,9 @@ r"""A reduction or scan inside a map nest: one segmented reduction or scan.
     nest (i < n) { scanomap(m, xs, op, f) }
     →  segscan grid (i < n, j < m) {op} { f on xs[j] }
 
-Conditions: the operators work on scalars; operators and neutral elements are the same
-for all points of the nest.
+Conditions: operators and neutral elements are the same for all points of the nest; in a
+group the operators work on scalars. On the grid, one on arrays combines the rows of a
+chunk in a thread.
 
 Source: "Regular flattening", rule Gr.
 """
@@ -14,7 +15,7 @@ Source: "Regular flattening", rule Gr.
 from __future__ import annotations
 
 from minifut.ir.core import Atom, Lambda
-from minifut.ir.kernels import SegBinOp, SegRed, SegScan
+from minifut.ir.kernels import GRID, SegBinOp, SegRed, SegScan
 from minifut.ir.soacs import Screma
 from minifut.ir.types import ArrayType
 from minifut.names import Name
@@ -96,8 +97,15 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
           let x: i32 = xs[j]
           return returns x
         }
-    declines: works on arrays
-        like before of interchange_scan_with_map
+    declines: differs between points
+        given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
+        let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let k: i32 = ks[i]
+          let ys: [m]i32 = scanomap(m, (xs),
+            scan(max_i32, (k)), \(x: i32) -> (i32) {x})
+          return returns ys
+        }
     """
     exp = judgement.statement.exp
     if not isinstance(exp, Screma) or not exp.is_scanomap:
@@ -119,7 +127,7 @@ def _flatten_fold(
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     for operator, neutral, _ in operators:
-        if not is_scalar_operator(operator):
+        if context.level != GRID and not is_scalar_operator(operator):
             return NOT_SCALAR
         if operator_varies(nest, operator, neutral):
             return VARIES

@@ -13,7 +13,7 @@ Source: "Regular flattening", as Gr.
 
 from __future__ import annotations
 
-from minifut.ir.kernels import SegHist, SegHistOp
+from minifut.ir.kernels import GRID, SegHist, SegHistOp
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp
@@ -69,10 +69,9 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         return SEQUENTIAL
     operators = []
     for op in exp.operators:
-        elementwise = _scalar_operator(context, nest, op)
-        if elementwise is None:
+        op, vector = _scalar_operator(context, nest, op) or (op, ())
+        if context.level != GRID and not is_scalar_operator(op.operator):
             return NOT_SCALAR
-        op, vector = elementwise
         if any(map(nest.size_varies, vector)):
             return SHAPE_VARIES
         if operator_varies(nest, op.operator, op.neutral):

@@ -9,7 +9,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Program
 from minifut.ir.interpret import run
 from minifut.ir.traverse import walk
-from minifut.ir.types import I32
+from minifut.ir.types import I32, ArrayType
 from minifut.passes.pipelines import FULL
 from tests.passes.test_versions import compiled, kernels_of, thresholds
 
@@ -163,12 +163,14 @@ def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_a_histogram_of_rows_that_are_not_combined_elementwise_stays() -> None:
+def test_a_histogram_of_rows_combines_whole_rows_otherwise() -> None:
     text = """
 def main [n][d] (is: [n]i64) (xss: [n][d]i32) =
   hist (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) 5 is xss"""
     after = compiled(text, FULL)[1]
-    assert not any(isinstance(n, kernels.SegHist) for n in walk(after))
+    (found,) = [n for n in walk(after) if isinstance(n, kernels.SegHist)]
+    (operator,) = found.operators
+    assert not operator.vector and isinstance(operator.operator.results[0], ArrayType)
 
 
 @pytest.mark.parametrize(("sizes", "size", "versions"), [("", 2, 2), ("[n]", "n", 1)])
