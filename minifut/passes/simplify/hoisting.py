@@ -7,6 +7,13 @@ Only what is total moves: scalar operators, sizes, `iota`, rearranged and reshap
 arrays, and SOACs with no check inside. Reads stay, since the body may never run. A
 check that comes first in a lambda moves too, made harmless for an empty width: the new
 check is `width <= 0 || condition`. Nothing moves out of branches.
+
+Of a SOAC inside of another, what reduces elements of invariant arrays to scalars moves
+as a map of its own, done once for each element and not for each pair:
+
+    map (\x -> map (\y -> dot x y / norm y) ys) xs   →
+        let ns = map (\y -> norm y) ys
+        map (\x -> map2 (\y n -> dot x y / n) ys ns) xs
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ from minifut.ir.core import (
     Iota,
     Lambda,
     Loop,
+    Param,
     Program,
     Rearrange,
     Reshape,
@@ -34,13 +42,15 @@ from minifut.ir.node import replace, same_or
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size, free_names, map_children
-from minifut.ir.types import BOOL, I64
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
+from minifut.ir.traverse import atom_size, free_names, map_children, rename
+from minifut.ir.types import BOOL, I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
 
 TOTAL = (ScalarOp, SizeExp, Iota, Rearrange, Reshape)
+FEW = 16
+"""elements that are reduced again as fast as a result is read"""
 MAY_MOVE = (*TOTAL, *SOAC_EXPRESSIONS, Assert)
 
 
@@ -98,7 +108,11 @@ class _Hoister:
         """A lambda of a SOAC, or an operator with one inside (whose checks stay)."""
         if isinstance(part, Lambda):
             local = {p.name for p in part.parameters}
-            return replace(part, body=self.body(part.body, local, width, moved))
+            inside = part.body.statements
+            varying = local.union(*map(_bound, inside))
+            made = [s for each in inside for s in self.separated(each, varying)]
+            body = replace(part.body, statements=same_or(made, inside))
+            return replace(part, body=self.body(body, local, width, moved))
         return map_children(part, lambda inner: self.part(inner, None, moved))
 
     def body(
@@ -119,10 +133,50 @@ class _Hoister:
                     continue
             first = first and not isinstance(exp, Loop) and not has_effects(exp)
             kept.append(statement)
-            local.update(p.name for p in statement.pattern)
+            local.update(_bound(statement))
         if statements is body.statements and len(kept) == len(statements):
             return body
         return replace(body, statements=tuple(kept))
+
+    def separated(self, statement: Stm, local: set[Name]) -> tuple[Stm, ...]:
+        """The statement, perhaps after a map of what it reduces of other arrays."""
+        exp = statement.exp
+        if not isinstance(exp, Screma) or statement.attributes:
+            return (statement,)
+        body = exp.function.body
+        if exp.width.names() & local or not any(map(_reduces_many, body.statements)):
+            return (statement,)
+        parameters = exp.function.parameters
+        inputs = zip(parameters, exp.arrays, strict=True)
+        given = {p: array for p, array in inputs if array not in local}
+        varying = local.union(p.name for p in parameters if p not in given)
+        invariant: list[Stm] = []
+        reduced: dict[Name, Param] = {}
+        for inner in body.statements:
+            used = free_names(inner)
+            scalars = all(isinstance(p.type, ScalarType) for p in inner.pattern)
+            after = not used.isdisjoint(reduced)
+            if not is_total(inner.exp) or used & varying or (after and not scalars):
+                varying.update(_bound(inner))
+                continue
+            invariant.append(inner)
+            if scalars and (after or _reduces_many(inner)):
+                reduced.update((p.name, p) for p in inner.pattern)
+        kept = [s for s in body.statements if reduced.keys().isdisjoint(_bound(s))]
+        wanted = {*body.result}.union(*map(free_names, kept))
+        results = tuple(p for p in reduced.values() if p.name in wanted)
+        if not (results and given):
+            return (statement,)
+        result = Body(tuple(invariant), tuple(p.name for p in results))
+        function = Lambda(tuple(given), result, tuple(p.type for p in results))
+        first = map_(exp.width, tuple(given.values()), rename(function, self.names))
+        types = [array_of(p.type, (exp.width,)) for p in results]
+        arrays = tuple(Param(self.names.fresh("reduced"), each) for each in types)
+        inside = replace(body, statements=tuple(kept))
+        rest = replace(exp.function, parameters=parameters + results, body=inside)
+        taken = exp.arrays + tuple(p.name for p in arrays)
+        second = replace(statement, exp=replace(exp, arrays=taken, function=rest))
+        return Stm(arrays, first, (), statement.location), second
 
     def guarded(
         self, statement: Stm, exp: Assert, width: Size, moved: list[Stm]
@@ -147,3 +201,13 @@ def is_total(exp: object) -> bool:
     if isinstance(exp, SOAC_EXPRESSIONS):
         return not has_effects(exp)
     return isinstance(exp, TOTAL)
+
+
+def _reduces_many(statement: Stm) -> bool:
+    exp = statement.exp
+    known = exp.width.as_constant if isinstance(exp, Screma) and exp.reduces else 0
+    return known is None or known > FEW
+
+
+def _bound(statement: Stm) -> list[Name]:
+    return [p.name for p in statement.pattern]
