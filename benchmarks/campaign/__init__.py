@@ -13,8 +13,8 @@ same results (`tests/random_sources/relations`):
                 each of its passes, and C generated; no device
     device      the interpreter, the sequential backend, both schedules, every forced
                 version, three sets of random tile sizes
-    oclgrind    both schedules in a simulator that reports races and accesses out of
-                bounds
+    oclgrind    both schedules in a simulator that reports races, accesses out of bounds
+                and reads of uninitialised memory
 
 FOLDER has `state.jsonl`, a line for each seed and stage as it is done, by which a
 campaign goes on where it was stopped; a line says `agrees` or what is wrong. A program

@@ -12,6 +12,7 @@ from benchmarks.campaign.comparison import Disagreement, compare
 from benchmarks.campaign.device import check_device
 from benchmarks.campaign.passes import check_passes
 from benchmarks.campaign.reduction import kind
+from benchmarks.campaign.simulated import simulate
 from benchmarks.campaign.state import AGREES, CRASHED, DISAGREES, HUNG, Record, State
 from benchmarks.campaign.subject import Subject
 from benchmarks.campaign.worker import check, checker
@@ -111,3 +112,28 @@ def test_half_written_files_are_told_from_whole_ones() -> None:
     assert faults.whole("a.tuning", b"") and faults.whole("a.tuning", b"a.b=3\nc=4\n")
     assert not faults.whole("a.tuning", b"a.b=3\nc=") and not faults.whole("a", b"x")
     assert faults.whole("a.py", b"x = 1\n") and not faults.whole("a.py", b"x = (1\n")
+
+
+BLOCKS_OF_SEVERAL_SIZES = """
+-- ==
+-- input { [[1i32,2i32],[3i32,4i32]] 5i64 } output { [7i32,49i32] [[1i32,2i32],[9i32,9i32]] }
+-- input { [[1i32],[2i32],[3i32]] 1i64 } output { [7i32] [[1i32],[9i32],[9i32]] }
+-- input { [[1i32,2i32,3i32]] 3i64 } output { [7i32,49i32,343i32] [[1i32,2i32,3i32]] }
+def main [m] [n] (xss: [m][n]i32) (k: i64) =
+  let xs = if k % 2 == 0 && m > 0 then xss[k % m] else replicate n 7
+  in (scan (*) 1 xs, copy xss with [1:] = replicate (m - 1) (replicate n 9))
+"""
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_the_simulator_follows_memory_that_host_and_kernels_store(
+    tmp_path: Path, schedule: str
+) -> None:
+    """Its own notes say of blocks that are used again that they are uninitialised."""
+    cl = pytest.importorskip("pyopencl")
+    if not any("oclgrind" in p.name.lower() for p in cl.get_platforms()):
+        pytest.skip("Oclgrind is not installed")
+    path = tmp_path / "blocks.fut"
+    path.write_text(BLOCKS_OF_SEVERAL_SIZES)
+    assert simulate(path, schedule, 120) == ([], [])
