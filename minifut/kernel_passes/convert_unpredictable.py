@@ -93,6 +93,8 @@ def convert_data_dependent_branches(
         return None
     body = loop.body.statements
     nodes = [node for statement in body for node in walk(statement)]
+    if not any(isinstance(node, kc.Branch) for node in nodes):
+        return None
     loaded = find_varying(
         body, {n.memory.name for n in nodes if isinstance(n, kc.Load)}
     )
