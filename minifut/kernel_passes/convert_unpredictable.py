@@ -13,7 +13,9 @@ scan with its scatter takes 0.5 of the time.
 Conditions: the loop is innermost and scalar; the condition depends on what the loop
 loads; both sides are short, cheap, and assign variables of the iteration alone: a
 select of a variable that the loop carries would be part of the recurrence, which a
-predicted branch is not.
+predicted branch is not. Nor does a side give constants alone: LLVM selects those
+itself, or jumps to what a later test makes of them, as to the end for what is not
+stored.
 """
 
 from __future__ import annotations
@@ -88,6 +90,19 @@ def convert_data_dependent_branches(
                 most = x;
             }
         }
+    declines: no branch with short sides is on loaded data
+        given (const int *xs, int *ys, long n, long a)
+        for (long i = 0; i < n; i++) {
+            long at = 0;
+            if (xs[i] < 3) {
+                at = i + a;
+            } else {
+                at = 0;
+            }
+            if (at > 0 && at < n) {
+                ys[at] = xs[i];
+            }
+        }
     """
     if not isinstance(loop, kc.For):
         return None
@@ -114,6 +129,17 @@ def convert_data_dependent_branches(
 def _is_cheap(branch: kc.Branch, own: set[Name]) -> bool:
     """Whether the sides have cheap operations only, and assign only variables of the
     iteration."""
+    sides = (branch.then, branch.otherwise)
+    if any(side is not None and _is_constant(side) for side in sides):
+        return False
     operators = {n.operator for n in walk(branch) if isinstance(n, kc.Operation)}
     cheap = all(operator_cost(each) is OperatorCost.ADDITION for each in operators)
     return cheap and assigned((branch,)) <= own
+
+
+def _is_constant(side: kc.Block) -> bool:
+    """Whether a side gives literals alone, as for an element that is not stored."""
+    return all(
+        isinstance(statement, kc.Assign) and isinstance(statement.exp, kc.Literal)
+        for statement in side.statements
+    )
