@@ -232,9 +232,7 @@ class _Scan:
         names = {name: fresh(name) for s in copied for name in bound_names(s)}
         own = (*rename_to(tuple(copied), names), *exp.body.statements)
         ends = self.ends((*own, *dependents))
-        body = KernelBody(
-            tuple(self.rewritten(s, self.totals, ends) for s in own), exp.body.result
-        )
+        body = self.rewritten(KernelBody(own, exp.body.result), self.totals, ends)
         on_host = {
             n: fresh(t) if n in self.at_point else n for n, t in self.totals.items()
         }
