@@ -68,13 +68,16 @@ def test_one_value(type_: str, op: str, neutral: str) -> None:
     check(line + text, cases)
 
 
+@pytest.mark.parametrize("cells", [40, 600, 2500])  # four replicas, two, one
 @pytest.mark.parametrize("outside", [(), (0,), (19_999,), (7_321, 7_322)])
-def test_strips_of_elements_that_almost_all_hit_a_bin(outside: tuple[int, ...]) -> None:
+def test_blocks_of_elements_that_almost_all_hit_a_bin(
+    outside: tuple[int, ...], cells: int
+) -> None:
     text = ONE_VALUE.substitute(t="i32", op="add", neutral="0i32")
     line = entry(2, "[]i32 []i64 []i32", "[]i32")
-    at = RANDOM.integers(0, 40, 20_000).astype(np.int64)
-    at[list(outside)] = 40
-    check(line + text, [(numbers("i32", 40), at, numbers("i32", 20_000))])
+    at = RANDOM.integers(0, cells, 20_000).astype(np.int64)
+    at[list(outside)] = cells
+    check(line + text, [(numbers("i32", cells), at, numbers("i32", 20_000))])
 
 
 TWO_OPERATORS = Template("""

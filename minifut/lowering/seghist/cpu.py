@@ -103,11 +103,11 @@ def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
             to[5 * copy_1 + i] = 0;
         }
         ..
-        if (((ulong)bin_12) < ((ulong)5L)) {
-            int old_8 = to_1[bin_12];
-            int c_8 = (int)((uint)old_8 + (uint)1);
-            int new_9 = c_8;
-            to_1[bin_12] = new_9;
+        if (((ulong)bin_8) < ((ulong)5L)) {
+            int old_16 = to_1[bin_8];
+            int c_16 = (int)((uint)old_16 + (uint)1);
+            int new_17 = c_16;
+            to_1[bin_8] = new_17;
         }
         ..
         __kernel void main_hist_combine(
@@ -159,7 +159,7 @@ def partition_bins_into_passes(
             long low = ((pass * width) < k) ? (pass * width) : k;
             long high = ((low + width) < k) ? (low + width) : k;
         ..
-        if (((ulong)(bin_12 - low)) < ((ulong)(high - low))) {
+        if (((ulong)(bin_8 - low)) < ((ulong)(high - low))) {
     declines: all of the 20 bytes of bins fit the first-level cache
         like before of replicate_subhistograms
     """
@@ -238,7 +238,8 @@ def _update_copies(
     last = k.declare("last", smaller(first + share, k.size_value(length)))
     innermost = operation.space.indices[-1]
     counted = range(SUBHISTOGRAMS if replicas != ONE else 1)
-    rows = [k.as_size(number * count + replica, "copy") for replica in counted]
+    taken = [kc.as_expression(replica) % count for replica in counted]
+    rows = [k.as_size(number * count + replica, "copy") for replica in taken]
     own = [[subhistogram_at(k, each, (row, *at)) for each in copies] for row in rows]
     with _passes(k, copies) as ranges:
         rest = k.declare("rest", first)
