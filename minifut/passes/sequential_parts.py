@@ -3,15 +3,23 @@
 apply_lambda(build, \\x -> x + 1, (a,))      let x = a  let y = x + 1     gives y
 bind_rows(build, f, (xs,), i)               let x = xs[i]  ..
 in_bounds(build, (i, j), ([n], [m]))        0 <= i && i < n && 0 <= j && j < m
+write_out(build, map f [a, b], ..)          f a  f b     gives [f a, f b]
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Copy, Index, Lambda
+from minifut.ir.core import ArrayLiteral, Atom, Copy, Exp, Index, Lambda
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import Screma
 from minifut.ir.types import AccType
 from minifut.names import Name
+
+Apply: TypeAlias = Callable[[Builder, Lambda, Sequence[Atom]], Sequence[Atom]]
+"""emits a function of these arguments; gives the results"""
 
 
 def apply_lambda(
@@ -49,3 +57,26 @@ def in_bounds(
     for test in tests[1:]:
         whole = build.op("and", whole, test)
     return whole
+
+
+def write_out(
+    build: Builder,
+    soac: Screma,
+    elements: Callable[[int], Sequence[Atom]],
+    apply: Apply,
+) -> list[Exp]:
+    """The results of a map or redomap of known width, whose points are emitted one
+    after the other: `elements` gives those of the inputs at a point."""
+    width = soac.width.as_constant
+    assert width is not None and not soac.scans
+    points = [apply(build, soac.function, elements(i)) for i in range(width)]
+    made: list[Exp] = []
+    for fold in soac.reduces:
+        first, running = len(made), tuple(fold.neutral)
+        for point in points:
+            operands = point[first : first + len(running)]
+            running = tuple(apply(build, fold.operator, (*running, *operands)))
+        made += map(Copy, running)
+    for at, type_ in enumerate(soac.function.results[len(made) :], len(made)):
+        made.append(ArrayLiteral(tuple(point[at] for point in points), type_))
+    return made

@@ -15,11 +15,11 @@ code without checks; no scan. SOACs of the host stay as they are: they are paral
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import ArrayLiteral, Atom, Body, Lambda, Program, Stm
+from minifut.ir.core import ArrayLiteral, Atom, Body, Copy, Lambda, Program, Stm
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -27,6 +27,7 @@ from minifut.ir.traverse import contains, map_children, rename, walk
 from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
+from minifut.passes.sequential_parts import write_out
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
@@ -97,9 +98,9 @@ def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
         let ks: [2]i32 = [x, y]: i32
         let z: i32 = zs[0i64]
         let p: i32 = mul_i32(x, z)
-        let a: i32 = add_i32(0i32, p)
         let z_1: i32 = zs[1i64]
         let p_1: i32 = mul_i32(y, z_1)
+        let a: i32 = add_i32(0i32, p)
         let b: i32 = add_i32(a, p_1)
         let ps: [2]i32 = [p, p_1]: i32
         let s: i32 = b
@@ -123,27 +124,17 @@ def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
     if width * sum(len(f.body.statements) for f in functions) > LARGEST:
         return TOO_LARGE
     build = context.builder(statement)
-    sums = [list(reduce.neutral) for reduce in exp.reduces]
-    columns: list[list[Atom]] = [[] for _ in exp.function.results]
-    for number in range(width):
-        elements = [
-            source.rows[number]
+
+    def elements(point: int) -> list[Atom]:
+        return [
+            source.rows[point]
             if isinstance(source, ArrayLiteral)
-            else build.index(array, i64(number))
+            else build.index(array, i64(point))
             for array, source in zip(exp.arrays, inputs, strict=True)
         ]
-        values = _applied(build, exp.function, elements)
-        at = 0
-        for place, reduce in enumerate(exp.reduces):
-            mine = values[at : at + len(reduce.neutral)]
-            sums[place] = _applied(build, reduce.operator, [*sums[place], *mine])
-            at += len(mine)
-        for column, value in zip(columns, values, strict=True):
-            column.append(value)
-    combined = list(chain(*sums))
-    mapped = zip(columns, exp.function.results, strict=True)
-    rows = [ArrayLiteral(tuple(c), t) for c, t in list(mapped)[len(combined) :]]
-    atoms = (*combined, *map(build.let, rows))
+
+    results = write_out(build, exp, elements, _applied)
+    atoms = tuple(e.atom if isinstance(e, Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
 
 
@@ -153,11 +144,11 @@ def _is_scalar(function: Lambda) -> bool:
     )
 
 
-def _applied(build: Builder, function: Lambda, atoms: list[Atom]) -> list[Atom]:
-    """Emit the body of a function of these arguments; the results."""
-    known: dict[Name, Atom] = dict(
-        zip((p.name for p in function.parameters), atoms, strict=True)
-    )
+def _applied(
+    build: Builder, function: Lambda, arguments: Sequence[Atom]
+) -> Sequence[Atom]:
+    names = (parameter.name for parameter in function.parameters)
+    known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
     body = rename(function.body, build.names, known)
     build.extend(body.statements)
-    return list(body.result)
+    return body.result

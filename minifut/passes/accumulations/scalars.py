@@ -6,13 +6,14 @@ r"""Operators on small arrays as operators on scalars.
 
 Matrices, quaternions and the like have sizes that are known, and few elements. As
 scalars they are combined in registers and in local memory, by all rules and lowerings
-for scalars; operators on arrays are folded by one thread alone. Operators that are maps
-are left to those that move the map outside.
+for scalars; operators on arrays combine the rows of a chunk in one thread. Operators
+that are maps are left to the rules that move the map outside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TypeVar
@@ -29,6 +30,7 @@ from minifut.ir.types import ArrayType, Type, array_of, element_of, row_type, sh
 from minifut.names import Name
 from minifut.passes.flatten.inner_fold import is_scalar_operator
 from minifut.passes.flatten.interchange_operator import elementwise_operator
+from minifut.passes.sequential_parts import write_out
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -192,23 +194,13 @@ def _write_out(build: Builder, statements: Sequence[Stm]) -> None:
         if not isinstance(exp, Screma) or exp.scans or exp.width.as_constant not in FEW:
             build.append(statement)
             continue
-        points = []
-        for number in range(exp.width.as_constant or 0):
-            rows = [build.index(array, i64(number)) for array in exp.arrays]
-            points.append(_applied(build, exp.function, rows))
-        made: list[Exp] = []
-        for fold in exp.reduces:
-            first = len(made)
-            running: Sequence[Atom] = fold.neutral
-            for point in points:
-                operands = point[first : first + len(running)]
-                running = _applied(build, fold.operator, (*running, *operands))
-            made += map(Copy, running)
-        for column in list(zip(*points, strict=True))[len(made) :]:
-            bound = statement.pattern[len(made)]
-            made.append(core.ArrayLiteral(column, row_type(bound.type)))
+        made = write_out(build, exp, partial(_elements_at, build, exp), _applied)
         for bound, whole in zip(statement.pattern, made, strict=True):
             build.bind((bound,), whole)
+
+
+def _elements_at(build: Builder, soac: Screma, point: int) -> list[Atom]:
+    return [build.index(array, i64(point)) for array in soac.arrays]
 
 
 def _applied(build: Builder, function: Lambda, given: Sequence[Atom]) -> Sequence[Atom]:
