@@ -3,16 +3,21 @@ r"""Fuse two SOACs over the same width that read the same array into one pass.
     let a = redomap(n, xs, op, f)
     let b = map(n, xs, g)      →      let (a, b) = redomap(n, (xs, xs), op, ...)
 
-Neither may need the other's result. What is joined stays narrow: results live in
-registers while the array streams by, and pairwise joining of n statements into one
-would take time quadratic in n.
+Neither may need the other's result. Histograms join likewise: sums and counts of groups
+read the keys once. What is joined stays narrow: results live in registers while the
+array streams by, and pairwise joining of n statements into one would take time
+quadratic in n.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Hist, Screma
 from minifut.ir.traverse import free_names
 from minifut.passes.fusion.pair import PAPER, clash, in_order
 from minifut.rewrite.context import StatementContext
@@ -41,21 +46,32 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
     declines: needs a result of the first
         like before, with
         mul_i32(x, x) => sub_i32(x, s)
+    before:
+        given (n: i64, ks: [n]i64, xs: [n]f32, s: [9]f32, c: [9]i64)
+        let sums: [9]f32 = hist(n, (ks, xs), bins([9], (s), (0.0f32), add_f32),
+          \(k: i64, x: f32) -> (i64, f32) {k, x})
+        let counts: [9]i64 = hist(n, (ks), bins([9], (c), (0i64), add_i64),
+          \(at: i64) -> (i64, i64) {at, 1i64})
+        return sums, counts
+    after:
+        let (sums: [9]f32, counts: [9]i64) = hist(n, (ks, xs, ks),
+          bins([9], (s), (0.0f32), add_f32), bins([9], (c), (0i64), add_i64),
+          \(k: i64, x: f32, at: i64) -> (i64, i64, f32, i64) {k, at, x, 1i64})
     """
-    if not isinstance(statement.exp, Screma):
-        return None
     refusal: Declined | None = None
     for first in dict.fromkeys(context.definitions.values()):
-        if not isinstance(first.exp, Screma):
-            continue
-        refused = _refusal(first, first.exp, statement, statement.exp)
-        if refused is None:
-            return (_joined(first, first.exp, statement, statement.exp),)
+        refused = _refusal(first, statement)
+        joined = None if refused else _joined(first, statement)
+        if joined is not None:
+            return (joined,)
         refusal = refusal or refused
     return refusal
 
 
-def _refusal(first: Stm, a: Screma, second: Stm, b: Screma) -> Declined | None:
+def _refusal(first: Stm, second: Stm) -> Declined | None:
+    a, b = first.exp, second.exp
+    if not isinstance(a, Screma | Hist) or not isinstance(b, Screma | Hist):
+        return None
     if len(first.pattern) + len(second.pattern) > MOST_RESULTS:
         return Declined(f"together they have more than {MOST_RESULTS} results")
     if a.width != b.width:
@@ -64,21 +80,29 @@ def _refusal(first: Stm, a: Screma, second: Stm, b: Screma) -> Declined | None:
         return Declined("they read no common array")
     if free_names(b) & {bound.name for bound in first.pattern}:
         return Declined("the second needs a result of the first")
-    return clash(a, b)
+    return clash(a, b) if isinstance(a, Screma) and isinstance(b, Screma) else None
 
 
-def _joined(first: Stm, a: Screma, second: Stm, b: Screma) -> Stm:
-    f, g = a.function, b.function
-    function = Lambda(
-        f.parameters + g.parameters,
-        Body(
-            f.body.statements + g.body.statements,
-            in_order(a, b, f.body.result, g.body.result),
-        ),
-        in_order(a, b, f.results, g.results),
-    )
-    exp = Screma(
-        a.width, a.arrays + b.arrays, a.scans + b.scans, a.reduces + b.reduces, function
-    )
-    pattern = in_order(a, b, first.pattern, second.pattern)
-    return replace(second, pattern=pattern, exp=exp)
+def _joined(first: Stm, second: Stm) -> Stm | None:
+    match first.exp, second.exp:
+        case Screma(_, xs, scans, reduces) as a, Screma(_, ys, more, others) as b:
+            order = partial(in_order, a, b)
+            pattern = order(first.pattern, second.pattern)
+            function = _both(a.function, b.function, order)
+            exp = Screma(a.width, xs + ys, scans + more, reduces + others, function)
+            return replace(second, pattern=pattern, exp=exp)
+        case Hist(width, xs, ops, f), Hist(_, ys, others, g):
+            m, n = (sum(len(op.shape) for op in each) for each in (ops, others))
+            function = _both(f, g, lambda r, s: r[:m] + s[:n] + r[m:] + s[n:])
+            hist = Hist(width, xs + ys, ops + others, function)
+            return replace(second, pattern=first.pattern + second.pattern, exp=hist)
+    return None
+
+
+def _both(
+    f: Lambda, g: Lambda, order: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]
+) -> Lambda:
+    """Both functions, with their results in an order."""
+    statements = f.body.statements + g.body.statements
+    body = Body(statements, order(f.body.result, g.body.result))
+    return Lambda(f.parameters + g.parameters, body, order(f.results, g.results))
