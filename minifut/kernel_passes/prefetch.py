@@ -113,8 +113,8 @@ def stream_prefetches(
         rest = place - Size.of(index.name)
         if rest.names().isdisjoint(own):
             constant = rest.substitute(dict.fromkeys(rest.names(), ZERO))
-            ahead = place + PREFETCH_DISTANCE // load.memory.element.bytes
-            prefetch = kc.Prefetch(load.memory, kc.SizeValue(ahead))
+            later = place + PREFETCH_DISTANCE // load.memory.element.bytes
+            prefetch = kc.Prefetch(load.memory, kc.SizeValue(later))
             found.setdefault((load.memory.name, rest - constant), prefetch)
     return list(found.values())
 

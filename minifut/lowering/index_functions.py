@@ -49,7 +49,7 @@ class Array:
         """Row-major from offset 0, as results and arguments of functions must be."""
         return self.offset == ZERO and self.is_row_major
 
-    def lies_in(self, order: tuple[int, ...]) -> bool:
+    def has_order(self, order: tuple[int, ...]) -> bool:
         """Whether the elements are dense from offset 0, with dimension `order[0]`
         outermost and `order[-1]` innermost in memory."""
         return self.rearrange(order).is_whole

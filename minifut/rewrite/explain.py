@@ -50,7 +50,7 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
     names = Printer()
     lines: list[str] = []
     stage = place = ""
-    told: set[tuple[str, ...]] = set()
+    shown: set[tuple[str, ...]] = set()
     simplified: Counter[str] = Counter()
     for steps in _outermost(trace.steps, own_findings(trace.steps, names)):
         first = steps[0][0]
@@ -64,12 +64,12 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
             continue
         where = headline(first.statement, names)
         if where != place:
-            place, told = where, set()
+            place, shown = where, set()
             lines.append(f"  {where}")
-        block = _told_once(steps, schedule)
-        if first.replacement or block not in told:
+        block = _without_repetition(steps, schedule)
+        if first.replacement or block not in shown:
             lines.extend(block)
-        told.add(block)
+        shown.add(block)
     lines += counted(simplified)
     return "\n".join(lines) or "no rule fired"
 
@@ -80,7 +80,7 @@ def counted(simplified: Counter[str]) -> list[str]:
     return [f"  {name} x {number}" for name, number in sorted(simplified.items())]
 
 
-def _told_once(
+def _without_repetition(
     steps: list[tuple[Step, list[Finding]]], schedule: str
 ) -> tuple[str, ...]:
     """The lines of a step and of those within it. Of kernel code, what neither led to

@@ -182,8 +182,8 @@ def holds(
         return () if condition.value is truth else None
     known = facts.truths.get(condition)
     if known is not None:
-        told = f"{condition} is {str(truth).lower()}"
-        return (Fact({}, told),) if known is truth else None
+        text = f"{condition} is {str(truth).lower()}"
+        return (Fact({}, text),) if known is truth else None
     exp = facts.definition(condition)
     if not isinstance(exp, ScalarOp) or depth == 0:
         return None

@@ -201,8 +201,8 @@ class HostBuilder:
 
     def whole(self, array: Array, order: Order | None = None) -> Array:
         """The array, or a copy of it, dense from offset 0: row-major or in an order."""
-        lies_so = array.is_whole if order is None else array.lies_in(order)
-        return array if lies_so else self.copied(array, order)
+        fits = array.is_whole if order is None else array.has_order(order)
+        return array if fits else self.copied(array, order)
 
     def copied(self, array: Array, order: Order | None = None) -> Array:
         """A fresh copy, row-major or in that order."""
@@ -377,8 +377,8 @@ class HostBuilder:
 
 
 def _order_of(array: Array) -> Order | None:
-    """The order, not row-major, in which an array lies densely with one dimension
-    moved innermost, as layouts have it; None otherwise."""
+    """The order of a dense array that is not row-major but for one dimension moved
+    innermost, as layouts have it; None otherwise."""
     for dimension in range(array.rank - 1):
         order = innermost(dimension, array.rank)
         if array.rearrange(order).is_row_major and not array.is_row_major:

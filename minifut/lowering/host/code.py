@@ -217,7 +217,7 @@ def _concat(host: HostBuilder, stm: Stm, exp: core.Concat) -> None:
 
 def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
     array, order = host.array(exp.array), exp.permutation
-    if not (exp.array in host.layouts.made and array.lies_in(order)):
+    if not (exp.array in host.layouts.made and array.has_order(order)):
         array = host.copied(array, order)
     host.bind(stm.pattern[0], array)
 
@@ -237,7 +237,7 @@ def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
 
 
 def order_of(host: HostBuilder, name: Name | None) -> Order | None:
-    """How what crosses a branch or a loop lies; None: row-major."""
+    """The order of an array that crosses a branch or a loop; None: row-major."""
     return None if name is None else host.layouts.handed_over.get(name)
 
 

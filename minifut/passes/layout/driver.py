@@ -88,14 +88,14 @@ Copies = dict[Dimension, Name]
 
 @dataclass(slots=True)
 class _LayoutRewriter:
-    """Rewrites a function according to a plan. `lies` has the innermost dimensions of
-    arrays that are not row-major."""
+    """Rewrites a function according to a plan. `innermost` has the innermost dimensions
+    of arrays that are not row-major."""
 
     choices: Mapping[int, LayoutChoice]
     names: NameSource
     scope: Scope
     trace: Trace
-    lies: dict[Name, int] = field(default_factory=dict)
+    innermost: dict[Name, int] = field(default_factory=dict)
     made: list[Stm] = field(default_factory=list)
 
     def context(self) -> StatementContext:
@@ -118,7 +118,7 @@ class _LayoutRewriter:
 
     def innermost_of(self, name: Name) -> int:
         rank = self.rank(name)
-        return self.lies.get(name, rank - 1)
+        return self.innermost.get(name, rank - 1)
 
     def rank(self, name: Name) -> int:
         return getattr(self.scope[name], "rank", 0)
@@ -145,7 +145,7 @@ class _LayoutRewriter:
         name = self.names.like(array)
         bound = Param(name, self.scope[array])
         self.emit(Stm((bound,), Manifest(array, order)))
-        self.lies[name] = dimension
+        self.innermost[name] = dimension
         return name
 
     # --- statements -------------------------------------------------------------------
@@ -158,31 +158,29 @@ class _LayoutRewriter:
                 for name, dimension in choice.results:
                     order = innermost(dimension, self.rank(name))
                 self.emit(replace(statement, exp=Manifest(array, order)))
-                self.lies[statement.pattern[0].name] = order[-1]
+                self.innermost[statement.pattern[0].name] = order[-1]
             case KernelChoice(), _:
                 self.kernel(statement, choice, copies)
             case BranchChoice(wanted), core.If() | core.Match():
                 made = map_bodies(exp, lambda body: self.body(body, copies, wanted))
                 self.emit(replace(statement, exp=made))
-                self.note(statement, wanted)
+                self.note(statement.pattern, wanted)
             case LoopChoice(before, wanted), core.Loop():
-                self.ahead(statement, before, copies)
+                self.copy_before(statement, before, copies)
                 initial = self.conform(exp.initial, wanted)
-                for parameter, lies in zip(exp.parameters, wanted, strict=True):
-                    if lies is not None:
-                        self.lies[parameter.name] = lies
+                self.note(exp.parameters, wanted)
                 body = self.body(exp.body, copies, wanted)
                 loop = replace(exp, initial=initial, body=body)
                 self.emit(replace(statement, exp=loop))
-                self.note(statement, wanted)
+                self.note(statement.pattern, wanted)
             case _:
                 self.emit(statement)
                 self.plain(statement, copies)
 
-    def ahead(
+    def copy_before(
         self, statement: Stm, before: tuple[Dimension, ...], copies: Copies
     ) -> None:
-        """Copies ahead of a loop, for the kernels in it."""
+        """Copies before a loop, for the kernels in it."""
         mark = len(self.made)
         for array, dimension in before:
             copies[array, dimension] = self.manifest(array, dimension)
@@ -190,10 +188,13 @@ class _LayoutRewriter:
             after = (*self.made[mark:], statement)
             self.trace.fire(coalesce_by_transposition, statement, after)
 
-    def note(self, statement: Stm, wanted: tuple[int | None, ...]) -> None:
-        for bound, dimension in zip(statement.pattern, wanted, strict=True):
+    def note(
+        self, parameters: tuple[Param, ...], wanted: tuple[int | None, ...]
+    ) -> None:
+        """The innermost dimensions of what is bound."""
+        for bound, dimension in zip(parameters, wanted, strict=True):
             if dimension is not None:
-                self.lies[bound.name] = dimension
+                self.innermost[bound.name] = dimension
 
     def plain(self, statement: Stm, copies: Copies) -> None:
         """Views of arrays are views of their copies too."""
@@ -202,13 +203,13 @@ class _LayoutRewriter:
             return
         (bound,) = statement.pattern
         inverse = [exp.permutation.index(d) for d in range(len(exp.permutation))]
-        self.lies[bound.name] = inverse[self.innermost_of(exp.array)]
+        self.innermost[bound.name] = inverse[self.innermost_of(exp.array)]
         for (array, innermost_of), copy in list(copies.items()):
             if array == exp.array:
                 view = replace(bound, name=self.names.like(bound.name))
                 self.emit(Stm((view,), Rearrange(exp.permutation, copy)))
                 copies[bound.name, inverse[innermost_of]] = view.name
-                self.lies[view.name] = inverse[innermost_of]
+                self.innermost[view.name] = inverse[innermost_of]
 
     def kernel(self, statement: Stm, choice: KernelChoice, copies: Copies) -> None:
         """Operands, then the space, then the results."""
@@ -223,7 +224,7 @@ class _LayoutRewriter:
             self.trace.fire(coalesce_by_transposition, statement, after)
             for (array, dimension), copy in zip(missing, after, strict=False):
                 copies[array, dimension] = copy.pattern[0].name
-                self.lies[copy.pattern[0].name] = dimension
+                self.innermost[copy.pattern[0].name] = dimension
         *before, kernel = after
         self.emit(*before)
         if not _changes(choice) and isinstance(statement.exp, KERNELS):
@@ -252,7 +253,7 @@ class _LayoutRewriter:
                 own = view.permutation[dimension]
             if own != rank - 1:
                 orders[made.pattern[position].name] = innermost(own, rank)
-            self.lies[bound.name] = dimension
+            self.innermost[bound.name] = dimension
         if orders:
             after = make_results(made, orders, self.context())
             self.trace.fire(make_result_in_layout, made, after)
