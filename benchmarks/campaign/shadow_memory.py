@@ -11,16 +11,21 @@ kernels store behind that counts as uninitialised:
     copy<<<1>>>(a, b)         b[i] = a[i]: a[2], a[3] and a[4] are reported
 
 It does not forget them with the buffer either. So no memory is used again, and a kernel
-copies what commands of the host would.
+copies what commands of the host would. Of shuffles of two vectors it confuses the
+elements, so they are written element by element:
+
+    __builtin_shufflevector(a, b, 1, 2)   →   ({ .. r.s0 = a.s1; r.s1 = b.s0; r; })
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from minifut.__main__ import main
+from minifut.opencl.runtime import kernels
 from minifut.opencl.runtime.pool import Block, Pool
 from minifut.opencl.runtime.queue import Session
 
@@ -84,7 +89,34 @@ def copy_buffer(
         )
 
 
+SHUFFLE = re.compile(r"__builtin_shufflevector\(a, b, ([\d, ]+)\)")
+
+
+def with_elements(text: str) -> str:
+    """A program without shuffles of two vectors."""
+
+    def picked(found: re.Match[str]) -> str:
+        places = [int(place) for place in found[1].split(",")]
+        wide = len(places)
+        stores = (
+            f"picked_.s{i:x} = {'ab'[p // wide]}_.s{p % wide:x};"
+            for i, p in enumerate(places)
+        )
+        first = "__typeof__(b) a_ = a, b_ = b, picked_ = b_;"
+        return f"({{ {first} {' '.join(stores)} picked_; }})"
+
+    return SHUFFLE.sub(picked, text)
+
+
+def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
+    """`kernels._build` of a text that the simulator follows."""
+    return BUILD(session, handle, with_elements(text), options, name)
+
+
+BUILD = kernels._build
+
 if __name__ == "__main__":
+    kernels._build = build
     Pool.release = keep  # type: ignore[method-assign]
     for name, method in {"copy": copy, "store": store, "fill": fill}.items():
         setattr(Session, name, method)

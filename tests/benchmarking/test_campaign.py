@@ -123,17 +123,24 @@ def main [m] [n] (xss: [m][n]i32) (k: i64) =
   let xs = if k % 2 == 0 && m > 0 then xss[k % m] else replicate n 7
   in (scan (*) 1 xs, copy xss with [1:] = replicate (m - 1) (replicate n 9))
 """
+SHUFFLES = """
+-- ==
+-- input { [1i64,2i64,3i64,4i64,5i64,6i64,7i64,8i64,9i64] } output { 45i64 }
+def main [n] (xs: [n]i64) = loop s = 0 for y in scan (+) 0 xs do i64.max s y
+"""
 
 
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-def test_the_simulator_follows_memory_that_host_and_kernels_store(
-    tmp_path: Path, schedule: str
+@pytest.mark.parametrize("text", [BLOCKS_OF_SEVERAL_SIZES, SHUFFLES])
+def test_the_simulator_follows_what_host_and_kernels_store(
+    tmp_path: Path, text: str, schedule: str
 ) -> None:
-    """Its own notes say of blocks that are used again that they are uninitialised."""
+    """Its own notes say of blocks that are used again, and of vectors whose elements
+    are shuffled, that they are uninitialised."""
     cl = pytest.importorskip("pyopencl")
     if not any("oclgrind" in p.name.lower() for p in cl.get_platforms()):
         pytest.skip("Oclgrind is not installed")
     path = tmp_path / "blocks.fut"
-    path.write_text(BLOCKS_OF_SEVERAL_SIZES)
+    path.write_text(text)
     assert simulate(path, schedule, 120) == ([], [])
