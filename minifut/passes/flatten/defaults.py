@@ -41,6 +41,7 @@ from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import bound_names, walk
 from minifut.ir.types import ArrayType
+from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
 
 ALWAYS = 0
@@ -117,13 +118,19 @@ def folds_calls(function: Lambda) -> bool:
 
 def shares_operands(kernel: SegRed) -> bool:
     """Whether of the two dimensions around the reduction each numbers the elements of
-    an operand that is the same along the other one, as in a product of matrices."""
+    an operand that is the same along the other one, as in a product of matrices. What
+    is the same for all elements that are reduced, as coordinates, is none."""
     if len(kernel.space.indices) < 3:
         return False
-    row, column = kernel.space.indices[-3:-1]
+    row, column, reduced = kernel.space.indices[-3:]
     found: set[tuple[bool, bool]] = set()
+    rows: dict[Name, tuple[bool, bool]] = {}
     for statement in kernel.body.statements:
-        if isinstance(statement.exp, Index):
-            entries = statement.exp.slice
-            found.add((row in entries, column in entries))
+        match statement.exp:
+            case Index(array, slice_):
+                of_row, of_column = rows.get(array, (False, False))
+                place = of_row or row in slice_, of_column or column in slice_
+                rows[statement.pattern[0].name] = place
+                if reduced in slice_:
+                    found.add(place)
     return {(True, False), (False, True)} <= found

@@ -71,3 +71,29 @@ def test_points_with_products_that_are_worth_tiles_do_not_count(
     sizes = {"b": 1000, "n": n}
     values = {name: sizes[name.base] for name in compared[0].names()}
     assert compared[0].evaluate(values) == counted
+
+
+COUNTED = {
+    "map (\\row -> map (\\col -> f32.sqrt (f32.sum (map2 (*) row col))) (transpose b)) a": (
+        False
+    ),
+    """tabulate_2d n m (\\i j -> f32.sqrt (f32.sum (map (\\x ->
+        f32.abs (x - f32.i64 i) * f32.abs (x - f32.i64 j)) a[0])))""": True,
+    """map (\\row -> map (\\col -> f32.sqrt (f32.maximum (map (\\x ->
+        row[0] * x - col[0]) b[0]))) (transpose b)) a""": True,
+}
+
+
+@pytest.mark.parametrize("nest", COUNTED)
+def test_folds_by_coordinates_are_no_products(nest: str) -> None:
+    """Products are tiled by the last version, whatever the number of points; folds of
+    the same elements at each point are for lanes over points."""
+    text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
+    counts = [
+        str(node.parallelism)
+        for node in walk(stages.to_kernels(core))
+        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
+    ]
+    assert counts
+    assert all("floor_div" not in count for count in counts) == COUNTED[nest]
