@@ -136,6 +136,7 @@ class _Checker(Expressions):
         match statement:
             case kc.Declare(variable, init):
                 if init is not None:
+                    self.note_masked(init)
                     self.fits(init, variable.type)
                 match variable:
                     case kc.Variable(name, type_):
@@ -228,14 +229,23 @@ class _Checker(Expressions):
             case kc.Variable(name), kc.Select(mask, then, kc.Variable(same)) if (
                 name == same
             ):
-                # only lanes that were active once are looked at later
                 self.masked.add(name)
                 self.exp(mask)
                 self.fits(then, target.type)
                 self.target(target)
             case _:
+                self.note_masked(exp)
                 self.fits(exp, target.type)
                 self.target(target)
+
+    def note_masked(self, exp: kc.Expression) -> None:
+        """Let lanes that a mask leaves out keep what has no value: only lanes that were
+        active once are looked at later."""
+        match exp:
+            case kc.Select(kc.Variable(_, kc.VectorType(lanes=lanes)), _, kept) if (
+                lanes > 1 and isinstance(kept, kc.Variable)
+            ):
+                self.masked.add(kept.name)
 
     def target(self, target: kc.Variable | kc.Register) -> None:
         """A variable gets a value."""

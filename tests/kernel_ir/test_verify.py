@@ -36,6 +36,10 @@ FAULTS = [
     ("{ let m: i64 = 1i64 } store ys[m] = 1.0f32", "m is not visible"),
     ("let m: i64 store ys[m] = 1.0f32", "m has no value here"),
     ("let m: i64 if (n < 3i64) { m = n } store ys[m] = 1.0f32", "m has no value"),
+    (
+        "let b: bool = (n < 3i64) let m: i64 let k: i64 = select(b, n, m)",
+        "m has no value",
+    ),
     ("let m: i64 = n m: i32 = 1i32", "m is i64 and not i32"),
     ("let x: f32 = 1i64", "a value of i64 for one of f32"),
     ("let x: f32x4 = 1.0f32", "a value of f32 for one of f32x4"),
@@ -87,6 +91,7 @@ SOUND = [
     "if (n < 3i64) { barrier local }",
     "let m: i64 if (n < 3i64) { m = n } else { m = 2i64 } store ys[m] = 1.0f32",
     "let m: i64 if (n < 3i64) { m = n } else { return } store ys[m] = 1.0f32",
+    "let v: i32x4 = vector i32x4(1i32) let w: i32x4 let u: i32x4 = select(v, v, w)",
     "unroll r below 4i64 { let a@(r): f32 = 0.0f32 } store ys[n] = a@(3)",
     "if (get_local_id(0i32) < n) { fail 1 () goto meet } label meet barrier local",
     "for i: i64 = 0i64 to n by 1i64 { barrier local if (n == i) { break } }",
