@@ -89,6 +89,62 @@ def rows(make: Maker, scope: Scope) -> None:
         make.bind(scope, type_, f"scan (map2 {operator}) {neutrals} {name}")
 
 
+def affine(make: Maker, scope: Scope) -> None:
+    """A fold, scan or histogram by an operator on arrays that is no map: maps
+    x -> p[0] * x + p[i] are composed, of few or of many i."""
+    element = make.one_of("i32", "i64", "u8", "i16")
+    matrix = make.find(scope, lambda t: len(t.dims) == 2 and t.element == element)
+    shape = dict(scope.values)[matrix].dims if matrix else ()
+    if matrix is None or make.chance(0.6):
+        array = make.find(scope, lambda t: len(t.dims) == 1 and t.element == element)
+        if array is None:
+            return
+        few = make.random.randint(1, 4)
+        shape = (*dict(scope.values)[array].dims, str(few))
+        entries = [make.one_of("v", "v % 3", make.literal(element)) for _ in range(few)]
+        rows_ = f"(map (\\v -> [{', '.join(entries)}]) {array})"
+        sums = [f"p[0] * q[{i}] + p[{i}]" for i in range(1, few)]
+        operator = f"(\\p q -> [{', '.join(['p[0] * q[0]', *sums])}])"
+        neutral = f"[{', '.join([f'1{element}', *['0'] * (few - 1)])}]"
+    else:
+        rows_, size = matrix, factor(shape[1])
+        inner = "\\x y i -> p[0] * y + (if i == 0 then 0 else x)"
+        operator = f"(\\p q -> map3 ({inner}) p q (iota {size}))"
+        neutral = f"(tabulate {size} (\\i -> if i == 0 then 1 else 0{element}))"
+    row = Type(element, shape[1:])
+    match make.one_of("reduce", "scan", "bins"):
+        case "reduce":
+            make.bind(scope, row, f"reduce {operator} {neutral} {rows_}")
+        case "scan":
+            text = f"scan {operator} {neutral} {rows_}"
+            make.bind(scope, row.of(shape[0]), text)
+        case _:
+            places = f"(map (\\i -> i % 4 - 1) (iota {factor(shape[0])}))"
+            bins = f"(replicate 3 {make.value(scope, row)})"
+            text = f"reduce_by_index {bins} {operator} {neutral} {places} {rows_}"
+            make.bind(scope, row.of("3"), text)
+
+
+def table(make: Maker, scope: Scope) -> None:
+    """A fold or a map over a small literal, at each element of an array."""
+    found = make.array(scope, most=2)
+    if found is None:
+        return
+    name, type_ = found
+    key, result = Type(make.element()), Type(make.element())
+    count = make.random.randint(1, 4)
+    keys = ", ".join(make.literal(key.element) for _ in range(count))
+    row = make.fresh("z")
+    inner = scope.inner([(row, type_.row)])
+    function = make.function(inner, [key], [result], 1)
+    if make.chance(0.3):
+        result, text = result.of(str(count)), f"map {function} [{keys}]"
+    else:
+        operator, neutral = make.operator(result.element)
+        text = f"reduce {operator} {neutral} (map {function} [{keys}])"
+    make.bind(scope, result.of(type_.dims[0]), f"map (\\{row} -> {text}) {name}")
+
+
 def product(make: Maker, scope: Scope) -> None:
     """Rows of one matrix combined with rows of another one, as in a product."""
     matrices = [each for each in scope.values if len(each[1].dims) == 2]

@@ -120,7 +120,7 @@ def butterfly(make: Maker, scope: Scope) -> None:
         return
     array, type_ = found
     n = factor(type_.dims[0])
-    name, bit, i, j = (make.fresh(base) for base in ("c", "k", "i", "j"))
+    name, bit, i, j = (make.fresh(base) for base in ("c", "k", "at", "j"))
     x, y = make.fresh("x"), make.fresh("x")
     given = [(bit, I64), (i, I64), (j, I64), (x, type_.row), (y, type_.row)]
     inner = scope.inner(given)
@@ -146,7 +146,7 @@ def compaction(make: Maker, scope: Scope) -> None:
         return
     array, type_ = found
     keeps = make.function(scope, [type_.row], [Type("bool")], 1)
-    flags, places = make.fresh("f"), make.fresh("o")
+    flags, places = make.fresh("flag"), make.fresh("o")
     target = make.one_of(f"(copy {array})", f"(map (\\x -> x) {array})")
     scope.lines += [
         f"let {flags} = map (\\x -> i64.bool ({keeps} x)) {array}",

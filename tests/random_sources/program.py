@@ -33,7 +33,7 @@ STATEMENTS: tuple[Statement, ...] = (
     maps.view, maps.stencil, maps.element_of, maps.gathered, maps.irregular,
     maps.filtered, maps.joined,
     folds.reduce, folds.reduce, folds.reduce, folds.scan, folds.scan, folds.pairs,
-    folds.rows, folds.product,
+    folds.rows, folds.affine, folds.table, folds.product,
     control.branch, control.branch, control.for_loop, control.filling_loop,
     control.while_loop, control.branch_of_rows, control.map_of_branches,
     control.map_of_branches, control.map_of_branches,
