@@ -136,12 +136,7 @@ class Environment:
     def knows(self, name: str) -> bool:
         """Does the name mean anything already? Then code that has been met may refer to
         it, and it must not be bound anew in the same frame."""
-        frame: Environment | None = self
-        while frame is not None:
-            if name in frame.terms:
-                return True
-            frame = frame.outer
-        return False
+        return self.term(name) is not None
 
     def meaning(self, name: Name) -> object | None:
         """What a unique name stands for: a size, a value, a static type, a thunk."""
