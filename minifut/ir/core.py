@@ -78,8 +78,15 @@ class Param:
     unique: bool = False
 
 
+class WithBelow:
+    """A place for what `ir.traverse` finds out of a node at the first question: names
+    and classes of nodes in it. It is no field: a copy with changes has none."""
+
+    __slots__ = ("below",)
+
+
 @node
-class Stm:
+class Stm(WithBelow):
     """`let pattern = exp`. `attributes` are the user's (`sequential`, ...)."""
 
     binds: ClassVar = {"pattern": ("pattern",)}
@@ -87,13 +94,6 @@ class Stm:
     exp: Exp
     attributes: tuple[str, ...] = ()
     location: Location | None = field(default=None)
-
-
-class WithBelow:
-    """A place for what `ir.traverse` finds out of a body at the first question: names
-    and classes of nodes in it. It is no field: a copy with changes has none."""
-
-    __slots__ = ("below",)
 
 
 @node

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir import fields
-from minifut.ir.core import Atom, Body, Constant, ForLoop, Param
+from minifut.ir.core import Atom, Body, Constant, ForLoop, Param, Stm
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
 from minifut.ir.kernels import KernelBody, SegSpace
 from minifut.ir.node import same_or
@@ -31,6 +31,7 @@ T = TypeVar("T")
 Below: TypeAlias = tuple[frozenset[Name], dict[Name, Type], frozenset[type]]
 NO_NAMES: frozenset[Name] = frozenset()
 BODIES = frozenset((Body, KernelBody))
+KEEPING = BODIES | {Stm}
 BINDERS = frozenset((Param, ForLoop, SegSpace))
 
 
@@ -112,13 +113,12 @@ def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
 
 def size_names(type_: Type) -> frozenset[Name]:
     """The names in a type."""
-    if isinstance(type_, AccType):
-        inner = [size_names(element) for element in type_.elements]
-        shape = [size.names() for size in type_.shape]
-        return frozenset((type_.root,)).union(*shape, *inner)
-    if not isinstance(type_, ArrayType):
+    if not isinstance(type_, AccType | ArrayType):
         return NO_NAMES
-    return NO_NAMES.union(*[size.names() for size in type_.shape])
+    found = NO_NAMES.union(*[size.names() for size in type_.shape])
+    if isinstance(type_, AccType):
+        found = found.union((type_.root,), *map(size_names, type_.elements))
+    return found
 
 
 def bound_names(node: object) -> list[Name]:
@@ -163,7 +163,7 @@ def contains(node: object, kinds: Any) -> bool:
         current = waiting.pop()
         if isinstance(current, kinds):
             return True
-        if type(current) in BODIES:
+        if type(current) in KEEPING:
             if any(issubclass(cls, kinds) for cls in _below(current)[2]):
                 return True
             continue
@@ -173,19 +173,19 @@ def contains(node: object, kinds: Any) -> bool:
     return False
 
 
-def _below(body: Any) -> Below:
-    """The names that occur in a body, those bound there with their types, and the
-    classes of the nodes below it. It keeps them, since passes ask the same of nested
-    statements again and again, and for each body around them."""
-    found: Below | None = getattr(body, "below", None)
+def _below(node: Any) -> Below:
+    """The names that occur in a node, those bound there with their types, and the
+    classes of the nodes below it. Statements and bodies keep them: passes ask again and
+    again, also for each body that a statement becomes part of."""
+    found: Below | None = getattr(node, "below", None)
     if found is None:
         used: set[Name] = set()
         bound: dict[Name, Type] = {}
         kinds: set[type] = set()
-        own_names(body, used)
-        _collect(children(body), used, bound, kinds)
+        own_names(node, used)
+        _collect(children(node), used, bound, kinds)
         found = frozenset(used), bound, frozenset(kinds)
-        object.__setattr__(body, "below", found)
+        object.__setattr__(node, "below", found)
     return found
 
 
@@ -198,7 +198,7 @@ def _collect(
         current = waiting.pop()
         cls = type(current)
         kinds.add(cls)
-        if cls in BODIES:
+        if cls in KEEPING:
             below = _below(current)
             used |= below[0]
             bound |= below[1]
