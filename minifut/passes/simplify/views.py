@@ -343,15 +343,12 @@ def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp
     assert isinstance(exp, Reshape)
-    if array_type(exp.array, context.scope).shape == exp.shape:
+    shape = array_type(exp.array, context.scope).shape
+    if shape == exp.shape:
         return with_expression(statement, Copy(exp.array))
     source = context.definition(exp.array)
     if isinstance(source, Reshape):
         return with_expression(statement, Reshape(exp.shape, source.array))
-    if isinstance(source, Replicate) and len(source.shape) == _rank(context, exp):
+    if isinstance(source, Replicate) and len(source.shape) == len(shape):
         return with_expression(statement, Replicate(exp.shape, source.value))
     return RESHAPE_AGAIN_REFUSED
-
-
-def _rank(context: StatementContext, exp: Reshape) -> int:
-    return array_type(exp.array, context.scope).rank

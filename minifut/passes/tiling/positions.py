@@ -68,7 +68,7 @@ class Places:
         clamps = [m for m, _ in own.terms if any(isinstance(a, Extreme) for a in m)]
         if not clamps:
             apart = _common_factor(own)
-            own = _divided(own, apart)
+            own = Size(tuple((m, number // apart) for m, number in own.terms))
             length = self._length(own)
             return None if length is None else IndexRange(shared, own, length, apart)
         if len(own.terms) != 1:
@@ -128,10 +128,6 @@ def _common_factor(own: Size) -> int:
     numbers = [coefficient for _, coefficient in own.terms]
     factor = gcd(*numbers) or 1
     return -factor if numbers and all(number < 0 for number in numbers) else factor
-
-
-def _divided(size: Size, factor: int) -> Size:
-    return Size(tuple((m, number // factor) for m, number in size.terms))
 
 
 def places_in(threads: SegMap, definitions: Mapping[Name, Stm]) -> Places:

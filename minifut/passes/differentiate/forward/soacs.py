@@ -97,27 +97,21 @@ def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
     of_folds = divided(flags, [len(fold.neutral) for fold in exp.folds])
     groups = [*of_folds, flags[sum(map(len, of_folds)) :]]
     function = _function(sweep, build, exp.function, inputs, groups)
-    scans = tuple(
-        soacs.Scan(
-            operator_with_tangents(sweep, build, scan.operator, own),
-            neutral_with_tangents(build, scan.neutral, own),
+    folds = [
+        replace(
+            fold,
+            operator=operator_with_tangents(sweep, build, fold.operator, own),
+            neutral=neutral_with_tangents(build, fold.neutral, own),
         )
-        for scan, own in zip(exp.scans, of_folds[: len(exp.scans)], strict=True)
-    )
-    reduces = tuple(
-        soacs.Reduce(
-            operator_with_tangents(sweep, build, reduce.operator, own),
-            neutral_with_tangents(build, reduce.neutral, own),
-            reduce.commutative,
-        )
-        for reduce, own in zip(exp.reduces, of_folds[len(exp.scans) :], strict=True)
-    )
-    soac = soacs.Screma(
-        exp.width,
-        (*exp.arrays, *arrays),
-        scans,
-        reduces,
-        function,
+        for fold, own in zip(exp.folds, of_folds, strict=True)
+    ]
+    scans, reduces = divided(folds, (len(exp.scans), len(exp.reduces)))
+    soac = replace(
+        exp,
+        arrays=(*exp.arrays, *arrays),
+        scans=scans,
+        reduces=reduces,
+        function=function,
     )
     tangents = sweep.parameters(statement.pattern, flags)
     build.bind(tuple(_interleaved(statement.pattern, tangents, groups)), soac)
