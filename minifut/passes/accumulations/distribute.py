@@ -86,7 +86,16 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           return f
         })
     declines: every update differs with all levels around it
-        like before of gather_in_histogram
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+          let d: acc a [k] (i32) = map(n, (a, is),
+            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              return c
+            })
+          return d
+        })
     declines: what would be stored has more dimensions than all it reads and makes
         given (n: i64, m: i64, is: [m]i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
         let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),

@@ -55,8 +55,16 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
           return d
         })
     declines: no loop carries just accumulators
-        like before, with
-        acc([k], (hs), (0i32), add_i32) => acc([k], (hs))
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs))),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+            let d: acc a [k] (i32) = loop (b: acc a [k] (i32) = a) for r: i64 < n do {
+              let i: i64 = is[r]
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              return c
+            }
+            return d
+          })
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)

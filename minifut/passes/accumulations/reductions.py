@@ -83,7 +83,16 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
           return e
         })
     declines: the indices differ with every level
-        like before of gather_in_histogram
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+          let d: acc a [k] (i32) = map(n, (a, is),
+            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+              return c
+            })
+          return d
+        })
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

@@ -71,8 +71,17 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
         let ys: [k]i32 = rs
     declines: its updates overwrite each other
-        like before, with
-        acc([k], (hs), (0i32), add_i32) => acc([k], (hs))
+        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
+        let ys: [k]i32 = with_acc((acc([k], (hs))),
+          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
+            let e: acc a [k] (i32) = map(n, (a, is),
+              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+                let d: acc a [k] (i32) = update_acc(c, (0i64), (2i32))
+                return d
+              })
+            return e
+          })
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)
