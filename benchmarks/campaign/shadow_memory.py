@@ -108,16 +108,21 @@ def with_elements(text: str) -> str:
     return SHUFFLE.sub(picked, text)
 
 
-def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
-    """`kernels._build` of a text that the simulator follows."""
-    return BUILD(session, handle, with_elements(text), options, name)
+def main_followed() -> None:
+    """The command, with memory and texts that the simulator follows."""
+    build = kernels._build
 
+    def followed(
+        session: Session, handle: Any, text: str, options: str, name: str
+    ) -> Any:
+        return build(session, handle, with_elements(text), options, name)
 
-BUILD = kernels._build
-
-if __name__ == "__main__":
-    kernels._build = build
+    kernels._build = followed
     Pool.release = keep  # type: ignore[method-assign]
     for name, method in {"copy": copy, "store": store, "fill": fill}.items():
         setattr(Session, name, method)
     main()
+
+
+if __name__ == "__main__":
+    main_followed()

@@ -31,6 +31,8 @@ OPTIONS = {
     "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
     "OCLGRIND_UNINITIALIZED": "1",
 }
+COMMAND = "benchmarks.campaign.shadow_memory"
+"""minifut's, with memory that the simulator follows"""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -64,9 +66,10 @@ def test_block(subject: Subject) -> str:
     return "\n".join(lines)
 
 
-def simulate(path: Path, schedule: str, limit: int) -> tuple[list[str], list[str]]:
+def simulate(
+    path: Path, schedule: str, limit: int, module: str = COMMAND
+) -> tuple[list[str], list[str]]:
     """What the simulator finds, and why it could not look at all."""
-    module = "benchmarks.campaign.shadow_memory"
     command = [sys.executable, "-m", module, "test", str(path.resolve())]
     command += ["--device", "Oclgrind", "--schedule", schedule]
     environment = {**os.environ, **ENVIRONMENT, **OPTIONS}

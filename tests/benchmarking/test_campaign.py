@@ -130,17 +130,41 @@ def main [n] (xs: [n]i64) = loop s = 0 for y in scan (+) 0 xs do i64.max s y
 """
 
 
+UNWRITTEN = """
+-- ==
+-- input { [1i32,2i32,3i32,4i32] } output { [20i32,12i32,6i32,2i32] }
+def main [n] (xs: [n]i32) = map (*2) (reverse (scan (+) 0 xs))
+"""
+
+
+def requires_simulator() -> None:
+    cl = pytest.importorskip("pyopencl")
+    if not any("oclgrind" in p.name.lower() for p in cl.get_platforms()):
+        pytest.skip("Oclgrind is not installed")
+
+
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-@pytest.mark.parametrize("text", [BLOCKS_OF_SEVERAL_SIZES, SHUFFLES])
+@pytest.mark.parametrize("text", [BLOCKS_OF_SEVERAL_SIZES, SHUFFLES, UNWRITTEN])
 def test_the_simulator_follows_what_host_and_kernels_store(
     tmp_path: Path, text: str, schedule: str
 ) -> None:
     """Its own notes say of blocks that are used again, and of vectors whose elements
     are shuffled, that they are uninitialised."""
-    cl = pytest.importorskip("pyopencl")
-    if not any("oclgrind" in p.name.lower() for p in cl.get_platforms()):
-        pytest.skip("Oclgrind is not installed")
-    path = tmp_path / "blocks.fut"
+    requires_simulator()
+    path = tmp_path / "program.fut"
     path.write_text(text)
     assert simulate(path, schedule, 120) == ([], [])
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_a_read_of_what_no_kernel_stored_is_reported(
+    tmp_path: Path, schedule: str
+) -> None:
+    requires_simulator()
+    path = tmp_path / "program.fut"
+    path.write_text(UNWRITTEN)
+    planted = "tests.benchmarking.planted_read"
+    found, gave_up = simulate(path, schedule, 120, planted)
+    assert any("Uninitialized" in line for line in found) and not gave_up, found

@@ -1,0 +1,24 @@
+"""minifut's command in the simulator, with kernels that leave element 1 of each array
+unwritten: what reads it reads uninitialised memory."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from benchmarks.campaign import shadow_memory
+from minifut.opencl.runtime import kernels
+
+STORE = re.compile(r"^( *)((?!failure)\w+\[([^\]\[]*)\] = [^;]*;)$", re.MULTILINE)
+BUILD = kernels._build
+
+
+def build(session: Any, handle: Any, text: str, options: str, name: str) -> Any:
+    """`kernels._build` of kernels that do not store element 1."""
+    planted = STORE.sub(r"\1if ((\3) != 1) \2", text)
+    return BUILD(session, handle, planted, options, name)
+
+
+if __name__ == "__main__":
+    kernels._build = build
+    shadow_memory.main_followed()
