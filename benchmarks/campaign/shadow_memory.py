@@ -20,6 +20,7 @@ elements, so they are written element by element:
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,19 @@ def copy_buffer(
 ) -> None:
     """Launch the kernel, a work-item for each byte."""
     if size > 0:
-        program = session.cl.Program(session.context, SOURCE).build(["-cl-opt-disable"])
-        kernel = program.copy
+        kernel = copy_kernel(session.cl, session.context)
         places = np.int64(to_byte), np.int64(source_byte)
         kernel.set_args(to.buffer, places[0], source, places[1])
         session.last_event = session.cl.enqueue_nd_range_kernel(
             session.queue, kernel, (size,), None
         )
+
+
+@cache
+def copy_kernel(cl: Any, context: Any) -> Any:
+    """The kernel, without pyopencl's cache: what is killed there leaves a lock."""
+    program = cl.Program(context, SOURCE)
+    return program.build(["-cl-opt-disable"], cache_dir=False).copy
 
 
 SHUFFLE = re.compile(r"__builtin_shufflevector\(a, b, ([\d, ]+)\)")

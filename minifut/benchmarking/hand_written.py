@@ -220,7 +220,8 @@ def _kernel(file: KernelFile, launch: Launch, session: Session) -> Any:
     cl = session.cl
     options = f"-w -cl-kernel-arg-info {file.options}"
     try:
-        program = cl.Program(session.context, file.text).build(options)
+        program = cl.Program(session.context, file.text)
+        program.build(options, cache_dir=False)  # a killed process leaves a lock there
     except cl.Error as error:
         problem = f"{session.device} does not compile it:\n{error}"
         raise KernelFileError(f"{file.path}: {problem}") from None

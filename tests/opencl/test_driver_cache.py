@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,12 @@ def test_no_room_for_the_files_of_the_driver_is_an_error(tmp_path: Path) -> None
     complaint, result = done.stdout.splitlines()
     assert "1.0 MiB are free" in complaint and "set TMPDIR" in complaint
     assert result == "[0 1 2]"
+
+
+def test_nothing_is_built_with_the_cache_of_pyopencl() -> None:
+    """That has a lock file, which a killed process leaves for all others."""
+    root = Path(__file__).parents[2]
+    paths = [*root.glob("minifut/**/*.py"), *root.glob("benchmarks/campaign/*.py")]
+    texts = "".join(path.read_text() for path in paths)
+    calls = re.findall(r"program\.build\([^()]*\)", texts)
+    assert len(calls) == 4 and all("cache_dir=False" in call for call in calls), calls
