@@ -21,6 +21,7 @@ scenario, and what went wrong; the exit code is 0 if nothing did.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -80,7 +81,7 @@ class Place:
     ) -> subprocess.Popen[str]:
         """A command of minifut."""
         return subprocess.Popen(
-            [sys.executable, "-m", "minifut", *arguments],
+            [sys.executable, "-X", "faulthandler", "-m", "minifut", *arguments],
             cwd=self.folder,
             env=self.environment(**more),
             stdout=subprocess.PIPE,
@@ -96,13 +97,22 @@ class Place:
         return self.start(["run", str(self.program), "1000"], prepare, **more)
 
 
-def wrong(process: subprocess.Popen[str], answer: str = ANSWER) -> str | None:
-    """What is wrong with a run, None if it is right."""
-    try:
-        output, complaints = process.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return "no end after two minutes"
+def wrong(
+    process: subprocess.Popen[str], answer: str = ANSWER, seconds: int = 120
+) -> str | None:
+    """What is wrong with a run, None if it is right.
+
+    The seconds are waited for one by one: while this process itself is stopped, or the
+    machine sleeps, none of them passes. A run that does not end says where it is.
+    """
+    for _ in range(seconds):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            output, complaints = process.communicate(timeout=1)
+            break
+    else:
+        process.send_signal(signal.SIGABRT)
+        _, complaints = process.communicate()
+        return f"no end after {seconds} seconds: {complaints}"
     if process.returncode == 0 and output == answer:
         return None
     return f"exit code {process.returncode}: {output[-200:]}{complaints[-600:]}"

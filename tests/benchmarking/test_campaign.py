@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +108,37 @@ def test_each_allocation_may_fail(tmp_path: Path) -> None:
     found = list(faults.memory(faults.Place(tmp_path, 1, 0)))
     assert len(found) > 50
     assert [(said, why) for said, why in found if why is not None] == []
+
+
+STOPPED = """
+import os, subprocess, sys
+from benchmarks.campaign.faults import wrong
+run = subprocess.Popen(["sh", "-c", "sleep 1; echo 7"], stdout=-1, stderr=-1, text=True)
+judge = os.getpid()
+subprocess.Popen(
+    ["sh", "-c", f"sleep 0.3; kill -STOP {judge}; sleep 4; kill -CONT {judge}"]
+)
+sys.exit(wrong(run, "7\\n", seconds=3))
+"""
+
+
+def test_the_time_of_a_run_stands_still_while_its_judge_does() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_run_that_does_not_end_says_where_it_is() -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "faulthandler",
+        "-c",
+        "import time; time.sleep(90)",
+    ]
+    pipe = subprocess.PIPE
+    run = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    found = faults.wrong(run, seconds=1)
+    assert found and "no end after 1 seconds" in found and 'File "<string>"' in found
 
 
 def test_half_written_files_are_told_from_whole_ones() -> None:
