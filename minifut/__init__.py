@@ -144,6 +144,10 @@ _HOME = {
 package before it can answer interrupts"""
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "jax", "load_ipython_extension", "torch"]
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 

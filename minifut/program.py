@@ -97,7 +97,11 @@ class EntryPoint:
         # Names that are no options, and what is missing, are found by `bound`.
         if len(arguments) != len(self.parameters) or not ONLY_OPTIONS(options):
             arguments, options = self.bound(arguments, options)
-        return self.function(*arguments, **options)
+        try:
+            return self.function(*arguments, **options)
+        except ArgumentError as error:
+            # where in minifut it was found does not help its user
+            raise error.with_traceback(None) from None
 
     derivative = methods.derivative
     grad = methods.grad
@@ -248,7 +252,7 @@ class Program:
         return self.entry(name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.entries]
+        return sorted({*super().__dir__(), *self.entries})
 
     def __repr__(self) -> str:
         return f"<minifut program on {self.description}: {', '.join(self.entries)}>"

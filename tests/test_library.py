@@ -164,6 +164,8 @@ def test_ranges_and_fortran_order(on_device: minifut.Program) -> None:
         (np.array(["a", "b", "c", "d"]), "does not hold numbers"),
         (XS.astype(np.float64), r"use .astype\(np.float32\)"),
         (object(), "gives no array: make one first"),
+        ((x for x in XS), r"with np.array\(list\(..\), dtype\)"),
+        ({"a": XS}, "each of its values may be one"),
         ("abcd", r"expected an array .* use text.encode\(\)"),
         (b"abcd", "got an array of uint8; use .astype"),
         ([[1.0], [2.0, 3.0]], "rows of different lengths must be padded"),
@@ -183,6 +185,46 @@ def test_bytes_are_arrays() -> None:
         "entry total [n] (s: [n]u8): i64 = i64.sum (map i64.u8 s)"
     )
     assert program.total(b"abc") == sum(b"abc")
+
+
+@pytest.mark.device
+def test_types_that_are_proposed_are_there_in_every_numpy() -> None:
+    program = minifut.compile("entry main [n] (bs: [n]bool): i64 = length bs")
+    with pytest.raises(minifut.ArgumentError, match=r"use .astype\(bool\)"):
+        program.main([1, 0])
+
+
+class Scalar(Exporter):
+    shape = ()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, Scalar])
+def test_arrays_without_dimensions_are_scalars(
+    program: minifut.Program, kind: Any
+) -> None:
+    given = kind(np.array(2.0, np.float32))
+    np.testing.assert_array_equal(program.axpy(given, XS, XS), WANTED)
+
+
+@pytest.mark.device
+def test_single_elements_of_the_device_are_numbers(on_device: minifut.Program) -> None:
+    numbers = on_device.to_device(np.arange(4, dtype=np.int32))
+    assert (float(numbers[1]), int(numbers[2]), "abcd"[numbers[3]]) == (1, 2, "d")
+    scale = on_device.to_device(XS)[2]
+    np.testing.assert_array_equal(on_device.axpy(scale, XS, XS), WANTED)
+    with pytest.raises(TypeError):
+        float(numbers)
+
+
+def test_what_the_module_offers_can_be_completed() -> None:
+    assert {"ArgumentError", "compile", "Variant", "torch"} <= set(dir(minifut))
+    assert all(hasattr(minifut, name) for name in minifut.__all__)
+
+
+def test_wrong_arguments_show_no_internals(program: minifut.Program) -> None:
+    with pytest.raises(minifut.ArgumentError) as failure:
+        program.axpy(2, "abcd", XS)
+    assert len(failure.traceback) == 2  # this line, and the entry point
 
 
 def test_a_wrong_keyword_is_named_before_what_is_missing(

@@ -6,6 +6,7 @@ numpy_view(tensor)   by __array_interface__, __array__, DLPack or buffer protoco
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,31 @@ def numpy_view(value: Any) -> np.ndarray:
         try:
             return np.asarray(memoryview(value))
         except TypeError:
-            raise TypeError("make one first, as by np.array(list(..))") from None
+            raise TypeError(_how_to_make_one(value)) from None
     except (TypeError, ValueError, BufferError, RuntimeError, AttributeError) as error:
         reason = str(error).partition("\n")[0]
         raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
+
+
+def scalar_of(value: Any) -> Any:
+    """The scalar that an array without dimensions holds; other values as they are."""
+    if getattr(value, "shape", None) != ():
+        return value
+    try:
+        return numpy_view(value)[()]
+    except NoView:
+        return value
+
+
+def _how_to_make_one(value: Any) -> str:
+    """What to do with a value that no array can be read from."""
+    if isinstance(value, list | tuple):
+        return "make one first, with np.array(.., dtype)"
+    if isinstance(value, Mapping):
+        return "each of its values may be one"
+    if isinstance(value, Iterable):
+        return "make one first, with np.array(list(..), dtype)"
+    return "make one first"
 
 
 def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any]) -> str:
@@ -41,5 +63,7 @@ def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any]) -> str:
     if came.kind == "c":
         return f"; its imaginary part would be lost: use .real.astype(np.{wanted.name})"
     if came.kind in "biuf":
-        return f"; use .astype(np.{wanted.name})"
+        # NumPy has had the name `bool` since version 2 only.
+        name = "bool" if wanted.kind == "b" else f"np.{wanted.name}"
+        return f"; use .astype({name})"
     return "; it does not hold numbers, and has to be converted to them first"

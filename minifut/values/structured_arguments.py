@@ -16,17 +16,19 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ArgumentError
+from minifut.suggestions import unknown
 from minifut.values.structured import Described, StructArray, Variant, leaf_types
 from minifut.values.types import DTYPES
 
 
 class Mismatch(ArgumentError):
-    """A value is not of the type that a place has: which place, what was expected, and
-    what came."""
+    """A value is not of the type that a place has: which place, what was expected,
+    what came, and what is wrong with it."""
 
-    def __init__(self, path: str, expected: str, given: Any) -> None:
-        super().__init__(f"argument {path}: expected {expected}, got {given!r:.40}")
-        self.path, self.expected, self.given = path, expected, given
+    def __init__(self, path: str, expected: str, given: Any, why: str = "") -> None:
+        got = f"{given!r:.40}{why}"
+        super().__init__(f"argument {path}: expected {expected}, got {got}")
+        self.path, self.expected, self.given, self.why = path, expected, given, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,18 @@ def _fields(type_: Described, given: Any, path: str, depth: int) -> Sequence[Any
     if depth:
         arrays = expected + (" arrays" if type_.kind == "tuple" else "")
         expected = f"{arrays}, a list of elements or a structured array"
-    raise Mismatch(path, expected, given)
+    raise Mismatch(path, expected, given, _different_fields(type_, known or ()))
+
+
+def _different_fields(type_: Described, known: Sequence[str]) -> str:
+    """Which fields of a record are missing, and which are not its own."""
+    names = [part.name for part in type_.parts]
+    found = []
+    if type_.kind == "record" and known:
+        if missing := [name for name in names if name not in known]:
+            found.append(f"without {', '.join(missing)}")
+        found += [unknown("field", str(k), names) for k in known if k not in names]
+    return f": {'; '.join(found)}" if found else ""
 
 
 def _open_variant(
@@ -168,7 +181,11 @@ def _open_variant(
     tag = tags.get(given.constructor) if isinstance(given, Variant) else None
     if tag is None:
         known = " | ".join(part.text for part in type_.parts)
-        raise Mismatch(path, f"a Variant of {known}", given)
+        if isinstance(given, Variant):
+            why = f": {unknown('constructor', given.constructor, tags)}"
+        else:
+            why = f'; write minifut.Variant("{type_.parts[0].name}", ..)'
+        raise Mismatch(path, f"a Variant of {known}", given, why)
     chosen = type_.parts[tag]
     path = f"{path}.#{chosen.name}"
     if len(given.payload) != len(chosen.parts):

@@ -176,12 +176,14 @@ def test_fields_stay_on_the_device() -> None:
     [
         ("total", {"x": [1.0]}, "a dict of x, y, a list of elements or a structured"),
         ("total", 3, "a dict of x, y"),
+        ("total", {"x": [1.0], "z": [1]}, "without y; there is no field 'z'"),
         ("total", [{"x": 1.0, "y": 1}, {"x": 1.0}], r"vs\[1\]"),
         ("total", {"x": np.float32([1]), "y": np.float32([1])}, "i32"),
         ("pairs", [(1, 2, 3)], "a tuple of 2"),
         ("next", Variant("oval", 1.0), r"a Variant of #circle f32 \| #point"),
         ("next", Variant("circle"), r"a payload of 1 \(#circle f32\)"),
-        ("next", 1.0, "a Variant of"),
+        ("next", Variant("circl", 1.0), "did you mean 'circle'"),
+        ("next", 1.0, r'write minifut.Variant\("circle", ..\)'),
         ("flip", np.zeros(2), "a list of Variants"),
     ],
 )

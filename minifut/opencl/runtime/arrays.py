@@ -10,6 +10,7 @@ Out: where memory is shared the NumPy array *is* the block, which returns to the
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -178,6 +179,15 @@ def device_array_class() -> Any:
 
         def __reduce__(self) -> tuple[Any, ...]:
             return np.asarray, (self.get(),)
+
+        def __float__(self) -> float:
+            return float(self.get())
+
+        def __int__(self) -> int:
+            return int(self.get())
+
+        def __index__(self) -> int:
+            return operator.index(self.get())
 
         def __dlpack_device__(self) -> tuple[int, int]:
             return (1, 0)

@@ -20,7 +20,7 @@ from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.opaque_values import Opaque, fits
 from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
-from minifut.values.foreign import NoView, astype_hint, numpy_view
+from minifut.values.foreign import NoView, astype_hint, numpy_view, scalar_of
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value
 
@@ -84,7 +84,7 @@ class Converter:
         try:
             found = open_value(value, given, value.name, opaque)
         except Mismatch as error:
-            self._wrong(value, error.path, error.given, error.expected)
+            self._wrong(value, error.path, error.given, error.expected, error.why)
         for leaf, (inner, path) in zip(value.leaves, found, strict=True):
             if isinstance(inner, _Opened):
                 leaves.append(inner.leaf)
@@ -228,8 +228,8 @@ class Converter:
                 )
 
     def _scalar(self, value: Value, dtype: np.dtype, given: Any, path: str) -> Any:
-        if isinstance(given, np.ndarray) and given.ndim == 0:
-            given = given[()]
+        if not isinstance(given, int | float | np.generic):
+            given = scalar_of(given)
         kind = dtype.kind
         if kind in "iu":
             if isinstance(given, int | np.integer) and not isinstance(given, bool):
