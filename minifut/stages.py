@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ SCHEDULES = ("cpu", "gpu")
 BACKENDS = ("opencl", "interpreter", "sequential")
 DEEPEST = 100_000
 """Python frames of a stage"""
-RARELY = (100_000, 20, 100)
+RARELY = (1_000_000, 20, 100)
 """thresholds of Python's collector of cycles while compiling"""
 
 
@@ -172,20 +173,40 @@ def to_host_module(
     return stage("code generation", text)
 
 
+class _Running:
+    """The stages that run, in all threads, and what they changed in the interpreter."""
+
+    lock = threading.Lock()
+    count = 0
+    limit = 0
+    collecting = (0, 0, 0)
+
+
 @contextlib.contextmanager
 def deep_recursion() -> Iterator[None]:
     """Passes recurse as deep as programs nest, which is deeper than Python's limit;
     and make many small objects, hardly ever in cycles, so that Python's collector,
-    which takes an eighth of the time otherwise, is to look for those rarely."""
-    limit = sys.getrecursionlimit()
-    collecting = gc.get_threshold()
-    sys.setrecursionlimit(max(limit, DEEPEST))
-    gc.set_threshold(*RARELY)
+    which takes a quarter of the time otherwise, is to look for those rarely. What the
+    outermost stage, and the last of those that run in several threads, leaves is with
+    the old objects: else the next allocation would look through all of it."""
+    with _Running.lock:
+        if not _Running.count:
+            _Running.limit = sys.getrecursionlimit()
+            _Running.collecting = gc.get_threshold()
+            sys.setrecursionlimit(max(_Running.limit, DEEPEST))
+            gc.set_threshold(*RARELY)
+        _Running.count += 1
     try:
         yield
     finally:
-        gc.set_threshold(*collecting)
-        sys.setrecursionlimit(limit)
+        with _Running.lock:
+            _Running.count -= 1
+            if not _Running.count:
+                if not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()
+                gc.set_threshold(*_Running.collecting)
+                sys.setrecursionlimit(_Running.limit)
 
 
 def stage(name: str, run: Callable[[], T]) -> T:
