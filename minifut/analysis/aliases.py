@@ -39,7 +39,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import children
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
 
 Roots: TypeAlias = frozenset[Name]
@@ -48,11 +48,12 @@ NONE: Roots = frozenset()
 
 @dataclass(slots=True)
 class Aliases:
-    """`roots` per array name; `home` per root: the function, loop or body (by identity)
-    whose activation owns it, absent if it may not be written; `place` per loop: where
-    it stands; `links` per loop."""
+    """`roots` and `types` per array name; `home` per root: the function, loop or body
+    (by identity) whose activation owns it, absent if it may not be written; `place` per
+    loop: where it stands; `links` per loop."""
 
     roots: dict[Name, Roots] = field(default_factory=dict)
+    types: dict[Name, Type] = field(default_factory=dict)
     home: dict[Name, object] = field(default_factory=dict)
     place: dict[object, object] = field(default_factory=dict)
     links: dict[object, dict[Name, set[Name]]] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class _Forward:
     def fresh(self, bound: Param, place: object | None) -> None:
         """A new allocation, owned by `place` (without owner if None)."""
         if isinstance(bound.type, ArrayType):
+            self.found.types[bound.name] = bound.type
             self.found.roots[bound.name] = frozenset({bound.name})
             if place is not None:
                 self.found.home[bound.name] = place
@@ -94,6 +96,7 @@ class _Forward:
     def alias(self, bound: Param, atoms: Iterable[Atom]) -> None:
         """May live in the memory of any of these."""
         if isinstance(bound.type, ArrayType):
+            self.found.types[bound.name] = bound.type
             roots = NONE.union(*[self.found.of(atom) for atom in atoms])
             self.found.roots[bound.name] = roots
 
@@ -157,6 +160,7 @@ class _Forward:
         roots = self.found.of(array)
         if self.found.writable(roots, place):
             if isinstance(bound.type, ArrayType):
+                self.found.types[bound.name] = bound.type
                 self.found.home[bound.name] = place
                 self.found.roots[bound.name] = roots | {bound.name}
         else:

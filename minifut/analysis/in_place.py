@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
+from minifut.analysis.own_elements import over_inputs
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import (
     Apply,
@@ -61,7 +62,8 @@ def may_overwrite(statement: Stm) -> list[Name]:
 @dataclass(slots=True)
 class InPlace:
     """`updates`: names bound to results of updates, scatters and histograms that may
-    live in the memory of the array they replace. `copied`: parameters of loops whose
+    live in the memory of the array they replace. `overwritten`: results of maps, with
+    the arrays over which they may be written. `copied`: parameters of loops whose
     initial array must be copied before the loop starts.
 
     `blocked`: for each update that would be in place but for other names of the array's
@@ -69,6 +71,7 @@ class InPlace:
     was a map, the arrays that it may overwrite when it has read them."""
 
     updates: set[Name] = field(default_factory=set)
+    overwritten: dict[Name, Name] = field(default_factory=dict)
     copied: set[Name] = field(default_factory=set)
     blocked: list[Roots] = field(default_factory=list)
     last_uses: dict[Name, Roots] = field(default_factory=dict)
@@ -148,7 +151,7 @@ class _Sweep:
                 return
             case Loop():
                 if "map" in statement.attributes:
-                    read = self.last_uses(exp, place)
+                    read = self.last_uses(free_names(exp), place)
                     if read:
                         self.found.last_uses[statement.pattern[0].name] = read
                 self.loop(exp)
@@ -162,6 +165,7 @@ class _Sweep:
                 self.block(exp, overlap, place)
             case _:
                 self.bulk(statement, place)
+                self.overwrite(statement, place)
                 self.inner(exp)
         self.need_all(free_names(exp))
 
@@ -251,9 +255,22 @@ class _Sweep:
         if names:
             self.found.blocked.append(frozenset(names))
 
-    def last_uses(self, exp: Loop, place: object) -> Roots:
-        """The arrays that only the loop's body still reads, each under one name."""
-        read = [name for name in free_names(exp) if name in self.aliases.roots]
+    def overwrite(self, statement: Stm, place: object) -> None:
+        """Results of maps over arrays that nobody needs after them."""
+        pairs = over_inputs(statement, self.aliases.types)
+        if not pairs:
+            return
+        last = self.last_uses(free_names(statement.exp), place)
+        taken: set[Name] = set()
+        for result, array in pairs:
+            if array in last - taken and result not in self.found.overwritten:
+                self.found.overwritten[result] = array
+                self.written |= self.aliases.of(array)
+                taken.add(array)
+
+    def last_uses(self, names: Iterable[Name], place: object) -> Roots:
+        """The arrays that only a statement still reads, each under one name."""
+        read = [name for name in names if name in self.aliases.roots]
         users = Counter(root for name in read for root in self.aliases.of(name))
         return frozenset(
             name

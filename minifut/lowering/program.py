@@ -58,6 +58,7 @@ class ProgramBuilder:
         for function in program.functions:
             found = in_place_updates(function, called)
             self.in_place.updates |= found.updates
+            self.in_place.overwritten |= found.overwritten
             self.in_place.copied |= found.copied
         self.buffer_reuse = BufferReuse(self.in_place)
         self.layouts = Layouts()

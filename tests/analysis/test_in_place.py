@@ -215,3 +215,68 @@ entry main (n: i64): [n]bool =
     ]
     answer = in_place_updates(function)
     assert writes and set(writes) <= answer.updates and not answer.copied
+
+
+def overwritten(body: str, parameters: str = "", results: int = 1) -> dict[str, str]:
+    """The bases of results of maps, and of the arrays that they are written over."""
+    types = ", ".join(f"r{n}: [n]i64" for n in range(results))
+    program = parse_program(f"fun main(n: i64{parameters}) -> ({types}) {{{body}}}")
+    answer = in_place_updates(program.functions[0]).overwritten
+    return {str(result): str(array) for result, array in answer.items()}
+
+
+def a_map(read: str = "a[i]", name: str = "b", more: str = "") -> str:
+    return f"""
+    let {name}: [n]i64 = segmap grid (i < n) -> (i64) {{
+      let x_{name}: i64 = {read}
+      {more}
+      return returns x_{name} }}"""
+
+
+def test_a_map_overwrites_what_its_points_read_last() -> None:
+    assert overwritten(FRESH + a_map() + "return b") == {"b": "a"}
+    assert overwritten(FRESH + a_map() + "return a, b", results=2) == {}
+    assert overwritten(a_map("xs[i]") + "return b", ", xs: [n]i64") == {}
+    assert overwritten(a_map("xs[i]") + "return b", ", xs: *[n]i64") == {"b": "xs"}
+    chain = FRESH + a_map() + a_map("b[i]", "c") + "return c"
+    assert overwritten(chain) == {"b": "a", "c": "b"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "let y: i64 = a[0i64]",
+        "let v: [n]i64 = reshape([n], a)",
+        "let y: i64 = w[i]",
+        'let () = assert(true, ["no"], [])',
+    ],
+)
+def test_a_map_that_reads_other_elements_or_may_fail_overwrites_nothing(
+    more: str,
+) -> None:
+    views = "let w: [n]i64 = a[0i64 :+ n by 1i64]\n"
+    assert overwritten(FRESH + views + a_map(more=more) + "return b") == {}
+
+
+def test_a_loop_copies_what_its_maps_overwrite_once() -> None:
+    body = f"""
+    let r: [n]i64 = loop (a: [n]i64 = xs) for t: i64 < n do {{
+      {a_map()}
+      return b }}
+    return r"""
+    assert overwritten(body, ", xs: [n]i64") == {"b": "a"}
+    assert found(body, ", xs: [n]i64") == (set(), {"a"})
+    assert found(body, ", xs: *[n]i64") == (set(), set())
+
+
+def test_one_array_is_overwritten_by_one_result() -> None:
+    body = (
+        FRESH
+        + """
+    let (b: [n]i64, c: [n]i64) = segmap grid (i < n) -> (i64, i64) {
+      let x: i64 = a[i]
+      let y: i64 = add_i64(x, 1i64)
+      return returns x, returns y }
+    return b, c"""
+    )
+    assert overwritten(body, results=2) == {"b": "a"}

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from minifut.analysis.simple_points import is_simple
 from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import REGISTER, Returns
@@ -22,7 +23,6 @@ from minifut.lowering.operators import Accumulators, returned
 from minifut.lowering.packing.emit import copy_collectively
 from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
 from minifut.lowering.segmap import points as segmap
-from minifut.lowering.segmap.simple_points import is_simple
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
 from minifut.lowering.tiles.register_nests import emit_register_nest

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from minifut.analysis.simple_points import is_simple
 from minifut.ir import core
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
@@ -28,7 +29,6 @@ from minifut.ir.scalars import operator
 from minifut.ir.traverse import bound_names, contains, free_names, map_children, walk
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.segmap.simple_points import is_simple
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 

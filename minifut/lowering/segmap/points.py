@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minifut.analysis.simple_points import is_simple
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
@@ -22,9 +23,9 @@ from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.segmap.cpu import Phases
-from minifut.lowering.segmap.simple_points import is_simple
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
+from minifut.rewrite.rule import Declined, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
@@ -120,6 +121,9 @@ def output_of(
                 return made_there
             element = bound.type
             assert isinstance(element, ArrayType)
+            last_read = overwrite_last_use(bound, host)
+            if isinstance(last_read, Array):
+                return last_read
             return host.allocate_result(bound, element.element, host.shape(element))
         case kernels.WriteReturns(array, _, _):
             target = host.array(array)
@@ -129,6 +133,48 @@ def output_of(
         case kernels.TotalReturns():
             return host.allocate(element_of(bound.type), (), bound.name.base)
     raise NotInKernel(f"{type(result).__name__} at the level of the grid")
+
+
+@decision(paper="Memory optimizations in an array language (SC'22)")
+def overwrite_last_use(bound: Param, host: HostBuilder) -> Array | Declined | None:
+    """Write a result over an array of which each point reads only the element that it
+    replaces, and which nothing needs afterwards.
+
+    before:
+        given (n: i64)
+        let xs: [n]i64 = segmap grid (i < n) -> (i64) {
+          let r: i64 = size(i + 3)
+          return returns r
+        }
+        let ys: [n]i64 = segmap grid (j < n) -> (i64) {
+          let a: i64 = xs[j]
+          let b: i64 = mul_i64(a, a)
+          return returns b
+        }
+    after:
+                    long a = xs[i];
+        ..
+                    xs[i] = b;
+    declines: it does not lie in memory as the result does
+        given (n: i64)
+        let xs: [n + 1]i64 = segmap grid (i < n + 1) -> (i64) {
+          let r: i64 = size(i + 3)
+          return returns r
+        }
+        let rest: [n]i64 = xs[1i64 :+ n by 1i64]
+        let ys: [n]i64 = segmap grid (j < n) -> (i64) {
+          let a: i64 = rest[j]
+          let b: i64 = mul_i64(a, a)
+          return returns b
+        }
+    """
+    array = host.in_place.overwritten.get(bound.name)
+    if array is None:
+        return None
+    found = host.array(array)
+    if bound.name in host.layouts.made or not found.is_whole:
+        return Declined("it does not lie in memory as the result does")
+    return found
 
 
 def run_points(

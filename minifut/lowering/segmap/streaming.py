@@ -11,8 +11,8 @@
 A plain store first reads the cache line that it overwrites (write allocate); for a map
 over large arrays that is a third or a quarter of the memory traffic. Whether the arrays
 are large is tested when the kernel runs. Conditions: each point writes its own element,
-at the index of the loop, of fresh memory; memory and chunks are aligned to blocks.
-Bodies that call functions are vectorised instead: they are not bound by memory.
+at the index of the loop, of memory that is not read; memory and chunks are aligned to
+blocks. Bodies that call functions are vectorised instead: they are not bound by memory.
 """
 
 from __future__ import annotations
@@ -81,9 +81,12 @@ def own_stores(
     body: Sequence[kc.Statement], point: kc.Variable
 ) -> list[kc.Store] | None:
     """The stores of a body if each writes the element of the point, each to a different
-    memory, and there are no others; None if not."""
+    memory, which it does not read, and there are no others; None if not."""
     stores = [s for s in body if isinstance(s, kc.Store)]
     inside = [n for s in body for n in walk(s) if isinstance(n, kc.Store)]
+    read = {n.memory for s in body for n in walk(s) if isinstance(n, kc.Load)}
+    if any(store.memory in read for store in stores):
+        return None  # the cache line is there already
     if not stores or len(inside) != len(stores) or len(body) > LONGEST_BODY:
         return None
     if len({store.memory for store in stores}) != len(stores):
