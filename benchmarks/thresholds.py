@@ -62,6 +62,22 @@ NESTS = {
         PRODUCT,
         [((1 << n, k), (k, 1 << n)) for n, k in ((9, 1), (9, 2), (9, 4), (7, 16))],
     ),
+    "folds of shared rows": (
+        "entry main [n][m] (a: [n]f32) (b: [m]f32) = "
+        "map (\\x -> f32.sum (map (\\y -> 1 / (1 + (x - y) * (x - y))) b)) a",
+        [((1 << n,), (1 << (20 - n),)) for n in (4, 5, 6, 8, 10, 12, 14, 16, 18)],
+    ),
+    "nearest of shared rows": (
+        "entry main [n][m] (a: [n]f32) (b: [m]f32) = map (\\x -> reduce "
+        "(\\(s, i) (t, j) -> if s < t || s == t && i < j then (s, i) else (t, j)) "
+        "(1, -1) (zip (map (\\y -> f32.abs (x - y)) b) (iota m))) a",
+        [((1 << n,), (1 << (20 - n),)) for n in (4, 5, 6, 8, 10, 12, 14, 16, 18)],
+    ),
+    "functions of shared rows": (
+        "entry main [n][m] (a: [n]f32) (b: [m]f32) = "
+        "map (\\x -> f32.sum (map (\\y -> f32.exp (x - y)) b)) a",
+        [((1 << n,), (1 << (18 - n),)) for n in (4, 5, 6, 8, 10, 12, 14, 16)],
+    ),
     "row scans": (
         "entry main [n][m] (a: [n][m]f32) = map (scan (+) 0) a",
         [((1 << n, 1 << (22 - n)),) for n in (2, 4, 8, 12, 16, 18, 20)],

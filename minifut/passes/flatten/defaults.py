@@ -11,6 +11,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a scan                             0.9-6.4    in any shape
     products: operands are shared      0.5-1.0    from 16 x 16 results on: lanes are
                                                   columns; with fewer columns 1.4-3.7
+    folds of rows that points share    0.6-1.0    from 256 points on: lanes are points;
+                                                  with functions 1.1-1.2
     a reduction, then a map            0.6-1.1    one pass less over memory
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
@@ -24,7 +26,9 @@ last version from 16 x 16 results on, whatever the number of points (`tiled_poin
 
 So a CPU is busy with a few points for each core, except that scans and folds of calls
 are flattened up to 2^17 points. Where the last version is just one segmented operation,
-or two for a fold, it is always taken, but for products. Groups were at 0.9-1.1 of the
+or two for a fold, it is always taken, but for products and folds of shared rows; with
+rows of up to 16 elements these take 2 to 7 times as long there, with functions, too.
+Groups were at 0.9-1.1 of the
 outer version where they fit in a cache, and far slower with short rows: on a CPU they
 are left to be asked for. Other folds run in chunks of many thousand points on a CPU,
 too: fewer heavy points than that are better mapped first.
@@ -34,12 +38,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minifut.ir.core import Index, Lambda, Loop, ScalarOp, Stm
+from minifut.ir.core import Assert, If, Index, Lambda, Loop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import NEVER, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import bound_names, walk
+from minifut.ir.traverse import bound_names, free_names, walk
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
@@ -48,6 +52,8 @@ ALWAYS = 0
 CPU_BUSY = 4
 CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
+CPU_SHARED_ROWS = 1 << 8
+CPU_SHARED_CALLS = 1 << 14
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
 GROUP_BUSY = 128
@@ -64,8 +70,13 @@ def outer_defaults(
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
     if one_operation:
-        products = any(isinstance(e, SegRed) and shares_operands(e) for e in made)
-        return CPU_PRODUCTS if products else NEVER, GPU_BUSY
+        folds = [exp for exp in made if isinstance(exp, SegRed)]
+        if any(map(shares_operands, folds)):
+            return CPU_PRODUCTS, GPU_BUSY
+        if any(map(shares_rows, folds)):
+            calls = folds_calls(function)
+            return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS, GPU_BUSY
+        return NEVER, GPU_BUSY
     scans = any(isinstance(exp, SegScan) for exp in made)
     flattened = scans or (makes_arrays(function) and folds_calls(function))
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
@@ -134,3 +145,30 @@ def shares_operands(kernel: SegRed) -> bool:
                 if reduced in slice_:
                     found.add(place)
     return {(True, False), (False, True)} <= found
+
+
+def shares_rows(kernel: SegRed) -> bool:
+    """Whether all that is read for an element is the same for all segments, or for all
+    elements of one, so that lanes may be segments: each reads the same in turn."""
+    body, (*outer, reduced) = kernel.body, kernel.space.indices
+    folded = sum(len(operator.neutral) for operator in kernel.operators)
+    if not outer or len(body.result) != folded:
+        return False
+    depends = {index: {index} for index in kernel.space.indices}
+    for statement in (node for node in walk(body) if isinstance(node, Stm)):
+        exp, bound = statement.exp, statement.pattern
+        found = set().union(*(depends.get(name, ()) for name in free_names(exp)))
+        depends |= {parameter.name: found for parameter in bound}
+        both = reduced in found and len(found) > 1
+        match exp:
+            case Index() if not both:
+                pass
+            case Assert() if reduced not in found:
+                pass
+            case ScalarOp() | SizeExp() | If() if not isinstance(
+                bound[0].type, ArrayType
+            ):
+                pass
+            case _:
+                return False
+    return True

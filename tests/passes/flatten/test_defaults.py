@@ -16,6 +16,20 @@ NESTS = {
         defaults.CPU_PRODUCTS
     ),
     "map (\\row -> f32.sum row) a": NEVER,
+    "map (\\x -> f32.sum (map (\\y -> x / (1 + y)) b[0])) a[0]": (
+        defaults.CPU_SHARED_ROWS
+    ),
+    "tabulate_2d n m (\\i j -> f32.maximum (map (+ a[i, 0] * b[0, j]) b[1]))": (
+        defaults.CPU_SHARED_ROWS
+    ),
+    "map (\\x -> f32.sum (tabulate n (\\i -> x / (1 + f32.i64 i)))) b[0]": (
+        defaults.CPU_SHARED_ROWS
+    ),
+    "map (\\x -> f32.sum (map (\\y -> f32.exp (x - y)) b[0])) a[0]": (
+        defaults.CPU_SHARED_CALLS
+    ),
+    "map (\\i -> f32.sum (map (+ f32.i64 i) a[i])) (iota n)": NEVER,
+    "map (\\i -> f32.sum (map (\\y -> b[0, i64.f32 y]) b[1])) (iota n)": NEVER,
     "map (scan (+) 0) a": NEVER,
     "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
     "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
