@@ -14,6 +14,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     folds of rows that points share    0.6-1.0    from 256 points on: lanes are points;
                                                   with functions 1.1-1.2
     a reduction, then a map            0.6-1.1    one pass less over memory
+    reductions of rows, nothing else   1.2-8.1    rows of 16 elements on, with functions
+                                                  of 128; of 4: 0.4-1.3, 0.1
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
     a fold of reductions               1.5-31     a segmented reduction, then a fold
@@ -39,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.core import Assert, If, Index, Lambda, Loop, ScalarOp, SizeExp, Stm
-from minifut.ir.kernels import NEVER, SegRed, SegScan
+from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma
@@ -54,6 +56,8 @@ CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
+LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
+MOST_PASSES = 3
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
 GROUP_BUSY = 128
@@ -98,6 +102,30 @@ def tiled_points(points: Size, last: Sequence[Stm]) -> Size:
         return points
     is_tiled = minimum(ONE, maximum(*known) // CPU_PRODUCTS)
     return points * (ONE - is_tiled)
+
+
+def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
+    """The same, none if all that the last version does is to fold rows, and these are
+    long: threads would want the rows transposed, and so pass over them three times."""
+    made = [s.exp for s in last if isinstance(s.exp, (*SEGMENTED, Loop))]
+    folds = [exp for exp in made if isinstance(exp, SegRed)]
+    for exp in made:
+        if isinstance(exp, SegRed):
+            *around, _ = exp.space.sizes
+            if len(exp.body.result) != _folded(exp) or shares_rows(exp):
+                return points
+        elif isinstance(exp, SegMap):
+            around = list(exp.space.sizes)
+        else:
+            return points
+        if product(tuple(around)) != points:
+            return points
+    bound = {name for statement in last for name in bound_names(statement)}
+    widths = [fold.space.sizes[-1] for fold in folds]
+    if not 0 < len(widths) <= MOST_PASSES or any(bound & w.names() for w in widths):
+        return points
+    long = LONG_ROWS_OF_CALLS if folds_calls(function) else LONG_ROWS
+    return points * (ONE - minimum(ONE, maximum(*widths) // long))
 
 
 def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:
@@ -151,8 +179,7 @@ def shares_rows(kernel: SegRed) -> bool:
     """Whether all that is read for an element is the same for all segments, or for all
     elements of one, so that lanes may be segments: each reads the same in turn."""
     body, (*outer, reduced) = kernel.body, kernel.space.indices
-    folded = sum(len(operator.neutral) for operator in kernel.operators)
-    if not outer or len(body.result) != folded:
+    if not outer or len(body.result) != _folded(kernel):
         return False
     depends = {index: {index} for index in kernel.space.indices}
     for statement in (node for node in walk(body) if isinstance(node, Stm)):
@@ -172,3 +199,8 @@ def shares_rows(kernel: SegRed) -> bool:
             case _:
                 return False
     return True
+
+
+def _folded(kernel: SegRed) -> int:
+    """How many of the results of points are folded."""
+    return sum(len(operator.neutral) for operator in kernel.operators)

@@ -24,6 +24,7 @@ from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import (
     INTRA_DEFAULTS,
     fold_defaults,
+    folded_points,
     outer_defaults,
     tiled_points,
 )
@@ -79,8 +80,9 @@ class VersionChoice:
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
         points = self.points()
         if self.soac.is_map and not self.perfect:
-            inside = host_statements(self.inner.build.statements)
-            points = tiled_points(points, tuple(inside))
+            inside = tuple(host_statements(self.inner.build.statements))
+            points = folded_points(points, self.soac.function, inside)
+            points = tiled_points(points, inside)
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 

@@ -87,6 +87,30 @@ def test_points_with_products_that_are_worth_tiles_do_not_count(
     assert compared[0].evaluate(values) == counted
 
 
+ROWS = {
+    "f32.sqrt (f32.sum (map (\\x -> x * x) row))": 8,
+    "(let s = f32.sum row in f32.sum (map (\\x -> (x - s) * (x - s)) row))": 8,
+    "(let s = f32.maximum row in f32.sum (map (\\x -> f32.exp (x - s)) row))": 64,
+}
+
+
+@pytest.mark.parametrize("fold", ROWS)
+def test_points_that_fold_long_rows_do_not_count(fold: str) -> None:
+    text = f"entry main [n][k] (a: [n][k]f32) = map (\\row -> {fold}) a"
+    core = stages.to_core(stages.check(Source("rows.fut", text)))
+    (points,) = [
+        statement.exp.parallelism
+        for statement in walk(stages.to_kernels(core))
+        if isinstance(statement, Stm)
+        and isinstance(statement.exp, AtLeast)
+        and statement.exp.threshold.name.endswith(".outer")
+    ]
+    for k, counted in ((ROWS[fold] - 1, 1000), (ROWS[fold], 0), (5000, 0)):
+        sizes = {"n": 1000, "k": k}
+        values = {name: sizes[name.base] for name in points.names()}
+        assert points.evaluate(values) == counted
+
+
 COUNTED = {
     "map (\\row -> map (\\col -> f32.sqrt (f32.sum (map2 (*) row col))) (transpose b)) a": (
         False
