@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.analysis.facts import proof
+from minifut.analysis.facts.floats import never_negative
 from minifut.analysis.facts.forms import (
     Fact,
     Form,
@@ -301,6 +302,13 @@ def _mask_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
     return bounds
 
 
+def _converted_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
+    natural = exp.operator.operands[0].is_float and never_negative(
+        facts, exp.operands[0]
+    )
+    return [_by_definition(of_atom(name), number(0))] if natural else []
+
+
 BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {
     "min": _extreme_bounds,
     "max": _extreme_bounds,
@@ -311,6 +319,7 @@ BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {
     "quot": _quotient_bounds,
     "shr": _shift_bounds,
     "and": _mask_bounds,
+    "convert": _converted_bounds,
 }
 
 

@@ -96,6 +96,20 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let zero: bool = eq_i64(none, 0i64)
         let both: bool = and_bool(natural, zero)
         let () = assert(zero, ["outside"], [])
+    before:
+        given (i: i64)
+        let j: i64 = xor_i64(i, i)
+        let k: i64 = max_i64(0i64, i)
+        let least: i64 = min_i64(k, j)
+        let natural: bool = le_i64(0i64, least)
+        let () = assert(natural, ["negative"], [])
+    after:
+        let j: i64 = xor_i64(i, i)
+        let k: i64 = max_i64(0i64, i)
+        let least: i64 = min_i64(k, j)
+        let natural: bool = le_i64(0i64, least)
+        let inside: bool = le_i64(0i64, j)
+        let () = assert(inside, ["negative"], [])
     declines: no part of the condition is proved
         given (i: i64)
         let natural: bool = le_i64(0i64, i)
@@ -106,22 +120,28 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         return None
     proof: list[Proof] = []
     parts = conjuncts(context.facts, exp.condition)
-    left: list[Atom] = []
+    left: list[Atom | ScalarOp] = []
     for part in parts:
         shown = context.facts.holds(part)
-        if shown is None:
-            left.append(part)
-        else:
+        if shown is not None:
             proof.append(shown)
+            continue
+        rest, of_rest = _with_operands(context.facts, part)
+        left += rest
+        proof += of_rest
     used = tuple(fact for shown in proof for fact in shown)
     context.proof = used
     if not left:
         return ()
-    if len(left) == len(parts):
+    if not proof:
         return Declined("no part of the condition is proved")
-    build, condition = context.builder(statement), left[0]
-    for part in left[1:]:
-        both = ScalarOp(operator("and", BOOL), (condition, part))
+    build = context.builder(statement)
+    condition, *others = (
+        build.let(part, "inside") if isinstance(part, ScalarOp) else part
+        for part in left
+    )
+    for other in others:
+        both = ScalarOp(operator("and", BOOL), (condition, other))
         condition = build.let(both, "inside")
     return with_expression(statement, replace(exp, condition=condition), build)
 
@@ -132,6 +152,30 @@ def conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
     if isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
         return [part for o in exp.operands for part in conjuncts(facts, o)]
     return [condition]
+
+
+def _with_operands(
+    facts: Facts, condition: Atom
+) -> tuple[list[Atom | ScalarOp], list[Proof]]:
+    """What is left to test of `x <= min(a, b)` or `max(a, b) <= y` where the comparison
+    with an operand is proved, and the proofs: often the other one is the same at all
+    points of a map."""
+    exp = facts.definition(condition)
+    if isinstance(exp, ScalarOp) and exp.operator.name in ("le", "lt"):
+        less, more = exp.operands
+        above, below = facts.definition(more), facts.definition(less)
+        pairs: list[tuple[Atom, Atom]] = []
+        if _is_integer(above, ("min",)):
+            pairs = [(less, operand) for operand in above.operands]
+        elif _is_integer(below, ("max",)):
+            pairs = [(operand, more) for operand in below.operands]
+        compare = facts.below if exp.operator.name == "lt" else facts.at_most
+        shown = [compare(*pair) for pair in pairs]
+        proofs = [found for found in shown if found is not None]
+        if proofs:
+            tests = zip(pairs, shown, strict=True)
+            return [ScalarOp(exp.operator, p) for p, s in tests if s is None], proofs
+    return [condition], []
 
 
 @rule(If, remark=by_facts)

@@ -51,6 +51,10 @@ TRUE = {
     "a check": (KNOWN["0 <= k"], "k", 0),
     "above a size": (KNOWN["n < k"], "k", 1),
     "a maximum": ("let x: i64 = max_i64(k, 3i64)", "x", 3),
+    "a float that is not negative": (
+        "let f: f32 = convert_i64_f32(n) let g: f32 = max_f32(f, 0.5f32)"
+        "let x: i64 = convert_f32_i64(g)", "x", 0
+    ),
     "a mask": ("let x: i64 = and_i64(k, 7i64)", "x", 0),
     "a remainder": ("let x: i64 = mod_i64(k, 8i64)", "x", 0),
     "half a size": ("let h: i64 = div_i64(n, 2i64) let x: i64 = sub_i64(n, h)", "x", 0),
