@@ -167,10 +167,11 @@ class Accumulators:
             else:
                 self.k.assign(place, self.k.read(source, at))
 
-    def save(self, targets: list[Array], at: tuple[Any, ...]) -> None:
-        """Store all to memory at an index."""
+    def save(self, targets: Sequence[Array | None], at: tuple[Any, ...]) -> None:
+        """Store those with a target to memory at an index."""
         for place, target in zip(self.all_places, targets, strict=True):
-            self.k.write(target, at, place)
+            if target is not None:
+                self.k.write(target, at, place)
 
     def combine(self, values: Sequence[Value], reassociate: bool = False) -> None:
         """Each becomes `running op value`."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.analysis.destinations import destinations
 from minifut.analysis.layouts import Order, innermost
+from minifut.analysis.scan_results import scan_results
 from minifut.analysis.work import work_of
 from minifut.errors import CompileError, Location
 from minifut.ir import core, kernels
@@ -62,6 +63,7 @@ class HostBuilder:
         self.build_sizes: dict[Name, Size] = {}
         self.limits: set[Atom] = set()
         self.destinations: dict[Name, core.Stm] = {}
+        self.scan_results: dict[Name, core.Index | None] = {}
         self.derivation: Derivation | None = None
         self.per_launch: set[Name] = set()
         self.work: Size | None = None
@@ -338,6 +340,7 @@ class HostBuilder:
         """Lower statements in order; with `results`, they are those of a whole body."""
         if results is not None:
             self.destinations |= destinations(statements, results)
+            self.scan_results |= scan_results(statements, results)
         from minifut.lowering.dispatch import HOST_RULES
 
         for statement in statements:

@@ -2,6 +2,7 @@
 
 xs[1:n]                         a view of the memory of xs
 all with [1:n] = segmap ..      the kernel writes into that view of `all`
+(segscan ..)[last :+ n by -1]   the kernel writes from the end of its memory
 """
 
 from __future__ import annotations
@@ -39,3 +40,17 @@ def destination(host: HostBuilder, bound: Param) -> Array | None:
     if not free_names(update) - {bound.name} <= host.values.keys():
         return None
     return sliced(host, host.array(update.array), update.slice)
+
+
+def scanned_array(host: HostBuilder, bound: Param, memory: Array) -> Array:
+    """Whole memory for a result of a scan, or the view of which the reversal that is
+    all that uses the result gives the whole memory."""
+    reversal = host.scan_results.get(bound.name)
+    if reversal is None or free_names(reversal) - {bound.name} - host.values.keys():
+        return memory
+    return sliced(host, memory, reversal.slice)
+
+
+def is_unused(host: HostBuilder, bound: Param) -> bool:
+    """Whether nothing uses a result of a scan."""
+    return host.scan_results.get(bound.name, ()) is None

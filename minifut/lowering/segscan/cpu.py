@@ -54,6 +54,7 @@ from minifut.lowering.cpu.segment_blocks import (
 from minifut.lowering.cpu.vector_operators import replace_state, scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.on_host import only_reads, split_body
+from minifut.lowering.host.slices import is_unused, scanned_array
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segred.cpu import combine_chunks, per_chunk, reduce_units
@@ -84,17 +85,24 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
         whole = Stm(pattern, operation, (), host.location)
         host.statements_of(split_body(host, whole, operation))
         return
-    arrays = [
-        mapped_array(host, sizes, t, p, transposed=across)
+    one_pass = not across and scan_in_one_pass.fires(reduction, host)
+    before_carry = one_pass and scan_before_carry.fires(reduction, host)
+    arrays = {
+        p: mapped_array(host, sizes, t, p, transposed=across)
         for p, t in zip(pattern, operation.types, strict=True)
-    ]
-    scanned, reduction.outs = arrays[:count], arrays[count:]
+        if before_carry or not is_unused(host, p)
+    }
+    arrays |= {
+        p: scanned_array(host, p, arrays[p]) for p in arrays.keys() & pattern[:count]
+    }
+    scanned = [arrays.get(p) for p in pattern[:count]]
+    reduction.outs = [arrays[p] for p in pattern[count:]]
     rows = host.let_size(product(sizes[:-1]), "rows")
     if across:
         scan_across(host, reduction, scanned, sizes, rows)
     else:
-        scan_along(host, reduction, scanned, sizes, rows)
-    host.bind_all(pattern, arrays)
+        scan_along(host, reduction, scanned, sizes, rows, (one_pass, before_carry))
+    host.bind_all(arrays.keys(), arrays.values())
 
 
 @decision(
@@ -169,14 +177,15 @@ def scan_before_carry(reduction: Reduction, host: HostBuilder) -> bool | Decline
 def scan_along(
     host: HostBuilder,
     reduction: Reduction,
-    scanned: list[Array],
+    scanned: list[Array | None],
     sizes: tuple[Size, ...],
     rows: Size,
+    decisions: tuple[bool, bool],
 ) -> None:
-    """Each work unit is a chunk of one segment."""
+    """Each work unit is a chunk of one segment. Decisions: `scan_in_one_pass`,
+    `scan_before_carry`."""
     without_maps = replace(reduction, outs=[])
-    one_pass = scan_in_one_pass.fires(reduction, host)
-    before_carry = one_pass and scan_before_carry.fires(reduction, host)
+    one_pass, before_carry = decisions
     total = None if before_carry else rows * sizes[-1]
 
     def scan_range(
@@ -194,7 +203,8 @@ def scan_along(
         with k.loop("i", last, first, parallel=True) as index:
             values = Accumulators(k, reduction.operators)
             replace_state(k, values, scalar_places(before))
-            values.combine([k.read(array, (*segment, index)) for array in scanned])
+            own = [k.read(array, (*segment, index)) for array in scanned if array]
+            values.combine(own)
             values.save(scanned, (*segment, index))
 
     if one_pass:
@@ -269,7 +279,7 @@ def scan_in_two_passes(
 def scan_across(
     host: HostBuilder,
     reduction: Reduction,
-    scanned: list[Array],
+    scanned: list[Array | None],
     sizes: tuple[Size, ...],
     rows: Size,
 ) -> None:
@@ -295,5 +305,6 @@ def scan_across(
                 k, reduction.operators, block.accumulators, lane, values
             )
             for array, result in zip(scanned, results, strict=True):
-                k.write(array, (*segment, index), result)
+                if array is not None:
+                    k.write(array, (*segment, index), result)
     host.launch(k, split.groups, 1, fresh=reduction.is_fresh)

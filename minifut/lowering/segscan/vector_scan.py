@@ -13,6 +13,7 @@ non-temporal stores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from minifut.ir.sizes import Size
@@ -35,7 +36,7 @@ def vector_scan(
     reduction: Reduction,
     accumulators: Accumulators,
     place: ScannedRange,
-    scanned: list[Array],
+    scanned: Sequence[Array | None],
     total: Size | None,
 ) -> None:
     """Scan the points of a segment from the first to before the last, with
@@ -62,7 +63,7 @@ def _scan_in_vectors(
     reduction: Reduction,
     accumulators: Accumulators,
     place: ScannedRange,
-    scanned: list[Array],
+    scanned: Sequence[Array | None],
     total: Size | None,
 ) -> kc.Expression:
     """Scan whole vectors; gives the first point that is left."""
@@ -70,8 +71,10 @@ def _scan_in_vectors(
 
     def save(index: kc.Expression, values: list[kc.Variable]) -> None:
         for array, value in zip(scanned, values, strict=False):
-            k.write(array, (*segment, index), value)
+            if array is not None:
+                k.write(array, (*segment, index), value)
 
+    stored = [array for array in scanned if array is not None]
     begin = k.variable("start", kc.LONG)
     fold = Fold(
         cache(lambda: point_code(k, reduction, segment, save)),
@@ -81,7 +84,7 @@ def _scan_in_vectors(
         begin,
         is_large=None
         if total is None
-        else lambda: is_large(k, total, sum(a.memory.element.bytes for a in scanned)),
+        else lambda: is_large(k, total, sum(a.memory.element.bytes for a in stored)),
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
     if vectors is None:
