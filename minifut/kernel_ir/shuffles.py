@@ -1,7 +1,8 @@
-"""Shuffles of two vectors as macros, named by lanes and bits of a lane.
+"""Shuffles of one or two vectors as macros, named by lanes and bits of a lane.
 
     INTERLEAVE_LOW_16X32(a, b)     a0, b0, a1, b1, .. a7, b7
     MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
+    TURN_16X32(a)                  a15, a14, .. a0
 
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
 need not be constant, often to a call.
@@ -22,13 +23,22 @@ def move_up(distance: int, lanes: int, bits: int) -> str:
     return f"MOVE_UP_{distance}_{lanes}X{bits}"
 
 
-def _definition(name: str, lanes: int, bits: int, places: list[int]) -> str:
+def turn(lanes: int, bits: int) -> str:
+    """The name of the macro that puts lanes into the opposite order."""
+    return f"TURN_{lanes}X{bits}"
+
+
+def _definition(
+    name: str, lanes: int, bits: int, places: list[int], second: str = "b"
+) -> str:
     numbers = ", ".join(map(str, places))
+    mask = f"({_MASKS[bits]}{lanes})({numbers})"
+    given = ", ".join(dict.fromkeys(("a", second)))
     return (
         "#if defined(__clang__)\n"
-        f"#define {name}(a, b) __builtin_shufflevector(a, b, {numbers})\n"
+        f"#define {name}({given}) __builtin_shufflevector(a, {second}, {numbers})\n"
         "#else\n"
-        f"#define {name}(a, b) shuffle2(a, b, ({_MASKS[bits]}{lanes})({numbers}))\n"
+        f"#define {name}({given}) shuffle2(a, {second}, {mask})\n"
         "#endif\n"
     )
 
@@ -38,21 +48,31 @@ def _interleaved(part: str, lanes: int) -> list[int]:
     return [i for n in range(lanes // 2) for i in (first + n, lanes + first + n)]
 
 
-SHUFFLES: dict[str, str] = {
-    interleave(part, lanes, bits): _definition(
-        interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)
-    )
-    for part in ("LOW", "HIGH")
-    for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 64))
-} | {
-    move_up(distance, lanes, bits): _definition(
-        move_up(distance, lanes, bits),
-        lanes,
-        bits,
-        list(range(lanes - distance, 2 * lanes - distance)),
-    )
-    for lanes in (4, 8, 16)
-    for bits in _MASKS
-    for distance in (1, 2, 4, 8)
-    if distance < lanes
-}
+SHUFFLES: dict[str, str] = (
+    {
+        interleave(part, lanes, bits): _definition(
+            interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)
+        )
+        for part in ("LOW", "HIGH")
+        for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 64))
+    }
+    | {
+        move_up(distance, lanes, bits): _definition(
+            move_up(distance, lanes, bits),
+            lanes,
+            bits,
+            list(range(lanes - distance, 2 * lanes - distance)),
+        )
+        for lanes in (4, 8, 16)
+        for bits in _MASKS
+        for distance in (1, 2, 4, 8)
+        if distance < lanes
+    }
+    | {
+        turn(lanes, bits): _definition(
+            turn(lanes, bits), lanes, bits, list(reversed(range(lanes))), "a"
+        )
+        for lanes in (4, 8, 16)
+        for bits in _MASKS
+    }
+)

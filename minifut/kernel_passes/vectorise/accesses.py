@@ -1,6 +1,7 @@
 """Vector accesses to memory, as rules: the first that does not decline.
 
     xs[i]                contiguous               one vector
+    xs[n - i]            contiguous, backwards    one vector, its lanes turned round
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
     xs[is[i]]            data-dependent           lane by lane (gather, scatter)
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import turn
 from minifut.kernel_passes.vectorise.affine import affine, steady_ends
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -20,7 +22,7 @@ from minifut.kernel_passes.vectorise.context import (
     NotVectorisable,
     Outcome,
 )
-from minifut.kernel_passes.vectorise.vectors import stored_type
+from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -71,6 +73,35 @@ def load_vector(
     if isinstance(first, Declined):
         return first
     return kc.Load(load.memory, first, _side_by_side(load, lanes))
+
+
+@rule(label="asVector", paper=LIFT, remark=_whose)
+def load_backwards(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load elements that lie in memory from the last lane to the first as one vector.
+
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[n - j];
+        }
+    after:
+        *(__global loose_float4 *)(ys + t) = TURN_4X32((*(__global const
+        loose_float4 *)(xs + ((n - t) - 3L))));
+    declines: lanes read every 2nd element of xs
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[2 * j];
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    first = _first(load.memory, load.index, lanes, "read", -1)
+    if isinstance(first, Declined):
+        return first
+    vector = kc.Load(load.memory, _lowest(first, lanes), _side_by_side(load, lanes))
+    return _turned(vector)
 
 
 @rule(label="asVector", paper=LIFT, remark=_whose)
@@ -173,6 +204,34 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(label="asVector", paper=LIFT, remark=_whose)
+def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+    """Store elements that lie in memory from the last lane to the first as one vector.
+
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[n - j] = xs[j];
+        }
+    after:
+        *(__global loose_float4 *)(ys + ((n - t) - 3L)) = TURN_4X32((*(__global const
+        loose_float4 *)(xs + t)));
+    declines: lanes write every 3rd element of ys
+        given (const int *xs, int *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[3 * j] = xs[j];
+        }
+    """
+    if not isinstance(store, kc.Store):
+        return None
+    lanes = vectoriser.lanes
+    first = _first(store.memory, store.index, lanes, "write", -1)
+    if isinstance(first, Declined):
+        return first
+    value = _turned(_stored(store, vectoriser))
+    return (kc.Store(store.memory, _lowest(first, lanes), value),)
+
+
+@rule(label="asVector", paper=LIFT, remark=_whose)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -253,9 +312,14 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 
 def _first(
-    memory: kc.Memory, index: kc.Expression, lanes: ExpressionVectoriser, verb: str
+    memory: kc.Memory,
+    index: kc.Expression,
+    lanes: ExpressionVectoriser,
+    verb: str,
+    wanted: int = 1,
 ) -> kc.Expression | Declined:
-    """The index of the first lane if the access of all lanes is contiguous."""
+    """The index of the first lane if the lanes access elements at a distance of 1, or
+    -1 if that is `wanted`."""
     text = memory.name.base
     found = affine(index, lanes.affine, lanes.varying)
     if memory.space == "private":
@@ -266,13 +330,23 @@ def _first(
     step = int(step.value) if isinstance(step, kc.Literal) else step
     if not isinstance(step, int):
         return Declined(f"lanes {verb} {text} with a stride that is not constant")
-    if step != 1:
+    if step != wanted:
         numeral = {0: "the same", 2: "every 2nd", 3: "every 3rd"}
         which = numeral.get(step, f"every {step}th")
         return Declined(f"lanes {verb} {which} element of {text}")
     if lanes.mask is not None:
         return Declined(f"the {verb} of {text} is masked")
     return first
+
+
+def _lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:
+    """The index of the last lane, where lanes lie backwards."""
+    return first - (lanes.width - 1)
+
+
+def _turned(vector: kc.Expression) -> kc.Expression:
+    name = turn(vector.type.lanes, lane_bits(vector.type))
+    return kc.Call(name, (vector,), vector.type)
 
 
 def _side_by_side(load: kc.Load, lanes: ExpressionVectoriser) -> kc.VectorType:
@@ -293,5 +367,5 @@ def _stored(store: kc.Store, vectoriser: Vectoriser) -> kc.Expression:
     return lanes.to_memory(store.memory, lanes.broadcast(lanes.vectorise(store.exp)))
 
 
-LOADS = (load_vector, load_within_edges, gather)
-STORES = (store_vector, store_run, scatter_lanes)
+LOADS = (load_vector, load_backwards, load_within_edges, gather)
+STORES = (store_vector, store_backwards, store_run, scatter_lanes)

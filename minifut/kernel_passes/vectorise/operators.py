@@ -21,6 +21,7 @@ from minifut.kernel_ir.shuffles import move_up
 from minifut.kernel_passes.vectorise.affine import Affine
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.statements import vectorise
+from minifut.kernel_passes.vectorise.vectors import lane_bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,10 +128,7 @@ class VectorCode:
         while distance < self.width:
             moved: list[kc.Expression] = []
             for neutral, right in zip(self.neutral, self.right, strict=True):
-                bits = max(32, right.type.scalar.bits)
-                if right.type.scalar.is_integer:
-                    bits = right.type.scalar.bits
-                name = move_up(distance, self.width, bits)
+                name = move_up(distance, self.width, lane_bits(right.type))
                 moved.append(kc.Call(name, (neutral, right), right.type))
             self.combine(moved)
             distance *= 2

@@ -128,3 +128,9 @@ def stored_type(memory: kc.Memory) -> ScalarType:
 
 def register_bits(scalar: ScalarType) -> int:
     return 32 if scalar.name in ("f16", "bool") else scalar.bits
+
+
+def lane_bits(type_: kc.VectorType) -> int:
+    """The bits of a lane in registers; floats of 16 bits are computed in 32."""
+    scalar = type_.scalar
+    return scalar.bits if scalar.is_integer else max(32, scalar.bits)
