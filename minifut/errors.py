@@ -118,9 +118,9 @@ def needing(extra: str) -> Iterator[None]:
         ) from None
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 value`, `2 values`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 value`, `2 values`, or `2 indices` by a plural of its own."""
+    return f"{number} {noun if number == 1 else several or noun + 's'}"
 
 
 class Portable(Exception):

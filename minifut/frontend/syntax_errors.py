@@ -7,7 +7,7 @@ looking at the tokens before.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.frontend.lexer import END, KEYWORDS, Tokens
 from minifut.frontend.tables import RULE, Table
 
@@ -59,6 +59,12 @@ def unexpected_token(
 ) -> CompileError:
     """The error for the token at `place`, which the parser in `states` cannot take."""
     at = tokens.location(place, place)
+    if (
+        tokens.kinds[place] == END and place and tokens.kinds[place - 1] != "DOC"
+    ):  # where the text stops, not the file
+        line, column = tokens.lines[place - 1], tokens.ends[place - 1]
+        if line != at.line:
+            at = Location(tokens.source, line, column, line, column)
     expected = _expected(table, states)
     message = f"Unexpected {_found(tokens, place)}"
     likely = _in_words(expected)
@@ -162,16 +168,24 @@ def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
         )
     if "def" in expected and kind in ("ID", "val"):
         return "a definition begins with `def`"
+    if kind in _CONTROL and "if" in expected:
+        return _CONTROL[kind]
     if kind in KEYWORDS and "ID" in expected:
         return f"`{text}` is a reserved word and cannot be a name"
     if kind == ":" and {"=", "}"} <= expected:
         return "the fields of a record have values behind `=`, as in `{x = 1}`"
     if kind == "->" and {"=", ":"} <= expected:
         return "the type of a result is written behind `:`, before the `=`"
+    if "lambda" in tokens.texts[max(0, place - 4) : place]:
+        return _TOKEN_HINTS["->"]
     if kind == "'" and "if" in expected:
         return 'a string is written with double quotes, as in "text"'
     return _TOKEN_HINTS.get(text if kind != "DOC" else kind)
 
+
+_LOOP = "a loop is written `loop x = start for i < n do e`"
+_CONTROL = {"for": _LOOP, "while": _LOOP, "do": _LOOP}
+_CONTROL["case"] = "a choice by cases is written `match x case 1 -> a case _ -> b`"
 
 _TOKEN_HINTS = {
     "DOC": "a comment `-- |` documents a declaration; write `--` elsewhere",
@@ -192,6 +206,11 @@ def _equals_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
         return (
             "a top-level definition binds one name; bind the whole to a name, then "
             "define each part, as `def x = whole.0`"
+        )
+    if tokens.kinds[place - 1] == "]" and "with" in expected:
+        return (
+            "values do not change: the array with another element is `xs with [i] = e`;"
+            " to compare, write `==`"
         )
     if "|" in expected:
         return "`=` gives a name its meaning; to compare, write `==`"

@@ -20,6 +20,7 @@ from minifut.frontend.parser import parse_program
             "is `in` missing?",
         ),
         ("def f = let x = 1", (1, 18), "end of file", "is `in` missing?"),
+        ("def f = let x = 1\n\n-- end\n", (1, 18), "end of file", "is `in`"),
         (
             "def f = (1 + 2]",
             (1, 15),

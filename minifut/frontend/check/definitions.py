@@ -230,6 +230,7 @@ def _check_entry(node: syntax.ValueDeclaration, done: Definition) -> None:
             node.location,
             "Entry point functions may not be polymorphic.",
             "polymorphic-entry",
+            "declare the types of its parameters, as in (x: i32) or (xs: []f32)",
         )
     sizes = [n for n, _ in done.parameters]
     in_parameters: set[Name | int] = set()

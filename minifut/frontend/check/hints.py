@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut import suggestions
+from minifut.errors import counted
 from minifut.frontend.check.messages import quote
 from minifut.frontend.types import Array, Arrow, Meta, Record, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from minifut.frontend.types import Type
 
@@ -25,7 +26,33 @@ _VALUES = {
     "elsif": "write 'else if'",
     "print": "a program gives its results; to look at a value, write 'trace e'",
     "append": "arrays are joined by 'xs ++ ys'",
+    "concatenate": "arrays are joined by 'xs ++ ys'",
+    "zeros": "an array of equal elements is 'replicate n 0'",
+    "ones": "an array of equal elements is 'replicate n 1'",
+    "full": "an array of equal elements is 'replicate n x'",
+    "arange": "the numbers below n are 'iota n', or '0..<n'",
+    "range": "the numbers below n are 'iota n', or '0..<n'",
+    "linspace": "an array by its positions is 'tabulate n (\\i -> e)'",
+    "enumerate": "elements beside their positions are 'zip (iota n) xs'",
+    "cumsum": "sums of all beginnings are 'scan (+) 0 xs'",
+    "cumprod": "products of all beginnings are 'scan (*) 1 xs'",
+    "prod": "did you mean 'f32.product', of the module of the elements?",
+    "mean": "the mean is 'f32.sum xs / f32.i64 (length xs)'",
+    "dot": "the product of two vectors is 'f32.sum (map2 (*) xs ys)'",
+    "matmul": (
+        "a product of matrices is 'map (\\row -> map (\\column -> "
+        "f32.sum (map2 (*) row column)) (transpose b)) a'"
+    ),
+    "where": (
+        "a choice for each element is 'map3 (\\c x y -> if c then x else y) cs xs ys'"
+    ),
+    "shape": "sizes are names in types: 'def f [n] (xs: [n]f32)' makes n known",
+    "sort": "the package github.com/diku-dk/sorts has functions that sort",
+    "argsort": "the package github.com/diku-dk/sorts has functions that sort",
+    "lambda": "a function without a name begins with a backslash: '\\x -> x + 1'",
 }
+_ASSIGNMENT = "values do not change: what a loop's body gives is the next value"
+_VALUES |= dict.fromkeys(("+=", "-=", "*=", "/="), _ASSIGNMENT)
 _TYPES = {
     "int": "integers are i8, i16, i32, i64",
     "integer": "integers are i8, i16, i32, i64",
@@ -46,6 +73,12 @@ _TYPES = {
     "void": "the empty tuple is ()",
     "unit": "the empty tuple is ()",
 }
+_TYPES |= {f"int{bits}": f"it is called i{bits}" for bits in (8, 16, 32, 64)}
+_TYPES |= {f"uint{bits}": f"it is called u{bits}" for bits in (8, 16, 32, 64)}
+_TYPES |= {f"float{bits}": f"it is called f{bits}" for bits in (16, 32, 64)}
+UNDECLARED_SIZE = (
+    "a size is declared before the parameters, as in 'def f [n] (xs: [n]f32)'"
+)
 _NUMBERS = frozenset("i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64".split())  # noqa: SIM905
 
 
@@ -54,12 +87,14 @@ def nearest(name: str, candidates: Iterable[str], prefix: str = "") -> str | Non
     return suggestions.nearest(name, candidates, 0.7, 3, prefix) or None
 
 
-def unknown_value(name: str, known: Iterable[str], in_modules: bool) -> str | None:
-    """For a value that is not in scope; `in_modules`: the modules of floats have it."""
+def unknown_value(
+    name: str, known: Iterable[str], modules: Sequence[str]
+) -> str | None:
+    """For a value that is not in scope; `modules` are those of numbers that have it."""
     if name in _VALUES:
         return _VALUES[name]
-    if in_modules:
-        return f"it belongs to modules: f32.{name}, f64.{name}"
+    if modules:
+        return f"it belongs to modules: {', '.join(f'{m}.{name}' for m in modules)}"
     return nearest(name, known)
 
 
@@ -75,6 +110,33 @@ def not_a_function(argument: str | None) -> str | None:
     return "an operator may be missing before the argument"
 
 
+def too_many_arguments(callee: str | None, given: int) -> str | None:
+    """For a function that is applied to `given` arguments, which it does not take."""
+    if callee in ("map", "zip", "unzip"):
+        arrays = given - 1 if callee == "map" else given
+        return f"for {arrays} arrays: {callee}{arrays}" if arrays <= 5 else None
+    return None
+
+
+NO_TYPE_ARGUMENTS = "the dimensions of an array stand before its elements, as in []f32"
+NO_FIELDS = (
+    "records and tuples have fields; a function stands before its argument: 'f x', and "
+    "not 'x.f'"
+)
+
+
+def number_of_indices(given: int, array: Type) -> str | None:
+    """For an array that has fewer dimensions than there are indices."""
+    rank = 0
+    while isinstance(array, Array):
+        rank, array = rank + 1, array.element
+    if rank and isinstance(array, Scalar) and given > rank:
+        has = counted(rank, "dimension")
+        came = counted(given, "index", "indices")
+        return f"the array has {has}, and {came} are given"
+    return None
+
+
 def conversion(expected: Type, actual: Type) -> str | None:
     """How to get from one type to another."""
     match expected, actual:
@@ -86,6 +148,11 @@ def conversion(expected: Type, actual: Type) -> str | None:
             return f"convert with {quote(f'{expected.name}.{actual.name}')}"
         case Arrow(), Arrow():
             return None
+        case Array(_, Scalar(wanted)), Array(_, Scalar(given)) if wanted != given:
+            return (
+                f"convert each element, as in map {wanted}.{given} xs, or what the "
+                f"function computes, as in {given}.{wanted} x"
+            )
         case _, Arrow():
             if not isinstance(expected, Meta):
                 return "perhaps the function lacks an argument"

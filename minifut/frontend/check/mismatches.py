@@ -38,6 +38,10 @@ IRREGULAR = (
     "array with the sizes beside it"
 )
 
+UNKNOWN_SIZE = (
+    "a size that is known only when the program runs is written [], as in []f32"
+)
+
 
 def from_annotation(kind: str) -> str:
     """The headline for a value of another type than written beside it."""
@@ -132,4 +136,7 @@ def size_mismatch(
         anchor, hint = "irregular-array", IRREGULAR
     elif anchor == "size-mismatch" and "do not match" in fault.note:
         hint = "if the sizes are equal when the program runs, coerce with ':>'"
+        declared = headline in (FUNCTION_BODY, from_annotation("explicit ascription"))
+        if declared and any(n.startswith("Note:") for n in details.splitlines()):
+            hint = f"{UNKNOWN_SIZE}; {hint}"
     return error(location, f"{text}\n\n{details}" if details else text, anchor, hint)

@@ -260,10 +260,13 @@ class Prelude:
         """Is a value one of the prelude?"""
         return name in self.intrinsics or name in self.definitions
 
-    def in_float_modules(self, name: str) -> bool:
-        """Is a name one of `f32` and `f64`?"""
-        return name in builtins.module_table("f32") or (
-            name in builtins.template_names("f32")
+    def numeric_modules(self, name: str) -> tuple[str, ...]:
+        """The most usual modules of numbers that have a value of this name."""
+        return tuple(
+            module
+            for module in ("f32", "f64", "i32", "i64")
+            if name in builtins.module_table(module)
+            or name in builtins.template_names(module)
         )
 
     def listing(self) -> dict[str, None]:

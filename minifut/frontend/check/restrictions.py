@@ -48,6 +48,7 @@ def check_element(location: Location, type_: Type, when: str = "") -> None:
             location,
             f"Type\n  {shown}\nfound to be functional.{when}",
             "functional-type",
+            "no array has functions as elements; a function may lack an argument",
         )
     found = lifted_inside(type_, ("~", "^"))
     if found is not None:

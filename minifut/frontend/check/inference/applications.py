@@ -17,7 +17,7 @@ from minifut.frontend.check.mismatches import (
     wrong_argument,
 )
 from minifut.frontend.check.solver import OneOf
-from minifut.frontend.types import Arrow, Meta, Type
+from minifut.frontend.types import Array, Arrow, Meta, Type
 
 if TYPE_CHECKING:
     from minifut.errors import Location
@@ -32,15 +32,16 @@ def apply_one(
     function: Type,
     argument: Type,
     node: syntax.Exp | None,
+    count: int = 1,
 ) -> Type:
-    """The type of a function applied to one argument."""
+    """The type of a function applied to one argument, of `count`."""
     function = state.solver.resolve(function)
     if isinstance(function, Meta):
         taken, result = state.free(location), state.free(location)
         state.unify(location, function, Arrow(None, taken, result))
         function = Arrow(None, taken, result)
     if not isinstance(function, Arrow):
-        raise _not_a_function(state, location, callee, position, function, node)
+        raise _not_a_function(state, location, callee, position, function, node, count)
     try:
         state.solver.unify(function.argument, argument)
     except Mismatch as fault:
@@ -60,6 +61,7 @@ def _not_a_function(
     position: int,
     function: Type,
     node: syntax.Exp | None,
+    given: int,
 ) -> Exception:
     named = quote(callee) if callee else "expression"
     if position == 0:
@@ -76,6 +78,7 @@ def _not_a_function(
         f"Cannot apply {named} to {argument}.\n"
         f"Function accepts only {position} argument{'s' if position > 1 else ''}.",
         "too-many-arguments",
+        hints.too_many_arguments(callee, given),
     )
 
 
@@ -84,10 +87,13 @@ def _argument_hint(
 ) -> str | None:
     wanted, given = state.finish(expected), state.finish(actual)
     written = "an argument" if argument is None else source_text(argument).strip('"')
-    demand = state.solver.demand(wanted)
+    inner, own = wanted, given
+    while isinstance(inner, Array) and isinstance(own, Array):
+        inner, own = inner.element, own.element
+    demand = state.solver.demand(inner)
     if isinstance(demand, OneOf):
         is_float = demand.names == FLOATS
-        return hints.number_wanted(given, is_float, written)
+        return hints.number_wanted(own, is_float, written)
     return hints.conversion(wanted, given) or hints.float_literal(wanted, written)
 
 
@@ -102,11 +108,12 @@ def _apply(state: Inference, node: syntax.Apply) -> Type:
     function = infer(state, node.function)
     callee = callee_name(node.function)
     arguments = [infer(state, argument) for argument in node.arguments]
+    count = len(arguments)
     for position, (argument, type_) in enumerate(
         zip(node.arguments, arguments, strict=True)
     ):
         function = apply_one(
-            state, node.location, callee, position, function, type_, argument
+            state, node.location, callee, position, function, type_, argument, count
         )
     return function
 

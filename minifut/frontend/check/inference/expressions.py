@@ -31,6 +31,7 @@ from minifut.frontend.check.mismatches import (
 from minifut.frontend.types import (
     U8,
     Array,
+    Arrow,
     Record,
     Scalar,
     SizeAny,
@@ -103,6 +104,14 @@ def project(state: Inference, type_: Type, field: str, location: Location) -> Ty
     known = state.finish(type_)
     if isinstance(known, Record) and field not in dict(known.fields):
         raise _no_such_field(state, known, field, location)
+    if isinstance(known, Scalar | Array | Arrow):
+        raise error(
+            location,
+            f"Cannot unify record type with field: the type\n  {state.show(known)}\n"
+            f"has no field {quote(field)}.",
+            "unknown-field",
+            hints.NO_FIELDS,
+        )
     wanted = state.with_field(field, result, location)
     state.unify(location, wanted, type_, "Cannot unify record type with field")
     return result
@@ -194,7 +203,10 @@ def _index(state: Inference, node: syntax.Index) -> Type:
     slices = infer_indices(state, node.indices)
     element = state.free(node.location, "")
     whole = array_of(len(node.indices), element)
-    state.unify(node.array.location, array, whole, "Cannot index, cannot unify")
+    hint = hints.number_of_indices(len(node.indices), state.finish(array))
+    state.unify(
+        node.array.location, array, whole, "Cannot index, cannot unify", hint=hint
+    )
     return array_of(slices, element)
 
 

@@ -119,15 +119,22 @@ class Inference:
     # --- equality of types ------------------------------------------------------
 
     def unify(
-        self, location: Location, left: Type, right: Type, headline: str | None = None
+        self,
+        location: Location,
+        left: Type,
+        right: Type,
+        headline: str | None = None,
+        hint: str | None = None,
     ) -> None:
-        """Make two types equal; `headline` says what for."""
+        """Make two types equal; `headline` says what for, `hint` what to do if not."""
         try:
             self.solver.unify(left, right)
         except Mismatch as fault:
             text = f"{headline or 'Cannot unify'}\n  {self.show(left)}\nwith\n  "
             text += self.show(right)
-            raise type_mismatch(self, location, fault, text, fault.anchor) from None
+            raise type_mismatch(
+                self, location, fault, text, fault.anchor, hint
+            ) from None
 
     # --- names --------------------------------------------------------------------
 
@@ -206,8 +213,9 @@ class Inference:
             hint = hints.nearest(parts[1], (*values, *inside.modules), f"{parts[0]}.")
         else:
             known = {**self.scope.prelude.listing(), **self.scope.terms}
-            has_it = self.scope.prelude.in_float_modules(parts[-1])
-            hint = hints.unknown_value(parts[-1], known, len(parts) == 1 and has_it)
+            have_it = self.scope.prelude.numeric_modules(parts[-1])
+            modules = have_it if len(parts) == 1 else ()
+            hint = hints.unknown_value(parts[-1], known, modules)
         text = f"Unknown name {quote('.'.join(parts))}"
         return error(name.location, text, "unknown-name", hint)
 

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.frontend import syntax
+from minifut.frontend.check import hints
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.check.size_terms import has_binding, size_term
@@ -187,10 +188,19 @@ def _array(state: Inference, node: syntax.TypeArray) -> Evaluated:
     return Array(size, element), whole, (*anonymous, *here), ""
 
 
+def _check_declared(state: Inference, name: syntax.QualName) -> None:
+    """A size that has no declaration looks like any unknown name otherwise."""
+    if not name.qualifiers and state.scope.term(name.name) is None:
+        text = f"Unknown name {quote(name.name)}"
+        raise error(name.location, text, "unknown-name", hints.UNDECLARED_SIZE)
+
+
 def infer_size(state: Inference, expression: syntax.Exp) -> Size:
     """Check an expression used as a size and turn it into a term."""
     from minifut.frontend.check.inference.expressions import infer
 
+    if isinstance(expression, syntax.Var):
+        _check_declared(state, expression.name)
     found = infer(state, expression)
     state.unify(
         expression.location, I64, found, "A size must be of type i64, cannot unify"
@@ -270,6 +280,7 @@ def _apply(state: Inference, node: syntax.TypeApply) -> Evaluated:
             f"Type constructor {quote(str(function.name))} requires "
             f"{len(binding.parameters)} arguments, but provided {len(node.arguments)}.",
             "type-arguments",
+            None if binding.parameters else hints.NO_TYPE_ARGUMENTS,
         )
     type_, exts = rename_exts(state, binding.type, binding.exts)
     mapping: dict[Name, Type | Size] = {}
