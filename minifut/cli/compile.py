@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from minifut.cli.options import PROGRAM
+from minifut.cli.options import PROGRAM, require_entries
 from minifut.errors import UsageError
 from minifut.files import read_regular, write_whole
 
@@ -53,6 +53,7 @@ def command(
     checked = stages.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
+    require_entries(source, checked.entries)
     core = stages.to_core(checked)
     kernels = stages.to_kernels(core)
     text = stages.to_host_module(kernels, schedule, file.stem)

@@ -7,7 +7,8 @@ values asked for after it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,29 +56,40 @@ def command(context: click.Context, args: tuple[str, ...]) -> None:
     if "-h" in args or "--help" in args:
         click.echo(context.get_help())
         return
-    from minifut.values.random import parse_bounds, random_value
+    from minifut.values.random import parse_bounds
     from minifut.values.text import read_scalar_or_type
-    from minifut.values.types import ShapedType
 
-    form, seed, generated = "text", 1, False
+    form, seed = "text", 1
     bounds: dict[str, tuple[float, float]] = {}
+    generated: list[Callable[[], None]] = []  # once all options are known to be right
     for option, value in options_in_order(args):
         kind = FLAGS.get(option) or WITH_VALUE[option]
         if kind == "seed":
             seed = as_seed(value)
         elif kind == "bounds":
             element = option[2:].partition("-")[0]
-            bounds[element] = parse_bounds(element, value)
+            bounds = {**bounds, element: parse_bounds(element, value)}
         elif kind == "generate":
-            generated = True
-            type_or_value = read_scalar_or_type(value)
-            if isinstance(type_or_value, ShapedType):
-                type_or_value = random_value(type_or_value, seed, bounds)
-            show(type_or_value, form)
+            wanted = read_scalar_or_type(value)
+            generated.append(partial(generate, wanted, seed, bounds, form))
         else:
             form = kind
+    for make in generated:
+        make()
     if not generated:
         convert(form)
+
+
+def generate(
+    wanted: Any, seed: int, bounds: dict[str, tuple[float, float]], form: str
+) -> None:
+    """A random value of a type, or the value itself, in the form asked for."""
+    from minifut.values.random import random_value
+    from minifut.values.types import ShapedType
+
+    if isinstance(wanted, ShapedType):
+        wanted = random_value(wanted, seed, bounds)
+    show(wanted, form)
 
 
 def options_in_order(args: tuple[str, ...]) -> Iterator[tuple[str, str]]:

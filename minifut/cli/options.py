@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from minifut.errors import reason
+from minifut.errors import UsageError, reason
 
 if TYPE_CHECKING:
+    from minifut.errors import Source
     from minifut.stages import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -127,6 +128,15 @@ def target_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def require_entries(source: Source, entries: Sequence[object]) -> None:
+    """Raises `UsageError` if a program has nothing to call."""
+    if not entries:
+        raise UsageError(
+            f"{source.name}: there is no entry point; what is called from outside "
+            "begins with `entry`, not `def`"
+        )
 
 
 def print_parameters_option(command: F) -> F:

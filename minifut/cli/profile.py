@@ -35,7 +35,7 @@ def command(
     standard input.
     """
     from minifut import compiler, stages
-    from minifut.cli.run import arguments_of, fit, read_npy_argument
+    from minifut.cli.run import arguments_of, chosen_entry, fit, read_npy_argument
     from minifut.inspection import one_thread_of
     from minifut.values.reader import read_stream, read_values
 
@@ -47,7 +47,7 @@ def command(
     files = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, stages.Options(**target))
     warn_of_one_thread(one_thread_of(program))
-    chosen = program.entry(entry)
+    chosen = chosen_entry(program, entry)
     if data is None:
         values = arguments_of(program, chosen, texts, files)
     else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +78,18 @@ def command(
     if print_parameters:
         show_parameters([file], options)
         return
+    for path in outputs:
+        if path.suffix not in ("", ".npy"):
+            raise UsageError(
+                f"{path}: results are saved as .npy; text goes to standard output"
+            )
     require_writable(outputs)
     source = stages.read_source(file)
     # Files are read first: what is wrong with them is quick to find.
     texts = unguarded(args)
     files = [read_npy_argument(text) for text in texts]
     program = compiler.compile_program(source, options)
-    chosen = program.entry(entry)
+    chosen = chosen_entry(program, entry)
     if outputs and len(outputs) != len(chosen.results):
         raise UsageError(
             f"-o is given {counted(len(outputs), 'time')}, {entry} has "
@@ -96,12 +103,22 @@ def command(
         show(program, results, chosen, binary)
 
 
+def chosen_entry(program: Program, name: str) -> EntryPoint:
+    """The entry point of a name. Raises `UsageError`, which says how to name one."""
+    try:
+        return program.entry(name)
+    except UsageError as error:
+        hint = "name one with -e" if program.entries else "begin one with `entry`"
+        raise UsageError(f"{error}; {hint}") from None
+
+
 def arguments_of(
     program: Program, entry: EntryPoint, texts: Sequence[str], files: Sequence[Any]
 ) -> list[Any]:
     """The values for an entry point: those of files, where an argument names one, of
     literals, or without arguments of standard input."""
     given = list(files)
+    stored = [text.endswith(".npy") for text in texts]
     if not texts and entry.parameters:
         given = read_input(program, entry)
     elif len(texts) == len(entry.parameters):
@@ -111,7 +128,7 @@ def arguments_of(
                 zip(texts, files, entry.parameters, strict=True), 1
             )
         ]
-    return fit(entry, given)
+    return fit(entry, given, stored)
 
 
 def call_and_log(
@@ -155,10 +172,19 @@ def read_argument(
     except UsageError as error:
         with contextlib.suppress(UsageError):
             return read_literal(text, name)
-        if os.path.isfile(text):  # also of texts that cannot name a file
-            hint = f"(to read values from a file: minifut run ... < {text})"
-            raise UsageError(f"{error} {hint}") from None
+        if hint := file_hint(text):
+            raise UsageError(f"{error} ({hint})") from None
         raise
+
+
+def file_hint(text: str) -> str:
+    """What to do with an argument that names a file, but not a .npy file."""
+    if not os.path.isfile(text):  # also of texts that cannot name a file
+        named = re.fullmatch(r"[\w./\\-]+\.[A-Za-z]\w*", text)
+        return "there is no such file either" if named else ""
+    if text.endswith(".npz"):
+        return "save each of its arrays as .npy: np.save(name, archive[name])"
+    return f"to read values from a file: minifut run ... < {text}"
 
 
 def read_input(program: Program, entry: EntryPoint) -> list[Any]:
@@ -208,9 +234,11 @@ def read_typed(
     return found
 
 
-def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
+def fit(
+    entry: EntryPoint, values: Sequence[Any], stored: Sequence[bool] = ()
+) -> list[Any]:
     """The values if they are what the parameters want, else a `UsageError`; structured
-    ones are checked by the call."""
+    ones are checked by the call. `stored` says which are from .npy files."""
     if len(values) != len(entry.parameters):
         shown = ", ".join(f"{p.name}: {p.type_text}" for p in entry.parameters)
         raise UsageError(
@@ -218,18 +246,23 @@ def fit(entry: EntryPoint, values: Sequence[Any]) -> list[Any]:
             f"{len(values) or 'none'} given"
         )
     fitted: list[Any] = []
-    for parameter, value in zip(entry.parameters, values, strict=True):
+    for parameter, value, is_stored in zip_longest(entry.parameters, values, stored):
         expected = parameter.value_type
         if expected is None:
             fitted.append(value)
             continue
-        from minifut.values.types import value_type
+        from minifut.values.foreign import astype_hint
+        from minifut.values.types import DTYPES, value_type
 
         came = value_type(value)
         if came != expected:
+            hint = ""
+            if is_stored and came.rank == expected.rank:
+                hint = astype_hint(value.dtype, DTYPES[expected.element])
+                hint += " before the array is saved"
             raise UsageError(
                 f"parameter {parameter.name} of {entry.name}: "
-                f"{expected} is expected, got {came}"
+                f"{expected} is expected, got {came}{hint}"
             )
         fitted.append(value)
     return fitted

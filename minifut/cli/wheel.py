@@ -25,7 +25,7 @@ from pathlib import Path
 
 import click
 
-from minifut.cli.options import PROGRAM
+from minifut.cli.options import PROGRAM, require_entries
 from minifut.errors import UsageError
 from minifut.files import write_whole
 
@@ -61,9 +61,11 @@ def command(
         raise UsageError("a package called minifut would hide this one: give a --name")
     if not VERSION.fullmatch(version):
         raise UsageError(f"'{version}' is no version such as 1.0 or 1.2.3rc1")
-    checked = stages.check(stages.read_source(file))
+    source = stages.read_source(file)
+    checked = stages.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
+    require_entries(source, checked.entries)
     core = stages.to_core(checked)
     text = stages.to_host_module(stages.to_kernels(core), schedule, name)
     files = {

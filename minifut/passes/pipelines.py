@@ -31,6 +31,7 @@ from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
 from minifut.passes.unroll_literals import unroll_literals
+from minifut.suggestions import nearest
 
 DIFFERENTIATE = Pass(
     "differentiate",
@@ -302,8 +303,9 @@ def find_pass(name: str, known: Sequence[Pass] = ALL_PASSES) -> Pass:
     for candidate in known:
         if candidate.name == name:
             return candidate
-    listed = ", ".join(p.name for p in known)
-    raise UsageError(f"there is no pass '{name}'; the passes are {listed}")
+    names = [p.name for p in known]
+    near = nearest(name, names) or f"the passes are {', '.join(names)}"
+    raise UsageError(f"there is no pass '{name}'; {near}")
 
 
 __all__ = [

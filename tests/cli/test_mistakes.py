@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -57,6 +58,55 @@ def test_wrong_values(file: str, entry: str, args: list[str], message: str) -> N
     result = run(file, entry, *args)
     assert result.exit_code == 2 and message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["1", "2"],
+            "no entry point 'main'; there are: add, count, square, triple; na",
+        ),
+        (["-e", "triple", "data.csv"], "'data.csv' (there is no such file either)"),
+        (["-e", "triple", "xs.npz"], "np.save(name, archive[name])"),
+        (["-e", "triple", "xs.npy"], "use .astype(np.uint8) before the array is saved"),
+        (["-e", "count", "3", "-o", "out.txt"], "out.txt: results are saved as .npy"),
+    ],
+)
+def test_wrong_files_and_entries(
+    file: str,
+    args: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("xs.npz", xs=[1, 2, 3])
+    np.save("xs.npy", np.arange(3.0))
+    result = invoke("run", file, "--backend", "interpreter", *args)
+    assert result.exit_code == 2 and message in result.stderr
+    assert result.stdout == "" and not Path("out.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["compile", "wheel"])
+def test_a_program_without_entry_points_makes_no_module(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lib.fut").write_text("def f (x: i32) = x")
+    result = invoke(command, "lib.fut")
+    assert result.exit_code == 2 and "`entry`, not `def`" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["lib.fut"]
+
+
+def test_all_options_of_dataset_are_read_before_values_are_printed() -> None:
+    result = invoke("dataset", "-g", "[2]i32", "--i32-bounds=5")
+    assert result.exit_code == 2 and result.stdout == ""
+
+
+def test_the_nearest_pass_is_named(file: str) -> None:
+    result = invoke("dev", file, "--dump-after", "fues")
+    assert "did you mean 'fuse'" in result.stderr
 
 
 @pytest.mark.device
