@@ -16,8 +16,17 @@ import shlex
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from minifut.errors import UsageError
+
 if TYPE_CHECKING:
     from minifut.program import EntryPoint, Program
+
+
+class WrongLine(UsageError):
+    """What stands behind `%%futhark` is wrong; the line says all that helps."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 def load(shell: Any) -> None:
@@ -30,12 +39,15 @@ def load(shell: Any) -> None:
 def run_cell(shell: Any, line: str, cell: str) -> Program:
     """Compile a cell: `%%futhark [NAME] [--device DEVICE] [--schedule cpu|gpu]`.
 
-    Raises `CompileError` if the program is wrong, `UsageError` if the line is.
+    Raises `CompileError` if the program is wrong, `WrongLine` if the line is.
     """
     import minifut
 
-    name, options = _options(line)
-    program = minifut.compile(f"{cell}\n", **options)
+    try:
+        name, options = _options(line)
+        program = minifut.compile(f"{cell}\n", **options)
+    except UsageError as error:
+        raise WrongLine(str(error)) from None
     found: dict[str, object] = {
         entry: point for entry, point in program.entries.items() if entry.isidentifier()
     }
@@ -46,8 +58,6 @@ def run_cell(shell: Any, line: str, cell: str) -> Program:
 
 
 def _options(line: str) -> tuple[str | None, dict[str, Any]]:
-    from minifut.errors import UsageError
-
     usage = "%%futhark [NAME] [--device DEVICE] [--schedule cpu|gpu]"
     name, options = None, {}
     words = iter(shlex.split(line))

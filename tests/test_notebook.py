@@ -70,15 +70,18 @@ def test_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         "double([1, 2]).tolist()",
         "%%futhark\nentry wrong (x: i32): i32 = x + y",
         "first([5, 6])",
+        f"%%futhark --device nothing\n{CELL}",
     ]
     cells = [nbformat.new_code_cell(source) for source in sources]
-    cells[3].metadata["tags"] = ["raises-exception"]
+    for number in (3, 5):
+        cells[number].metadata["tags"] = ["raises-exception"]
     notebook = nbformat.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
-    _, table, doubled, wrong, five = (cell.outputs for cell in notebook.cells)
+    _, table, doubled, wrong, five, device = (cell.outputs for cell in notebook.cells)
     assert "<b>double</b>" in table[0].data["text/html"]
     assert doubled[0].data["text/plain"] == "[2, 4]"
     shown = "\n".join(wrong[0].traceback)
     assert "<text>:1:33: error: " in shown and "^" in shown
     assert len(shown.splitlines()) < 8
+    assert device[0].traceback[0].startswith("no OpenCL device matches 'nothing'")
     assert "5" in five[0].data["text/plain"]
