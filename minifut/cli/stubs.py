@@ -4,11 +4,13 @@
     -->
     class Loaded:
         def dot(
-            self, xs: NDArray[np.float32] | DeviceArray, k: int | np.int64,
+            self,
+            xs: NDArray[np.float32] | Sequence[float] | DeviceArray,
+            k: int | np.int64,
             *, device: bool = ...
         ) -> np.float32: ...
 
-Results that stay on the device are typed as arrays, as what `np.asarray` makes of them.
+An entry point with arrays among its results has a second type, for `device=True`.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from minifut.ir.entries import Entry, EntryType
 
 HEADER = '''\
 # Types of a program compiled by minifut.
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 from minifut.values.structured import StructArray, Variant
@@ -31,7 +33,12 @@ from numpy.typing import NDArray
 class DeviceArray(Protocol):
     """An array in the device's memory."""
 
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> np.ndarray: ...
+    def __len__(self) -> int: ...
     def get(self) -> np.ndarray: ...
 '''
 FOOTER = """\
@@ -73,16 +80,22 @@ def _method(entry: Entry, documentation: str) -> Iterator[str]:
         f"{name}: {_argument(p)}"
         for name, p in zip(names, entry.parameters, strict=True)
     ]
-    yield f"    def {entry.name}("
-    yield from (f"        {line}," for line in ("self", *given))
-    yield "        *,"
-    yield "        device: bool = ...,"
-    returned = _several([_result(r) for r in entry.results])
-    if documentation:
-        yield f"    ) -> {returned}:"
-        yield f"        {documentation!r}"
-    else:
-        yield f"    ) -> {returned}: ..."
+    here = _several([_result(r, "NDArray[{}]") for r in entry.results])
+    there = _several([_result(r, "DeviceArray") for r in entry.results])
+    forms = [("device: bool = ...", here)]
+    if here != there:
+        forms = [("device: Literal[False] = ...", here)]
+        forms.append(("device: Literal[True]", there))
+    for option, returned in forms:
+        if len(forms) > 1:
+            yield "    @overload"
+        yield f"    def {entry.name}("
+        yield from (f"        {line}," for line in ("self", *given, "*", option))
+        if documentation:
+            yield f"    ) -> {returned}:"
+            yield f"        {documentation!r}"
+        else:
+            yield f"    ) -> {returned}: ..."
 
 
 def _several(types: Sequence[str]) -> str:
@@ -108,16 +121,18 @@ def _argument(type_: EntryType) -> str:
             return "Variant"
         case "array":
             python, numpy = _scalar(type_.text.lstrip("*[]"))
-            if "[" in type_.text:
-                return f"NDArray[{numpy}] | DeviceArray"
+            if rank := type_.text.count("["):
+                listed = "Sequence[" * rank + python + "]" * rank
+                return f"NDArray[{numpy}] | {listed} | DeviceArray"
             return f"{python} | {numpy}"
     return "Any"
 
 
-def _result(type_: EntryType) -> str:
+def _result(type_: EntryType, array: str) -> str:
+    """The type of a result; `array` is that of an array of the type put into it."""
     match type_.kind:
         case "tuple":
-            return _several([_result(part) for part in type_.parts])
+            return _several([_result(part, array) for part in type_.parts])
         case "record":
             return "dict[str, Any]"
         case "array_of":
@@ -126,5 +141,5 @@ def _result(type_: EntryType) -> str:
             return "Variant"
         case "array":
             _, numpy = _scalar(type_.text.lstrip("*[]"))
-            return f"NDArray[{numpy}]" if "[" in type_.text else numpy
+            return array.format(numpy) if "[" in type_.text else numpy
     return "Any"

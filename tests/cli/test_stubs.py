@@ -19,6 +19,7 @@ entry dot [n] (xs: [n]f32) (ys: [n]f32): f32 = f32.sum (map2 (*) xs ys)
 entry count [n] (xs: [n]bool) (limit: i64): (i64, [n]i32) =
   (i64.min limit n, map i32.bool xs)
 entry swap (p: (i32, bool)) (r: {a: i32}): ((bool, i32), {a: i32}) = ((p.1, p.0), r)
+entry both [n][m] (xss: [n][m]f32): ([m]f32, i64) = (xss[0], n)
 entry odd (lambda: i32): i32 = lambda
 """
 CALLS = {
@@ -27,10 +28,19 @@ CALLS = {
     "loaded.count(flags, 3)[1].sum()": "",
     "loaded.swap((np.int32(1), True), {'a': 2})": "",
     "loaded.odd(3)": "",
+    "loaded.dot([1, 2.5, 3], range(3))": "",
+    "loaded.count([True], 3)": "",
+    "loaded.both([[1, 2], (3, 4)])[0].mean()": "",
+    "loaded.both(grid, device=True)[0].get()": "",
+    "len(loaded.both(loaded.both(grid, device=True)[0])[0])": "",
+    "loaded.both(grid)[0].get()": 'has no attribute "get"',
+    "loaded.both(grid, device=True)[0].mean()": 'has no attribute "mean"',
+    "loaded.dot('abc', ys)": 'Argument 1 to "dot"',
+    "loaded.dot([[1.0]], ys)": "List item 0",
     "loaded.dot(xs)": 'Missing positional argument "ys"',
     "loaded.dot(xs, wide)": 'Argument 2 to "dot"',
     "loaded.dot(xs, 3)": 'Argument 2 to "dot"',
-    "loaded.count(flags, 1.5)": 'Argument 2 to "count"',
+    "loaded.count(flags, 1.5)": 'No overload variant of "count"',
     "loaded.swap((1, 'x'), {})": 'Argument 1 to "swap"',
     "loaded.dots(xs, ys)": 'has no attribute "dots"',
     "loaded.dot(xs, zs=ys)": "Unexpected keyword argument",
@@ -41,6 +51,7 @@ from prog import program
 xs = np.zeros(3, np.float32)
 ys = np.zeros(3, np.float32)
 wide = np.zeros(3, np.float64)
+grid = np.zeros((2, 3), np.float32)
 flags = np.zeros(3, np.bool_)
 loaded = program.load()
 """
