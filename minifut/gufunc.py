@@ -132,6 +132,7 @@ class Gufunc:
         ]
         if not any(leading):
             return self.entry(*arrays)
+        self._check_core(arrays, leading)
         try:
             loop = np.broadcast_shapes(*leading)
         except ValueError as error:
@@ -145,6 +146,27 @@ class Gufunc:
         results = mapped(self.entry, tuple(map(bool, leading))).call(flat)
         shaped = tuple(r.reshape(loop + r.shape[1:]) for r in results)
         return shaped if len(shaped) != 1 else shaped[0]
+
+    def _check_core(
+        self, arrays: Sequence[np.ndarray], leading: Sequence[tuple[int, ...]]
+    ) -> None:
+        """Sizes of the same name are equal: an error counts dimensions as the user
+        does, and not with the leading ones as one."""
+        sizes: dict[str, tuple[int, str]] = {}
+        parameters = self.entry.parameters
+        for parameter, array, own in zip(parameters, arrays, leading, strict=True):
+            core = zip(parameter.shape or (), array.shape[len(own) :], strict=True)
+            for position, (size, came) in enumerate(core):
+                name = str(size)
+                wanted, first = sizes.setdefault(name, (came, parameter.name))
+                where = f" ({name}, from argument {first})"
+                if isinstance(size, int):
+                    wanted, where = size, ""
+                if wanted != came:
+                    raise ArgumentError(
+                        f"{self.entry.name}: argument {parameter.name}: dimension "
+                        f"{position + len(own)} must be {wanted}{where}, got {came}"
+                    )
 
     def _converted(self, parameter: Parameter, argument: Any) -> np.ndarray:
         """An array with at least the dimensions of the parameter; numbers of Python

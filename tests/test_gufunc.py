@@ -102,6 +102,10 @@ def test_an_empty_loop(program: minifut.Program) -> None:
         ((XS,), "2 arguments expected"),
         ((XS[0, 0, 0], CS), "xs: .n..d.f32 has 2 dimensions, 1 were given"),
         ((XS, CS[:2]), "shape mismatch"),
+        (
+            (XS, CS[..., :1]),
+            r"cs: dimension 2 must be 2 \(d, from argument xs\), got 1",
+        ),
         ((XS, np.ma.masked_array(CS)), "mask"),
     ],
 )
@@ -110,6 +114,11 @@ def test_wrong_arguments(
 ) -> None:
     with pytest.raises(minifut.ArgumentError, match=message):
         program.nearest.gufunc()(*arguments)
+
+
+def test_sizes_that_are_numbers_are_checked(program: minifut.Program) -> None:
+    with pytest.raises(minifut.ArgumentError, match="m: dimension 2 must be 2, got 3"):
+        program.corner.gufunc()(np.zeros((4, 2, 3), np.int32))
 
 
 def test_the_mapped_entry_point_uses_no_name_of_the_original() -> None:

@@ -108,6 +108,9 @@ class Distributed:
     entry: EntryPoint
     chunk_bytes: int = CHUNK_BYTES
 
+    def __repr__(self) -> str:
+        return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the plan.
 

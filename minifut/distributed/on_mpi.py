@@ -86,6 +86,9 @@ class OverRanks:
     comm: Any
     chunk_bytes: int = CHUNK_BYTES
 
+    def __repr__(self) -> str:
+        return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the plan. Raises `ArgumentError` for wrong arguments; an error of one
         rank must end all of them, as `python -m mpi4py` has it."""

@@ -107,7 +107,7 @@ class Plan:
     results: tuple[str, ...]
     axes: Mapping[str, int]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [f"plan of {self.entry} over {self.over}"]
         for name in self.inputs:
             if name in self.axes:

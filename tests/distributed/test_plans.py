@@ -352,7 +352,11 @@ def test_plans_are_frozen_and_can_be_read(program: minifut.Program) -> None:
     plan = plan_of(program.mean, "n")
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan.steps = ()  # type: ignore[misc]
-    shown = str(plan)
+    from minifut.dask import distribute
+
+    distributed = repr(distribute(program.mean, over="n"))
+    assert distributed.endswith(" distributed over n>") and len(distributed) < 90
+    shown = repr(plan)
     assert shown.startswith("plan of mean over n\n  in chunks xs")
     assert "tree      combine_" in shown
 
