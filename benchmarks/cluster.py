@@ -32,7 +32,7 @@ from minifut.dask import distribute
 ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "clusters.fut"
 TOTAL = "entry total [n] (xs: [n]f32): f32 = f32.sum xs"
-CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 6, 3 << 17, 16, 64, 2
+CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 6, 3 << 18, 16, 64, 2
 TINY, TURNS = 256, 2
 
 
@@ -50,11 +50,21 @@ def cluster(workers: int) -> Iterator[Any]:
         yield client
 
 
-def points() -> Any:
-    """The array, held by the workers."""
-    shape, chunks = (CHUNKS * POINTS, DIMENSIONS), (POINTS, DIMENSIONS)
-    array = da.random.default_rng(1).random(shape, chunks=chunks)
-    return dask.persist(array.astype(np.float32))[0]
+def random_points(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).random((POINTS, DIMENSIONS), np.float32)
+
+
+def points(client: Any) -> Any:
+    """The array, held by the workers, each of which has as many chunks: tasks run where
+    their chunks are, so that other shares would measure how dask places data."""
+    workers = list(client.scheduler_info()["workers"])
+    held = [
+        client.submit(random_points, seed, workers=workers[seed % len(workers)])
+        for seed in range(CHUNKS)
+    ]
+    shape = (POINTS, DIMENSIONS)
+    parts = [da.from_delayed(part, shape, np.float32) for part in held]
+    return dask.persist(da.concatenate(parts))[0]
 
 
 def seconds(function: Any, *arguments: Any) -> float:
@@ -100,7 +110,7 @@ def main() -> None:
     sweeps = 0
     for workers in (1, 2):
         with cluster(workers) as client:
-            taken["k-means"].append(seconds(kmeans, points(), centres, ROUNDS))
+            taken["k-means"].append(seconds(kmeans, points(client), centres, ROUNDS))
             length = taken["k-means"][0] / (CHUNKS * ROUNDS)
             sweeps = sweeps or sweeps_of(length)
             taken["NumPy"].append(seconds(in_numpy, client, sweeps))
