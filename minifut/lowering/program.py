@@ -6,17 +6,17 @@ may fail with is numbered from 1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.analysis.layouts import Layouts, find_layouts
-from minifut.errors import Location
 from minifut.ir import core
 from minifut.ir.calls import call_graph, called_in_threads, recursive
 from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
-from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
@@ -28,11 +28,55 @@ from minifut.lowering.host.builder import HostBuilder, HostValue
 from minifut.lowering.host.code import receive, transfer, value_of
 from minifut.lowering.host.free_memory import free_memory
 from minifut.lowering.index_functions import Array, whole
+from minifut.lowering.numbering import FailureTable, KernelNames
 from minifut.lowering.threads.device_functions import LoweredFunction
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
     from minifut.rewrite.trace import Trace
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What analyses find in a program before it is lowered."""
+
+    functions: Mapping[Name, core.Function]
+    in_place: InPlace
+    buffer_reuse: BufferReuse
+    layouts: Layouts
+
+
+def facts_of(program: Program) -> ProgramFacts:
+    """The facts of all functions."""
+    in_place, layouts = InPlace(), Layouts()
+    called = called_functions(program)
+    for function in program.functions:
+        updates = in_place_updates(function, called)
+        in_place.updates |= updates.updates
+        in_place.overwritten |= updates.overwritten
+        in_place.copied |= updates.copied
+    for function in program.functions:
+        found = find_layouts(function, in_place)
+        layouts.made |= found.made
+        layouts.handed_over |= found.handed_over
+    functions = {f.name: f for f in program.functions}
+    return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts)
+
+
+@dataclass(frozen=True)
+class HostConstants:
+    """The constants of a program as host functions see them."""
+
+    values: dict[Name, HostValue] = field(default_factory=dict)
+    scalars: dict[Name, ScalarType] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fallbacks:
+    """Lines on what runs point by point on the host, and what in one work-item."""
+
+    on_host: list[str] = field(default_factory=list)
+    one_thread: list[str] = field(default_factory=list)
 
 
 class ProgramBuilder:
@@ -48,68 +92,19 @@ class ProgramBuilder:
         self.trace = trace
         self.names = names or names_after(program)
         self.schedule = schedule
-        self.functions = {f.name: f for f in program.functions}
+        self.facts = facts_of(program)
         self.kernels: list[kc.Kernel] = []
+        self.kernel_names = KernelNames()
+        self.failures = FailureTable()
         self.parameters: dict[str, Parameter] = {}
-        self.constants: dict[Name, HostValue] = {}
-        self.constant_scalars: dict[Name, ScalarType] = {}
-        self.in_place = InPlace()
-        called = called_functions(program)
-        for function in program.functions:
-            found = in_place_updates(function, called)
-            self.in_place.updates |= found.updates
-            self.in_place.overwritten |= found.overwritten
-            self.in_place.copied |= found.copied
-        self.buffer_reuse = BufferReuse(self.in_place)
-        self.layouts = Layouts()
-        for function in program.functions:
-            lie = find_layouts(function, self.in_place)
-            self.layouts.made |= lie.made
-            self.layouts.handed_over |= lie.handed_over
-        self._failures: dict[kc.Failure, int] = {}
-        self._places: dict[str, int] = {}
-        self.on_host: list[str] = []
-        self.one_thread: list[str] = []
+        self.constants = HostConstants()
+        self.fallbacks = Fallbacks()
         self.thresholds: dict[Name, Stm] = {}
         self.device_functions: dict[object, LoweredFunction | None] = {}
-        self._kernel_names: dict[str, int] = {}
-
-    @property
-    def failures(self) -> tuple[kc.Failure, ...]:
-        return tuple(self._failures)
-
-    def failure(
-        self,
-        message: tuple[str | Atom, ...],
-        types: tuple[ScalarType, ...],
-        backtrace: tuple[str, ...],
-    ) -> int:
-        """The number of a failure; equal ones share one."""
-        holes = iter(types)
-        parts = tuple(p if isinstance(p, str) else next(holes) for p in message)
-        failure = kc.Failure(parts, backtrace)
-        return self._failures.setdefault(failure, len(self._failures) + 1)
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        return tuple(self._places)
-
-    def place(self, location: Location | None) -> int:
-        """The number of a place that calls a function of the device."""
-        text = "" if location is None else str(location)
-        return self._places.setdefault(text, len(self._places) + 1)
 
     def parameter(self, parameter: Parameter) -> None:
         """Remember a tunable parameter of the program."""
         self.parameters.setdefault(parameter.name, parameter)
-
-    def kernel_name(self, base: str) -> str:
-        """A name for a kernel that no other has."""
-        text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
-        text += "_" * is_opencl_word(text)
-        number = self._kernel_names.get(text, 0)
-        self._kernel_names[text] = number + 1
-        return f"{text}_{number + 1}" if number else text
 
 
 def lower_program(
@@ -131,14 +126,14 @@ def lower_program(
         schedule,
         tuple(build.kernels),
         tuple(functions),
-        tuple(EntryCode(e, build.functions[e.function]) for e in program.entries),
-        build.failures,
+        tuple(EntryCode(e, build.facts.functions[e.function]) for e in program.entries),
+        build.failures.failures,
         tuple(build.parameters.values()),
         constants,
         constant_names,
-        build.places,
-        tuple(build.on_host),
-        tuple(dict.fromkeys(build.one_thread)),
+        build.failures.places,
+        tuple(build.fallbacks.on_host),
+        tuple(dict.fromkeys(build.fallbacks.one_thread)),
     )
 
 
@@ -164,7 +159,7 @@ def _too_deep(build: ProgramBuilder, function: core.Function, deep: set[Name]) -
         and node.exp.function in deep
     )
     message = f"The recursion of {function.name.base} is too deep."
-    return build.failure((message,), (), tuple(islice(places, 1)))
+    return build.failures.number((message,), (), tuple(islice(places, 1)))
 
 
 def _constants(
@@ -182,13 +177,13 @@ def _constants(
             value = value_of(host, bound.name)
             source = transfer(host, value)
             if isinstance(source, Constant):
-                build.constants[bound.name] = source
+                build.constants.values[bound.name] = source
                 continue
             names.append(bound.name)
             results.append(source)
-            build.constants[bound.name] = _seen(host, bound, value)
+            build.constants.values[bound.name] = _seen(host, bound, value)
             if isinstance(bound.type, ScalarType):
-                build.constant_scalars[bound.name] = bound.type
+                build.constants.scalars[bound.name] = bound.type
     body = free_memory(kc.HostBlock(tuple(host.statements)), tuple(results))
     function = kc.HostFunction(build.names.fresh("constants"), (), body, tuple(results))
     return function, tuple(names)

@@ -73,7 +73,7 @@ class SequentialBuilder(KernelBuilder):
         """Whether no size is computed by the kernel."""
         return all(self.declared.isdisjoint(size.names()) for size in shape)
 
-    def turned_parameter(self, array: Array, permutation: tuple[int, ...]) -> Array:
+    def transposed_parameter(self, array: Array, permutation: tuple[int, ...]) -> Array:
         """A parameter's transposition, made once before everything else."""
         found = self.turned.get((array, permutation))
         if found is None:
@@ -93,7 +93,7 @@ def _rearrange(k: SequentialBuilder, stm: core.Stm, exp: core.Rearrange) -> None
     across = exp.permutation[-1] != array.rank - 1
     whole = array.memory.name in k.parameters_read and array.is_whole
     if across and whole and k.known_before(array.shape):
-        made = k.turned_parameter(array, exp.permutation)
+        made = k.transposed_parameter(array, exp.permutation)
     else:
         made = array.rearrange(exp.permutation)
     k.bind(stm.pattern[0].name, made)
@@ -113,14 +113,16 @@ def lower_sequential(program: Program) -> KernelProgram:
     done: dict[Name, kc.HostFunction] = {}
     for entry in sequential.entries:
         if entry.function not in done:
-            function = build.functions[entry.function]
+            function = build.facts.functions[entry.function]
             done[entry.function] = _function(build, sequential, function)
     return KernelProgram(
         "cpu",
         tuple(build.kernels),
         tuple(done.values()),
-        tuple(EntryCode(e, build.functions[e.function]) for e in sequential.entries),
-        build.failures,
+        tuple(
+            EntryCode(e, build.facts.functions[e.function]) for e in sequential.entries
+        ),
+        build.failures.failures,
         tuple(build.parameters.values()),
     )
 

@@ -71,7 +71,7 @@ def _bins(host: HostBuilder, pattern: list[Param], item: AccInput) -> Bins:
     found = []
     for bound, name in zip(pattern, item.arrays, strict=True):
         array = host.array(name)
-        in_place = bound.name in host.in_place.updates
+        in_place = bound.name in host.facts.in_place.updates
         found.append(array if in_place else host.copied(array))
     operator = item.operator or Lambda((), Body((), ()), ())
     bins = SegHistOp(item.shape, item.arrays, item.neutral, operator)

@@ -243,7 +243,7 @@ def mapped_array(
     """Memory for a result over the whole space; with its last two dimensions exchanged
     in memory if `transposed`."""
     row = host.shape(type_)
-    if not transposed or bound.name in host.layouts.made:
+    if not transposed or bound.name in host.facts.layouts.made:
         return host.allocate_result(bound, element_of(type_), (*sizes, *row))
     last = len(sizes) - 1
     shape = (*sizes[: last - 1], sizes[last], sizes[last - 1], *row)

@@ -78,7 +78,7 @@ def lower(
         k = launch(host, launch_, base, "local")
     if k.local_bytes == ZERO:
         host.statements.extend(within)
-    elif k.local_bytes.names() <= host.build_constants.keys() | blocks:
+    elif k.local_bytes.names() <= host.build.parameters.keys() | blocks:
         used = tuple((c.parameter.name, c.name) for c in k.constants.values())
         host.emit(kc.CheckGroup(ONE, k.local_bytes, used))
         host.statements.extend(within)

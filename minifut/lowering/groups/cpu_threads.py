@@ -170,7 +170,7 @@ def operands(
 def owned(k: KernelBuilder, bound: Param, name: Name) -> Array:
     """An array to write to: itself where that is allowed, else a copy."""
     array = k.array(name)
-    if bound.name in k.host.in_place.updates:
+    if bound.name in k.host.facts.in_place.updates:
         return array
     made = k.new_array(array.memory.element, array.shape, bound.name.base)
     k.copy(made, array)

@@ -48,7 +48,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
 
     def known_when_built(sizes: tuple[Size, ...]) -> bool:
         names = {name for size in sizes for name in host.size(size).names()}
-        return host.build_constants.keys() >= names
+        return host.build.parameters.keys() >= names
 
     registers = register_arrays(body, known_when_built)
     interleaved = interleave(operation, registers)

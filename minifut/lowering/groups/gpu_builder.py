@@ -261,7 +261,7 @@ class GroupBuilder(KernelBuilder):
     def own_array(self, result: Name, array: Name) -> Array:
         """An array of the group that `result` may write: itself, or a copy."""
         target = self.array(array)
-        if result in self.host.in_place.updates:
+        if result in self.host.facts.in_place.updates:
             return target
         made = self.new_array(target.memory.element, target.shape, array.base)
         self.copy(made, target)

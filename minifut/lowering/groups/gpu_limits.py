@@ -57,7 +57,7 @@ def check_group(host: HostBuilder, k: KernelBuilder, group: Size) -> None:
 
 def check_requested_tiles(host: HostBuilder, nbytes: Size) -> None:
     """Emit the check that explicitly requested tile sizes fit into local memory."""
-    constants = host.build_constants
+    constants = host.build.parameters
     named = {constants[name].name: name for name in nbytes.names()}
     host.emit(kc.CheckRequestedTiles(nbytes, tuple(sorted(named.items()))))
 

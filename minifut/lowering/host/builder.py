@@ -25,6 +25,7 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.groups.gpu_limits import check_group
+from minifut.lowering.host.build_constants import BuildConstants
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.threads.arena import launch_with_arenas
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 HostValue: TypeAlias = Atom | Array
 
-BUILD_CONSTANTS = frozenset({"tile_size", "reg_tile_size", "group_size"})
-"""the kinds of parameters that kernels are built for"""
 POINT_WORK = 4
 """scalar operations for a point of a copy or of a literal"""
 
@@ -52,20 +51,14 @@ class HostBuilder:
         self.base = base
         self.names = program.names
         self.schedule = program.schedule
-        self.in_place = program.in_place
-        self.buffer_reuse = program.buffer_reuse
-        self.layouts = program.layouts
-        self.failure = program.failure
+        self.facts = program.facts
+        self.build = BuildConstants()
         self.statements: list[kc.HostStatement] = []
-        self.values: dict[Name, HostValue] = dict(program.constants)
-        self.scalars: dict[Name, ScalarType] = dict(program.constant_scalars)
-        self.build_constants: dict[Name, kernels.Parameter] = {}
-        self.build_sizes: dict[Name, Size] = {}
-        self.limits: set[Atom] = set()
+        self.values: dict[Name, HostValue] = dict(program.constants.values)
+        self.scalars: dict[Name, ScalarType] = dict(program.constants.scalars)
         self.destinations: dict[Name, core.Stm] = {}
         self.scan_results: dict[Name, core.Index | None] = {}
         self.derivation: Derivation | None = None
-        self.per_launch: set[Name] = set()
         self.work: Size | None = None
         self.location: Location | None = None
         self.accumulators: dict[Name, Accumulator] = {}
@@ -108,8 +101,8 @@ class HostBuilder:
         mapping: dict[Name, Size] = {}
         for name in size.names():
             value = self.values.get(name, name)
-            if value in self.build_sizes:
-                mapping[name] = self.build_sizes[value]
+            if value in self.build.sizes:
+                mapping[name] = self.build.sizes[value]
             elif value is not name:
                 mapping[name] = as_index(value)
         return size.substitute(mapping)
@@ -151,33 +144,21 @@ class HostBuilder:
         """The number of compute units, known when the program runs."""
         return Size.of(self.scalar(kc.ComputeUnits(), I64, "cores"))
 
-    def keep_build_constant(self, name: Name, parameter: kernels.Parameter) -> None:
-        """Let kernels that mention a tile size have it as a macro; a scalar variable of
-        the host is it too."""
-        if parameter.kind in BUILD_CONSTANTS:
-            self.build_constants[name] = parameter
-
     def choose_build_constant(
         self, exp: kc.HostExp, parameter: kernels.Parameter, base: str
     ) -> Name:
         """A value within the parameter's, for which kernels are built when a launch
         first has it: of few values, for each is a build."""
         name = self.scalar(exp, I64, base)
-        self.build_constants[name] = parameter
-        self.per_launch.add(name)
+        self.build.choose(name, parameter)
         return name
-
-    def keep_build_size(self, name: Name, size: Size) -> None:
-        """Let a size made of nothing but build constants be one in kernels too."""
-        if size.names() and self.build_constants.keys() >= size.names():
-            self.build_sizes[name] = size
 
     def parameter(self, parameter: kernels.Parameter) -> Size:
         """The current value of a tunable parameter."""
         self.program.parameter(parameter)
         exp = kernels.GetParameter(parameter)
         name = self.scalar(exp, I64, parameter.kind)
-        self.keep_build_constant(name, parameter)
+        self.build.keep(name, parameter)
         return Size.of(name)
 
     # --- memory -----------------------------------------------------------------------
@@ -198,7 +179,7 @@ class HostBuilder:
         self, bound: Param, element: ScalarType, shape: tuple[Size, ...]
     ) -> Array:
         """Memory for an array of a pattern, in the order that is wanted of it."""
-        order = self.layouts.made.get(bound.name)
+        order = self.facts.layouts.made.get(bound.name)
         return self.allocate(element, shape, bound.name.base, order)
 
     def whole(self, array: Array, order: Order | None = None) -> Array:
@@ -286,8 +267,8 @@ class HostBuilder:
             check_group(self, k, group)
         else:
             fixed = group if isinstance(group, tuple) else (group,)
-        kernel = k.finish(self.program.kernel_name(f"{self.base}_{k.base}"), fixed,
-                          fresh=fresh)  # fmt: skip
+        title = self.program.kernel_names.fresh(f"{self.base}_{k.base}")
+        kernel = k.finish(title, fixed, fresh=fresh)
         self.program.kernels.append(kernel)
         derivation = self.derivation
         if derivation is not None and derivation.statement is not None:

@@ -49,9 +49,9 @@ def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
     if host_text(exp.operator) is not None:
         _assign(host, stm, core.ScalarOp(exp.operator, operands))
         needed, limit = operands[0], operands[-1]
-        if limit in host.limits and needed in host.build_sizes:
+        if limit in host.build.limits and needed in host.build.sizes:
             assert isinstance(needed, Name)
-            check_requested_tiles(host, host.build_sizes[needed])
+            check_requested_tiles(host, host.build.sizes[needed])
         return
     made = host.allocate(exp.operator.result, (), stm.pattern[0].name.base)
 
@@ -67,15 +67,13 @@ def _scalar_op(host: HostBuilder, stm: Stm, exp: core.ScalarOp) -> None:
 def _size(host: HostBuilder, stm: Stm, exp: core.SizeExp) -> None:
     size = host.size(exp.size)
     _assign(host, stm, core.SizeExp(size))
-    host.keep_build_size(stm.pattern[0].name, size)
+    host.build.keep_size(stm.pattern[0].name, size)
 
 
 def _get_parameter(host: HostBuilder, stm: Stm, exp: kernels.GetParameter) -> None:
     host.program.parameter(exp.parameter)
     _assign(host, stm, exp)
-    host.keep_build_constant(stm.pattern[0].name, exp.parameter)
-    if exp.parameter.kind == "limit":
-        host.limits.add(stm.pattern[0].name)
+    host.build.keep(stm.pattern[0].name, exp.parameter)
 
 
 def _at_least(host: HostBuilder, stm: Stm, exp: kernels.AtLeast) -> None:
@@ -92,7 +90,7 @@ def _assert(host: HostBuilder, stm: Stm, exp: core.Assert) -> None:
     types = tuple(
         v.type if isinstance(v, Constant) else host.scalars[v] for v in values
     )
-    number = host.failure(exp.message, types, exp.backtrace)
+    number = host.program.failures.number(exp.message, types, exp.backtrace)
     host.emit(kc.HostAssert(condition, number, values))
 
 
@@ -115,7 +113,7 @@ def write(host: HostBuilder, view: Array, value: Any) -> None:
 
 def _update(host: HostBuilder, stm: Stm, exp: core.Update) -> None:
     array = host.array(exp.array)
-    if stm.pattern[0].name not in host.in_place.updates:
+    if stm.pattern[0].name not in host.facts.in_place.updates:
         array = host.copied(array)
     value = host.lookup(exp.value) if isinstance(exp.value, Name) else exp.value
     write(host, sliced(host, array, exp.slice), value)
@@ -217,7 +215,7 @@ def _concat(host: HostBuilder, stm: Stm, exp: core.Concat) -> None:
 
 def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
     array, order = host.array(exp.array), exp.permutation
-    if not (exp.array in host.layouts.made and array.has_order(order)):
+    if not (exp.array in host.facts.layouts.made and array.has_order(order)):
         array = host.copied(array, order)
     host.bind(stm.pattern[0], array)
 
@@ -238,7 +236,7 @@ def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
 
 def order_of(host: HostBuilder, name: Name | None) -> Order | None:
     """The order of an array that crosses a branch or a loop; None: row-major."""
-    return None if name is None else host.layouts.handed_over.get(name)
+    return None if name is None else host.facts.layouts.handed_over.get(name)
 
 
 def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
@@ -274,7 +272,7 @@ def _if(host: HostBuilder, stm: Stm, exp: core.If) -> None:
     targets = tuple(bound.name for bound in stm.pattern)
     condition = host.atom(exp.condition)
     by_default = value_by_default(exp.condition, host.program.thresholds, host.schedule)
-    alone, blocks = host.program.one_thread, []
+    alone, blocks = host.program.fallbacks.one_thread, []
     for body, never in ((exp.then, False), (exp.otherwise, True)):
         count = len(alone)
         blocks.append(_branch(host, body, targets))
@@ -314,7 +312,7 @@ def _loop(host: HostBuilder, stm: Stm, exp: core.Loop) -> None:
     sources = []
     for bound, atom in zip(exp.parameters, exp.initial, strict=True):
         value = value_of(host, atom)
-        if isinstance(value, Array) and bound.name in host.in_place.copied:
+        if isinstance(value, Array) and bound.name in host.facts.in_place.copied:
             value = host.copied(value, order_of(host, bound.name))
         sources.append(transfer(host, value, bound.name))
     targets = tuple(bound.name for bound in exp.parameters)

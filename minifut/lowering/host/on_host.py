@@ -27,7 +27,7 @@ def run_on_host(host: HostBuilder, statement: Stm, reason: str) -> None:
     operation: Any = statement.exp
     what = ", ".join(bound.name.base for bound in statement.pattern)
     where = statement.location or "-"
-    host.program.on_host.append(f"{where}  {what}: {reason}")
+    host.program.fallbacks.on_host.append(f"{where}  {what}: {reason}")
     host.emit(kc.HostComment(f"{what} point by point: {reason}"))
     if isinstance(operation, kernels.SegMap):
         map_on_host(host, statement, operation)

@@ -33,7 +33,10 @@ def destination(host: HostBuilder, bound: Param) -> Array | None:
     """The slice that a result is to become, if an update in place says so and all that
     it mentions is there already."""
     statement = host.destinations.get(bound.name)
-    if statement is None or statement.pattern[0].name not in host.in_place.updates:
+    if (
+        statement is None
+        or statement.pattern[0].name not in host.facts.in_place.updates
+    ):
         return None
     update = statement.exp
     assert isinstance(update, Update)

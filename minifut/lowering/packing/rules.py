@@ -27,7 +27,7 @@ from minifut.rewrite.strategy import first_of
 def remark(region: CopyRegion, facts: GroupFacts) -> Remark:
     """The name of the array, and the parameters in the width of panels."""
     layout = facts.layouts[region.bound.name]
-    constants = facts.host.build_constants
+    constants = facts.host.build.parameters
     names = layout.width.names() if layout.width is not None else ()
     governing = tuple(constants[name] for name in names if name in constants)
     return Remark((region.source_name,), governing)
@@ -113,7 +113,7 @@ def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bo
     dim = region.ranges[at]
     if dim.length is None or dim.step != ONE:
         return False
-    constants = facts.host.build_constants
+    constants = facts.host.build.parameters
     for term, factor in dim.start.terms:
         if factor < 0 or not all(a in facts.counters or a in constants for a in term):
             return False

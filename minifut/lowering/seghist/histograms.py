@@ -96,7 +96,7 @@ def all_bins(
         arrays = []
         for name in operator.destinations:
             bound, target = pattern[at], host.array(name)
-            if bound.name not in host.in_place.updates:
+            if bound.name not in host.facts.in_place.updates:
                 target = host.copied(target)
             arrays.append(target)
             at += 1

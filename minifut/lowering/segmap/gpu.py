@@ -65,4 +65,6 @@ def note_one_thread(host: HostBuilder, what: str) -> None:
         return
     count = "an unknown number of" if work is None else str(work)
     where = host.location or "-"
-    host.program.one_thread.append(f"{where}  {what}: {count} scalar operations")
+    host.program.fallbacks.one_thread.append(
+        f"{where}  {what}: {count} scalar operations"
+    )

@@ -127,7 +127,7 @@ def output_of(
             return host.allocate_result(bound, element.element, host.shape(element))
         case kernels.WriteReturns(array, _, _):
             target = host.array(array)
-            if bound.name in host.in_place.updates:
+            if bound.name in host.facts.in_place.updates:
                 return target
             return host.copied(target)
         case kernels.TotalReturns():
@@ -168,11 +168,11 @@ def overwrite_last_use(bound: Param, host: HostBuilder) -> Array | Declined | No
           return returns b
         }
     """
-    array = host.in_place.overwritten.get(bound.name)
+    array = host.facts.in_place.overwritten.get(bound.name)
     if array is None:
         return None
     found = host.array(array)
-    if bound.name in host.layouts.made or not found.is_whole:
+    if bound.name in host.facts.layouts.made or not found.is_whole:
         return Declined("it does not lie in memory as the result does")
     return found
 

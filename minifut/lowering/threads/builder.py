@@ -89,8 +89,8 @@ class KernelBuilder(CodeBuilder):
             return found
         if isinstance(found, Constant):
             return kc.Literal(found.value, kc.VectorType(found.type))
-        if found in self.host.build_sizes:
-            return self.size_value(self.host.build_sizes[found])
+        if found in self.host.build.sizes:
+            return self.size_value(self.host.build.sizes[found])
         return self.scalar_parameter(found, self.host.scalars[found])
 
     def scalar(self, atom: Atom) -> kc.Expression:
@@ -109,10 +109,10 @@ class KernelBuilder(CodeBuilder):
 
     def scalar_parameter(self, name: Name, type_: ScalarType) -> kc.Variable:
         """A scalar of the host as a parameter, or as a constant of the build."""
-        tunable = self.host.build_constants.get(name)
+        tunable = self.host.build.parameters.get(name)
         if tunable is None:
             return super().scalar_parameter(name, type_)
-        chosen = name in self.host.per_launch
+        chosen = name in self.host.build.per_launch
         self.constants.setdefault(name, kc.BuildConstant(name, tunable, chosen))
         return kc.Variable(name, kc.LONG)
 
@@ -133,18 +133,18 @@ class KernelBuilder(CodeBuilder):
         made = super().build_constant(parameter)
         assert isinstance(made, kc.Variable)
         self.host.program.parameter(parameter)
-        self.host.build_constants[made.name] = parameter
+        self.host.build.parameters[made.name] = parameter
         return made
 
     def is_build_constant(self, size: Size) -> bool:
         """Whether the size is known when the kernel is built."""
-        return self.host.build_constants.keys() >= size.names()
+        return self.host.build.covers(size)
 
     def keep_constants(self, size: Size) -> None:
         """Let the kernel be built again where a parameter in the size changes, though
         its text does not mention it."""
         for name in size.names():
-            parameter = self.host.build_constants.get(name)
+            parameter = self.host.build.parameters.get(name)
             if parameter is not None:
                 self.constants.setdefault(name, kc.BuildConstant(name, parameter))
 
@@ -358,7 +358,7 @@ class KernelBuilder(CodeBuilder):
         makers = {p.name for s in body.statements for p in s.pattern if makes_array(s)}
         passed: set[Name] = set()
         for atom, target in targets:
-            name = self.host.buffer_reuse.of(body.statements, atom)
+            name = self.host.facts.buffer_reuse.of(body.statements, atom)
             if name in makers and name not in passed:
                 passed.add(name)
                 self.destinations[name] = target

@@ -50,7 +50,7 @@ def _assert(k: KernelBuilder, stm: Stm, exp: core.Assert) -> None:
         return
     values = tuple(k.scalar(part) for part in exp.message if not isinstance(part, str))
     types = tuple(value.type.scalar for value in values)
-    number = k.host.failure(exp.message, types, exp.backtrace)
+    number = k.host.program.failures.number(exp.message, types, exp.backtrace)
     k.fail_unless(condition, number, values)
 
 
@@ -81,7 +81,7 @@ def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:
 
 def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
     array = k.array(exp.array)
-    if stm.pattern[0].name not in k.host.in_place.updates:
+    if stm.pattern[0].name not in k.host.facts.in_place.updates:
         made = k.new_array(array.memory.element, array.shape, exp.array.base)
         k.copy(made, array)
         array = made

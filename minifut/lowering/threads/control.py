@@ -63,7 +63,7 @@ def _results(
         if tile is not None:
             places.append(tile)
             continue
-        outer = k.host.buffer_reuse.step(Stm(pattern, exp), position)
+        outer = k.host.facts.buffer_reuse.step(Stm(pattern, exp), position)
         if outer is not None:
             places.append(k.array(outer))
             continue
@@ -153,15 +153,15 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
             places.append(tile)
             continue
         assert isinstance(value, Array)
-        stays = k.host.buffer_reuse.stays(exp, position)
-        if stays and bound.name not in k.host.in_place.copied:
+        stays = k.host.facts.buffer_reuse.stays(exp, position)
+        if stays and bound.name not in k.host.facts.in_place.copied:
             places.append(value)
             continue
         assert isinstance(bound.type, ArrayType)
         if any(size.names() & own for size in bound.type.shape):
             relocatable, copied = (
                 relocatable_array(k, bound),
-                bound.name in k.host.in_place.copied,
+                bound.name in k.host.facts.in_place.copied,
             )
             k.assign(relocatable.offset, offset_in_arena(k, relocatable, value, copied))
             places.append(relocatable)
@@ -263,7 +263,7 @@ def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
     """A call of a device function, or its inlined statements."""
     if call_function(k, stm, exp):
         return
-    function = k.host.program.functions[exp.function]
+    function = k.host.program.facts.functions[exp.function]
     for parameter, argument in zip(function.parameters, exp.arguments, strict=True):
         k.bind(parameter.name, k.atom(argument))
     results = k.body(function.body)

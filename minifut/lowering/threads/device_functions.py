@@ -145,7 +145,7 @@ def make_function(
         if not isinstance(p, kc.LocalParameter)
     )
     made = kc.DeviceFunction(
-        program.kernel_name(f"fun_{function.name.base}"),
+        program.kernel_names.fresh(f"fun_{function.name.base}"),
         parameters,
         tuple(value.type for value in values),
         kc.Block((*k.prologue, *k.statements)),
@@ -200,7 +200,7 @@ def is_relocatable(result: core.Param, function: core.Function) -> bool:
 def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
     """Call the device function; False if that is not possible here."""
     program = k.host.program
-    function = program.functions[exp.function]
+    function = program.facts.functions[exp.function]
     arguments = [k.atom(atom) for atom in exp.arguments]
     if not k.may_call(function):
         return False
@@ -220,7 +220,7 @@ def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
     given = [*own_arguments(k, arguments, targets), *further_arguments(k, made)]
     bases = [p.name.base for p in stm.pattern if isinstance(p.type, ScalarType)]
     bases += ["given"] * (len(made.function.results) - len(bases))
-    place = program.place(stm.location)
+    place = program.failures.place(stm.location)
     results = list(k.call(made.function, tuple(given), place, tuple(bases)))
     for element, used in zip(
         made.relocatable, results[len(results) - len(made.relocatable) :], strict=True

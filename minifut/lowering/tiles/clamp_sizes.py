@@ -38,7 +38,7 @@ def _remark(operation: kernels.SegMap, host: HostBuilder) -> Remark:
     names = [
         s.as_name for s, a in zip(sizes, _adjustable(host, sizes), strict=True) if a
     ]
-    constants = host.build_constants
+    constants = host.build.parameters
     parameters = tuple(constants[name] for name in names if name is not None)
     return Remark(("clamped to the results, balanced over cores",), parameters)
 
@@ -137,7 +137,7 @@ def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
     """Which of the sizes are a tuning parameter that no other size is."""
     names = [size.as_name for size in sizes]
     return [
-        name is not None and name in host.build_constants and names.count(name) == 1
+        name is not None and name in host.build.parameters and names.count(name) == 1
         for name in names
     ]
 
@@ -152,7 +152,7 @@ def _clamped_registers(host: HostBuilder, dimensions: Dimensions) -> dict[Name, 
         name = register.as_name
         if name is None or not wanted:
             continue
-        parameter = host.build_constants[name]
+        parameter = host.build.parameters[name]
         covering = kc.Covering(host.size(total), register)
         mapping[name] = host.choose_build_constant(covering, parameter, name.base)
     return mapping

@@ -84,7 +84,7 @@ def _emit_lanes(
 
 def _governing(k: WorkerBuilder, sizes: tuple[Size, ...]) -> tuple[Parameter, ...]:
     """The parameters that decide how many lanes divide the innermost size."""
-    constants = k.host.build_constants
+    constants = k.host.build.parameters
     return tuple(constants[n] for n in sizes[-1].names() if n in constants)
 
 
