@@ -56,14 +56,12 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     from minifut.frontend.elaborate.work import Work
     from minifut.ir import core
 
-    work = Work(NameSource())
-    work.warn = checked.context.warn
-    work.specialisations = Specialisations()
     outermost = Environment()
     outermost.captured = True
     prelude = PreludeTerms(checked, outermost)
     outermost.terms = prelude
-    work.prelude_value = prelude.by_name
+    warn = checked.context.warn
+    work = Work(NameSource(), Specialisations(), warn, prelude.by_name)
     modules = Modules(work, outermost, checked.imports.get)
     main = checked.program
     modules.declarations(main.declarations, outermost.child())

@@ -61,7 +61,7 @@ def call_closure(
 ) -> Value:
     """All arguments are there: share the function, or interpret its body."""
     shared = work.specialisations
-    if shared is not None and closure.definition is not None:
+    if closure.definition is not None:
         result = shared.call(work, closure, arguments, location)
         if result is not None:
             return result
@@ -84,14 +84,13 @@ def enter(
     from minifut.frontend.elaborate.expressions import evaluate
 
     frame = bind_arguments(work, closure, arguments)
-    unsafe, work.unsafe = work.unsafe, closure.unsafe
-    before = work.calls
-    if closure.name:
-        work.calls = (location, *before)
+    mode = work.mode
+    calls = (location, *mode.calls) if closure.name else mode.calls
+    work.mode = replace(mode, calls=calls, unsafe=closure.unsafe)
     try:
         return evaluate(closure.body, frame, work)
     finally:
-        work.unsafe, work.calls, work.location = unsafe, before, location
+        work.mode, work.location = mode, location
 
 
 def bind_arguments(

@@ -113,7 +113,7 @@ def resolve(
     conditions: list[Leaf] = []
     for part, size in zip(parts, shape, strict=False):
         if isinstance(part, Leaf):
-            if not work.unsafe:
+            if not work.mode.unsafe:
                 conditions += checks.below_conditions(work, part, size, closed=False)
             slice_.append(part.atom)
         else:
@@ -121,7 +121,7 @@ def resolve(
             conditions += wanted
             slice_.append(dimension)
             lengths.append(dimension.length)
-    if conditions and not work.unsafe:
+    if conditions and not work.mode.unsafe:
         text: list[str | Atom] = ["Index ["]
         for place, part in enumerate(parts):
             text += [", "] if place else []
@@ -142,7 +142,7 @@ def _resolve_slice(work: Work, part: Slice, size: Size) -> tuple[DimSlice, list[
         stop = size_of(part.stop) if part.stop is not None else size
         length = stop - start
         conditions = []
-        if not work.unsafe:
+        if not work.mode.unsafe:
             conditions = _plain_conditions(work, part, start, stop, size)
             work.assume_natural(length)
         return DimSlice(work.size_leaf(start).atom, length, one.atom), conditions
@@ -183,7 +183,7 @@ def _strided(
     count = work.op("quot", rounded, step)
     length = size_of(count)
     work.assume_natural(length)
-    if work.unsafe:
+    if work.mode.unsafe:
         return DimSlice(start.atom, length, step.atom), []
     empty = work.op("eq", count, zero)
     final = work.op("add", start, work.op("mul", work.op("sub", count, one), step))
@@ -281,24 +281,24 @@ def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
     """
     rows = tuple(leaf.atom for leaf in column)
     type_ = column[0].type
-    parts = [work.literals.get(row) for row in rows if isinstance(row, Name)]
+    parts = [work.known.literals.get(row) for row in rows if isinstance(row, Name)]
     known = [part for part in parts if part is not None]
     if not isinstance(type_, ArrayType):
         made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
         if all(isinstance(row, Constant) for row in rows):
-            work.literals[made.name] = rows
+            work.known.literals[made.name] = rows
         return made
     flat = tuple(atom for part in known for atom in part)
     if len(known) < len(rows) or len(flat) < LARGE_LITERAL:
         made = work.leaf(core.ArrayLiteral(rows, type_), "literal")
         if len(known) == len(rows):
-            work.literals[made.name] = flat
+            work.known.literals[made.name] = flat
         return made
     whole = work.leaf(core.ArrayLiteral(flat, type_.element), "literal")
     assert isinstance(whole.atom, Name)
     shape = (Size.constant(len(rows)), *type_.shape)
     made = work.leaf(core.Reshape(shape, whole.atom), "literal")
-    work.literals[made.name] = flat
+    work.known.literals[made.name] = flat
     return made
 
 
@@ -317,7 +317,7 @@ def iota(work: Work, size: Size) -> ArrayValue:
     """0, 1, ..., size - 1."""
     exp = core.Iota(size, Constant(0, I64), Constant(1, I64), I64)
     leaf = work.leaf(exp, "iota")
-    work.iotas[leaf.name] = size
+    work.known.iotas[leaf.name] = size
     return ArrayValue(size, leaf)
 
 

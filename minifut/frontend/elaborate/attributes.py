@@ -9,6 +9,7 @@ others           go to the statements that e makes at this level
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
@@ -49,10 +50,8 @@ def evaluate(exp: syntax.Attributed, env: Environment, work: Work) -> Value:
         return tunable(work, value, show(exp.attribute)[len("param(") : -1])
     shown = show(exp.attribute)
     if shown == "warn(safety_checks)":
-        before, work.warns_of_checks = work.warns_of_checks, True
-        result = plain(exp.value, env, work)
-        work.warns_of_checks = before
-        return result
+        with work.under(replace(work.mode, warns_of_checks=True)):
+            return plain(exp.value, env, work)
     with work.attributed((shown,)):
         return plain(exp.value, env, work)
 

@@ -196,7 +196,7 @@ def _agree(
         for column, size in zip(columns, sizes, strict=True)
         if size is None
     }
-    work.sizes.update(unknown.values())
+    work.known.sizes.update(unknown.values())
     return sizes, unknown
 
 

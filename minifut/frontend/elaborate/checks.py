@@ -33,16 +33,16 @@ def check(
 ) -> None:
     """Fail with the message unless the condition holds."""
     atom = condition.atom
-    if work.unsafe or (isinstance(atom, Constant) and atom.value):
+    if work.mode.unsafe or (isinstance(atom, Constant) and atom.value):
         return
-    if work.warns_of_checks:
+    if work.mode.warns_of_checks:
         work.warn(location, "Safety check required.")
     work.build.location = work.place_of(location)
-    backtrace = _told((location, *work.calls))
+    backtrace = _of_user((location, *work.mode.calls))
     work.build.bind((), core.Assert(atom, message, backtrace))
 
 
-def _told(places: tuple[Location, ...]) -> tuple[str, ...]:
+def _of_user(places: tuple[Location, ...]) -> tuple[str, ...]:
     """The places in the user's files, as far as there are any."""
     return tuple(map(str, [p for p in places if not p.in_prelude] or places))
 
@@ -79,7 +79,7 @@ def never_negative(work: Work, size: Size) -> bool:
 
 def _index_variable(work: Work, size: Size) -> Size | None:
     """The size with one index variable at its worst bound; None if there is none."""
-    below = work.below
+    below = work.known.below
     for monomial, coefficient in size.terms:
         if coefficient > 0:
             continue
@@ -117,7 +117,7 @@ def _is_natural(work: Work, atom: object) -> bool:
             shown = [never_negative(work, operand) for operand in operands]
             return any(shown) if greatest else all(shown)
         case _:
-            return atom in work.sizes or atom in work.below
+            return atom in work.known.sizes or atom in work.known.below
 
 
 def is_below(work: Work, index: Size, bound: Size) -> bool:
@@ -131,7 +131,7 @@ def is_below(work: Work, index: Size, bound: Size) -> bool:
 def check_not_zero(work: Work, divisor: Leaf, location: Location) -> None:
     """Before an integer division."""
     atom = divisor.atom
-    if work.unsafe or (isinstance(atom, Constant) and atom.value != 0):
+    if work.mode.unsafe or (isinstance(atom, Constant) and atom.value != 0):
         return
     if divisor.size is not None and never_negative(work, divisor.size - ONE):
         return
@@ -145,7 +145,7 @@ def check_not_negative(
 ) -> None:
     """Sizes and exponents."""
     atom = number.atom
-    if work.unsafe or (isinstance(atom, Constant) and atom.value >= 0):
+    if work.mode.unsafe or (isinstance(atom, Constant) and atom.value >= 0):
         return
     if number.size is not None and never_negative(work, number.size):
         return

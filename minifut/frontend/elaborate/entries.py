@@ -10,6 +10,7 @@ is one more result.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
@@ -140,7 +141,7 @@ class _Outside:
         if size.name not in self.frame.names:
             name = self.work.names.fresh(size.name.base)
             self.frame.names[size.name] = Size.of(name)
-            self.work.sizes.add(name)
+            self.work.known.sizes.add(name)
             self.parameters.append(Param(name, I64))
         return size
 
@@ -176,11 +177,9 @@ def _run(
         if place < count:
             patterns.bind(declaration.parameters[place], argument, frame, work)
     unsafe = any(a.name == "unsafe" for a in declaration.attributes)
-    before, work.unsafe = work.unsafe, unsafe
-    result = evaluate(declaration.body, frame, work)
-    result = apply(work, result, arguments[count:], declaration.location)
-    work.unsafe = before
-    return result
+    with work.under(replace(work.mode, unsafe=unsafe)):
+        result = evaluate(declaration.body, frame, work)
+        return apply(work, result, arguments[count:], declaration.location)
 
 
 def _checked(

@@ -115,7 +115,7 @@ def local_function(exp: syntax.LetFunction, env: Environment, work: Work) -> Clo
         exp.value,
         env.capture(),
         sizes=tuple(p for p in exp.type_parameters if isinstance(p, syntax.SizeParam)),
-        unsafe=work.unsafe,
+        unsafe=work.mode.unsafe,
     )
 
 
@@ -299,7 +299,7 @@ def _not(exp: syntax.Not, env: Environment, work: Work) -> Value:
 
 
 def _lambda(exp: syntax.Lambda, env: Environment, work: Work) -> Value:
-    return Closure("", exp.parameters, exp.body, env.capture(), unsafe=work.unsafe)
+    return Closure("", exp.parameters, exp.body, env.capture(), unsafe=work.mode.unsafe)
 
 
 # --- the rest ------------------------------------------------------------------------

@@ -113,7 +113,7 @@ class Specialisations:
         if not recursive and not (history.is_expensive and history.is_sharable):
             return None
         sizes = Sizes()
-        known = None if recursive else work.globals
+        known = None if recursive else work.known.globals
         keys = [key_of(argument, sizes, known) for argument in arguments]
         instance = _instance(closure, work)
         keys += [
@@ -183,7 +183,7 @@ def _make(
     from minifut.frontend.elaborate.expressions import evaluate
 
     names = shared.sizes
-    work.sizes.update(names)
+    work.known.sizes.update(names)
     inside = {s: Size.of(n) for s, n in zip(sizes.numbers, names, strict=True)}
     parameters = [Param(name, I64) for name in names]
     own = [_parameter(work, a, inside, parameters) for a in arguments]
@@ -312,7 +312,7 @@ def _apply(
     pattern = []
     for parameter in unknown:
         name = work.names.like(parameter.name)
-        work.sizes.add(name)
+        work.known.sizes.add(name)
         outside[parameter.name] = Size.of(name)
         pattern.append(Param(name, I64))
     new = []

@@ -99,7 +99,7 @@ def _unflatten(call: Call) -> Value:
     outer, inner = _split_sizes(call)
     if outer is None or inner is None:
         raise work.unsupported("unflatten to unknown sizes is")
-    if not work.unsafe:
+    if not work.mode.unsafe:
         conditions = [
             work.op("ge", work.size_leaf(size), constant(0, I64))
             for size in (outer, inner)

@@ -122,7 +122,7 @@ def hoist(work: Work, build: Builder, sizes: list[Size], mark: int) -> None:
     movable: dict[Name, bool] = {}
 
     def can_move(name: Name) -> bool:
-        if name.tag <= mark or name in work.globals:
+        if name.tag <= mark or name in work.known.globals:
             return True
         if name not in movable:
             statement = made.get(name)

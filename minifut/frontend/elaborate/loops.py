@@ -115,7 +115,7 @@ class _Loop:
             for name in dict.fromkeys(self.places)
             if name is not None
         }
-        self.work.sizes.update(named.values())
+        self.work.known.sizes.update(named.values())
         sizes = [
             Size.of(named[place]) if place is not None else size
             for place, size in zip(self.places, self.start_sizes, strict=True)
@@ -168,14 +168,14 @@ class _Loop:
                 assert isinstance(limit, Leaf) and isinstance(limit.type, ScalarType)
                 index = work.names.fresh(name)
                 if limit.type == I64:
-                    work.below[index] = values.size_of(limit)
+                    work.known.below[index] = values.size_of(limit)
                 work.build.scope[index] = limit.type
                 return core.ForLoop(index, limit.atom, limit.type), [], []
             case syntax.ForIn(array=array):
                 self.elements = evaluate(array, self.env, work)
                 size = values.outer_size(self.elements)
                 index = work.names.fresh("i")
-                work.below[index] = size
+                work.known.below[index] = size
                 work.build.scope[index] = I64
                 return core.ForLoop(index, work.size_leaf(size).atom, I64), [], []
             case syntax.While(condition=condition):
@@ -251,7 +251,7 @@ class _Loop:
         is_constant = isinstance(exp.form, core.ForLoop) and isinstance(
             exp.form.bound, Constant
         )
-        if "unroll" in work.attributes and not is_constant:
+        if "unroll" in work.mode.attributes and not is_constant:
             text = "#[unroll] on a loop whose number of iterations is not known."
             work.warn(self.exp.location, text)
         work.build.bind(tuple(pattern), exp)

@@ -101,7 +101,7 @@ def apply_named(
     elif name == "mod" and type_ == I64 and isinstance(result.atom, Name):
         divisor = size_of(operands[1])
         if checks.never_negative(work, divisor):
-            work.below[result.atom] = divisor
+            work.known.below[result.atom] = divisor
     return result
 
 
@@ -233,7 +233,7 @@ def _remember_extreme(
     natural = [checks.never_negative(work, size_of(leaf)) for leaf in operands]
     shown = any(natural) if name == "max" else all(natural)
     if shown:
-        work.sizes.add(result.name)
+        work.known.sizes.add(result.name)
 
 
 def _conversion(target: ScalarType) -> Primitive:

@@ -45,7 +45,7 @@ def range_(exp: syntax.RangeExp, env: Environment, work: Work) -> Value:
         and start.atom == Constant(0, I64)
         and step.atom == Constant(1, I64)
     ):
-        work.iotas[leaf.name] = length
+        work.known.iotas[leaf.name] = length
     return ArrayValue(length, leaf)
 
 
@@ -63,7 +63,7 @@ def _length(
         low, high = (start, end) if step_size == 1 else (end, start)
         distance = _wide(work, high, low)
         length = size_of(distance) + (1 if exp.kind == "..." else 0)
-        if not checks.never_negative(work, length) and not work.unsafe:
+        if not checks.never_negative(work, length) and not work.mode.unsafe:
             count = work.size_leaf(length)
             valid = work.op("le", constant(0, I64), count)
             checks.check(work, valid, _message(exp, start, second, end), exp.location)
@@ -108,7 +108,7 @@ def _general(
     else:
         rounded = work.op("sub", work.op("add", distance, width), sign)
         count = work.op("quot", rounded, width)
-    if not work.unsafe:
+    if not work.mode.unsafe:
         nonzero = work.op("ne", width, zero)
         same = work.op("ge", work.op("mul", sign, work.op("sgn", distance)), zero)
         conditions = [nonzero, same]

@@ -167,7 +167,7 @@ def coercion(exp: syntax.Coercion, value: Value, env: Environment, work: Work) -
     differing = [
         (o, s) for o, s in dict.fromkeys(zip(own, sizes, strict=True)) if o != s
     ]
-    if differing and not work.unsafe:
+    if differing and not work.mode.unsafe:
         conditions = [
             work.op("eq", work.size_leaf(o), work.size_leaf(s)) for o, s in differing
         ]

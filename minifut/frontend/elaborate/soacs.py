@@ -44,8 +44,8 @@ def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
         assert isinstance(leaf.atom, Name)
         name = work.names.fresh(leaf.atom.base)
         parameters.append(Param(name, row))
-        if leaf.atom in work.iotas:
-            work.below[name] = work.iotas[leaf.atom]
+        if leaf.atom in work.known.iotas:
+            work.known.below[name] = work.known.iotas[leaf.atom]
     element = arrays.rows_like(array, [p.name for p in parameters])
     return parameters, element
 

@@ -1,17 +1,19 @@
 """The state of elaboration: where statements go, and what is known.
 
-One `Work` serves a whole program. It holds the builder of the body being made, the
-places of the calls that led here (for backtraces), whether checks are wanted, and facts
-about index variables that make checks needless.
+One `Work` serves a whole program: the builder of the body being made, the location and
+the mode in which statements are made, and facts about variables that make checks
+needless.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
+from minifut.frontend.elaborate.known import KnownVariables
 from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
@@ -22,6 +24,7 @@ from minifut.ir.types import I64, SCALARS, ScalarType, Type
 from minifut.names import Name, NameSource
 
 if TYPE_CHECKING:
+    from minifut.frontend.elaborate.environment import Term
     from minifut.frontend.elaborate.functions import Specialisations
 
 LARGEST_TRACKED_SIZE = 8
@@ -30,35 +33,38 @@ LARGEST_FACTOR = 1 << 40
 """arithmetic with greater factors is not about sizes, and wraps"""
 
 
-class Work:
-    """See the module."""
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How statements are made: behind which calls, with checks or without (`unsafe`),
+    warning of checks, with which attributes."""
 
-    def __init__(self, names: NameSource) -> None:
+    calls: tuple[Location, ...] = ()
+    unsafe: bool = False
+    warns_of_checks: bool = False
+    attributes: tuple[str, ...] = ()
+
+
+class Work:
+    """`warn` reports something dubious; `prelude_value` gives a value of the prelude by
+    its unique name; see the module."""
+
+    def __init__(
+        self,
+        names: NameSource,
+        specialisations: Specialisations,
+        warn: Callable[[Location, str], None],
+        prelude_value: Callable[[Name], Term | None],
+    ) -> None:
         self.names = names
+        self.specialisations = specialisations
+        self.warn = warn
+        self.prelude_value = prelude_value
         self.build = Builder(names, {})
         self.constants = self.build
-        self.globals: set[Name] = set()
-        self.calls: tuple[Location, ...] = ()
         self.location: Location | None = None
-        self.unsafe = False
-        self.attributes: tuple[str, ...] = ()
-        self.below: dict[Name, Size] = {}
-        """i64 variables known to lie in 0..bound-1"""
-        self.literals: dict[Name, tuple[Atom, ...]] = {}
-        """all elements of array literals that consist of constants"""
-        self.iotas: dict[Name, Size] = {}
-        """arrays known to be 0, 1, ... of that length"""
-        self.sizes: set[Name] = set()
-        """i64 variables known not to be negative"""
-        self.assumed: list[Name] = []
-        """those of them that were found out by a check, in order"""
-        self.warn: Callable[[Location, str], None] = lambda _, __: None
-        """tell the user of something dubious"""
-        self.warns_of_checks = False
-        self.specialisations: Specialisations | None = None
+        self.mode = Mode()
+        self.known = KnownVariables()
         self.has_accumulators = False
-        self.prelude_value: Callable[[Name], object] = lambda _: None
-        """a value of the prelude by its unique name"""
 
     # --- statements ---
 
@@ -70,7 +76,7 @@ class Work:
     def place_of(self, location: Location) -> Location:
         """The location, or for one in the prelude that of the call that led there."""
         if location.in_prelude:
-            return next((c for c in self.calls if not c.in_prelude), location)
+            return next((c for c in self.mode.calls if not c.in_prelude), location)
         return location
 
     def emit(self, exp: core.Exp, base: str, type_: Type | None = None) -> Name:
@@ -119,72 +125,77 @@ class Work:
     # --- nesting ---
 
     def assume_natural(self, size: Size) -> None:
-        """A check has been made: from here on the size is not negative."""
-        name = size.as_name
-        if name is not None and name not in self.sizes and not self.unsafe:
-            self.sizes.add(name)
-            self.assumed.append(name)
+        """A check has been made, where checks are: the size is not negative."""
+        if not self.mode.unsafe:
+            self.known.assume_natural(size)
+
+    @contextmanager
+    def under(self, mode: Mode) -> Iterator[None]:
+        """Statements are made in another mode for a while."""
+        before = self.mode, self.location
+        self.mode = mode
+        try:
+            yield
+        finally:
+            self.mode, self.location = before
 
     @contextmanager
     def nested(self) -> Iterator[Builder]:
-        """Statements go to an inner body for a while; it may not be run, so that what
-        its checks find out is forgotten."""
-        known = len(self.assumed)
-        outer = self.build
-        attributes = self.attributes
+        """Statements go to an inner body for a while, which may not be run."""
+        outer, mode = self.build, self.mode
         self.build = outer.nested()
-        self.build.attributes = self.attributes = ()
+        self.build.attributes = ()
+        if mode.attributes:
+            self.mode = replace(mode, attributes=())
         try:
-            yield self.build
+            with self.known.forgetting_assumed():
+                yield self.build
         finally:
-            self.build = outer
-            self.attributes = attributes
-            self.sizes.difference_update(self.assumed[known:])
-            del self.assumed[known:]
+            self.build, self.mode = outer, mode
 
     @contextmanager
     def at_top(self) -> Iterator[None]:
         """Statements go to the program's constants for a while."""
-        saved = (self.build, self.calls, self.unsafe, self.attributes, self.location)
-        self.build, self.calls, self.unsafe = self.constants, (), False
-        self.attributes = ()
+        build, self.build = self.build, self.constants
         start = len(self.constants.statements)
+        mode = Mode(warns_of_checks=self.mode.warns_of_checks)
         try:
-            yield
+            with self.under(mode):
+                yield
         finally:
             for statement in self.constants.statements[start:]:
-                self.globals.update(p.name for p in statement.pattern)
-            self.build, self.calls, self.unsafe, self.attributes, self.location = saved
+                self.known.globals.update(p.name for p in statement.pattern)
+            self.build = build
 
     @contextmanager
     def apart(self, unsafe: bool) -> Iterator[Builder]:
         """Statements go to the body of another function for a while."""
-        saved = self.calls, self.unsafe, self.location
-        self.calls, self.unsafe = (), unsafe
-        try:
-            with self.nested() as build:
-                yield build
-        finally:
-            self.calls, self.unsafe, self.location = saved
+        mode = replace(self.mode, calls=(), unsafe=unsafe)
+        with self.under(mode), self.nested() as build:
+            yield build
 
     @contextmanager
     def without_checks(self) -> Iterator[None]:
         """`#[unsafe]`: nothing is checked."""
-        before, self.unsafe = self.unsafe, True
+        before = self.mode
+        self.mode = replace(before, unsafe=True)
         try:
             yield
         finally:
-            self.unsafe = before
+            self.mode = before
 
     @contextmanager
     def attributed(self, attributes: tuple[str, ...]) -> Iterator[None]:
         """Statements of this body carry more attributes for a while."""
-        before = self.attributes
-        self.attributes = self.build.attributes = before + attributes
+        before = self.mode
+        more = before.attributes + attributes
+        self.mode = replace(before, attributes=more)
+        self.build.attributes = more
         try:
             yield
         finally:
-            self.attributes = self.build.attributes = before
+            self.mode = before
+            self.build.attributes = before.attributes
 
     def mark(self) -> int:
         """A point in time: names made later are `inner` to it."""
@@ -193,7 +204,7 @@ class Work:
     def is_inner(self, size: Size, mark: int) -> bool:
         """Does it mention a name made since the mark (other than global ones)?"""
         return any(
-            name.tag > mark and name not in self.globals for name in size.names()
+            name.tag > mark and name not in self.known.globals for name in size.names()
         )
 
     # --- complaints ---
