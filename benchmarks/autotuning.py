@@ -27,6 +27,7 @@ from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import load_program
 from minifut.errors import MinifutError
 from minifut.parameters.file import write_tuning
+from minifut.tuning.autotune import Limits
 from minifut.tuning.loaded_subject import tuner_of
 from minifut.tuning.summary import cost_line, summary_json, summary_table
 
@@ -43,9 +44,9 @@ def tune_program(
     """Write the program's tuning file; what it took, a failure as a string."""
     print(f"\n{name}", flush=True)
     compiled = stages.Options(schedule=options.schedule, use_tuning=False)
+    limits = Limits(points=points, timeout=options.timeout)
     try:
-        tuner = tuner_of(load_program(path, compiled), wanted, points=points)
-        tuner.timeout = options.timeout
+        tuner = tuner_of(load_program(path, compiled), wanted, limits=limits)
         tuner.run()
     except MinifutError as error:
         return str(error)

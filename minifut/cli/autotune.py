@@ -96,6 +96,7 @@ def command(
     )
     from minifut.benchmarking.loaded import load_program
     from minifut.parameters.file import path_beside
+    from minifut.tuning.autotune import Limits
     from minifut.tuning.gradients import gradient_to_tune
     from minifut.tuning.loaded_subject import tuner_of
 
@@ -125,9 +126,9 @@ def command(
         loaded = load_program(path, options)
     else:
         loaded, subjects = gradient_to_tune(path, options, gradient, found)
-    tuner = tuner_of(loaded, subjects, fixed, points if tiles else 0)
-    tuner.runs, tuner.timeout = runs, timeout if timeout > 0 else float("inf")
-    tuner.per_pair = max(tuner.per_pair, 2 + 2 * runs)
+    within = timeout if timeout > 0 else float("inf")
+    limits = Limits(runs, points if tiles else 0, within)
+    tuner = tuner_of(loaded, subjects, fixed, limits)
     return tune(tuner, path, options, json_file)
 
 
@@ -147,10 +148,10 @@ def tune(tuner: Autotuner, path: Path, options: Options, json_file: Path | None)
         except KeyboardInterrupt:
             interrupted = True
     click.echo(summary_table(tuner))
-    fits = len(tuner.failures) < len(tuner.subjects)
+    fits = len(tuner.failures) < len(tuner.task.subjects)
     if fits:
         file = path_beside(path, options.tuning_extension)
-        write_tuning(file, tuner.to_write(), tuner.tunables)
+        write_tuning(file, tuner.to_write(), tuner.task.tunables)
         click.echo(f"{cost_line(tuner)}; wrote {file}")
     if json_file is not None:
         text = json_text(summary_json(tuner, str(path)))

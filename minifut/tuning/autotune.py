@@ -56,22 +56,39 @@ class Row:
         return max(1e-3, self.before.seconds / max(1e-9, self.after.seconds))
 
 
-@dataclass(slots=True)
-class Autotuner:
+@dataclass(frozen=True, slots=True)
+class TuningTask:
     """`defaults` are the values of all parameters to begin with, `fixed` the names not
-    to be changed. `points`: how many combinations of sizes are tried (0: none);
-    `per_pair` limits runs for each threshold and data set, on average."""
+    to be changed, `device` the kind of device whose defaults count."""
 
     subjects: Sequence[Subject]
     tunables: Mapping[str, Tunable]
     defaults: Mapping[str, int]
     fixed: frozenset[str] = frozenset()
     device: str = "cpu"
-    """the kind of device, whose defaults count"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`runs` of each candidate; `points`: how many combinations of sizes are tried (0:
+    none); `timeout` of a run in seconds."""
+
     runs: int = 5
     points: int = 0
     timeout: float = 60.0
-    per_pair: int = PER_PAIR
+
+    @property
+    def per_pair(self) -> int:
+        """Runs for each threshold and data set, on average: at least for both ways."""
+        return max(PER_PAIR, 2 + 2 * self.runs)
+
+
+@dataclass(slots=True)
+class Autotuner:
+    """A search, and what it has found so far."""
+
+    task: TuningTask
+    limits: Limits = field(default_factory=Limits)
     notify: Notify | None = None
     values: dict[str, int] = field(default_factory=dict)
     trials: Trials = field(default_factory=Trials)
@@ -85,11 +102,11 @@ class Autotuner:
 
     def run(self) -> None:
         """Search, and keep what gains. An exception leaves the best in `values`."""
-        self.values = dict(self.defaults)
-        self.trials = Trials(self.runs, timeout=self.timeout)
+        self.values = dict(self.task.defaults)
+        self.trials = Trials(self.limits.runs, timeout=self.limits.timeout)
         self.trials.notify = lambda: self._report("")
-        fit = [s for s in self.subjects if self._is_fit(s)]
-        if self.points:
+        fit = [s for s in self.task.subjects if self._is_fit(s)]
+        if self.limits.points:
             self._search_structure(fit)
         self._search_thresholds(fit)
         self._compare(fit)
@@ -97,7 +114,7 @@ class Autotuner:
     @property
     def changed(self) -> dict[str, int]:
         """The values that are not the default."""
-        return {n: v for n, v in self.values.items() if v != self.defaults[n]}
+        return {n: v for n, v in self.values.items() if v != self.task.defaults[n]}
 
     def to_write(self) -> dict[str, int]:
         """What a tuning file must say: all that is not as it is by default, but for
@@ -105,8 +122,8 @@ class Autotuner:
         return {
             name: value
             for name, value in self.values.items()
-            if name not in self.fixed
-            and value != self.tunables[name].defaults.get(self.device, 1)
+            if name not in self.task.fixed
+            and value != self.task.tunables[name].defaults.get(self.task.device, 1)
         }
 
     @property
@@ -117,7 +134,7 @@ class Autotuner:
     def rows(self) -> list[Row]:
         """What is known of each data set."""
         rows: list[Row] = []
-        for subject in self.subjects:
+        for subject in self.task.subjects:
             if subject.name in self.failures:
                 failed = MeasuredTime(math.inf)
                 why = self.failures[subject.name]
@@ -129,7 +146,7 @@ class Autotuner:
     def _is_fit(self, subject: Subject) -> bool:
         """Whether it can be run at all; the first run with the defaults."""
         self._report(f"first run of {subject.name}")
-        sample = self.trials.sample(subject, self.defaults)
+        sample = self.trials.sample(subject, self.task.defaults)
         if sample.failure is not None:
             self.failures[subject.name] = sample.failure
         return sample.failure is None
@@ -137,20 +154,20 @@ class Autotuner:
     def _search_structure(self, subjects: Sequence[Subject]) -> None:
         search = StructureSearch(
             self.trials,
-            self.tunables,
+            self.task.tunables,
             self.values,
-            self.fixed,
-            self.points,
+            self.task.fixed,
+            self.limits.points,
             Random(1),
             self._report,
         )
         search.run(subjects)
 
     def _search_thresholds(self, subjects: Sequence[Subject]) -> None:
-        tasks = tasks_of(subjects, self.fixed)
+        tasks = tasks_of(subjects, self.task.fixed)
         self.pairs = sum(len(task.places) for task in tasks)
-        before = self.trials.done - (0 if self.points else len(subjects))
-        self.trials.budget = before + self.per_pair * self.pairs
+        before = self.trials.done - (0 if self.limits.points else len(subjects))
+        self.trials.budget = before + self.limits.per_pair * self.pairs
         reserve = 2 * FINAL_RUNS * len(subjects) if len(tasks) > 1 else 0
         step = 0
 
@@ -170,7 +187,7 @@ class Autotuner:
             part = 1 - (len(self.changed) - number) / max(1, len(self.changed)) / 100
             self._report(f"comparing without {name}", part)
             if not self._gains(name, subjects):
-                self.values[name] = self.defaults[name]
+                self.values[name] = self.task.defaults[name]
                 self.rejected.append(name)
         for subject in subjects:
             self._report(f"comparing on {subject.name}", 0.99)
@@ -180,7 +197,7 @@ class Autotuner:
     def _gains(self, name: str, subjects: Sequence[Subject]) -> bool:
         """Whether data sets on which the parameter makes a difference gain by it on
         average, by more than chance."""
-        several = [{**self.values, name: self.defaults[name]}, self.values]
+        several = [{**self.values, name: self.task.defaults[name]}, self.values]
         gains: list[float] = []
         concerned = []
         for subject in subjects:
@@ -206,12 +223,12 @@ class Autotuner:
         return bool(gains) and sum(gains) / len(gains) > math.log1p(SIGNIFICANT / 2)
 
     def _row(self, subject: Subject) -> Row:
-        several = (self.defaults, self.values)
+        several = (self.task.defaults, self.values)
         keys = self.trials.keys(subject, several)
         if keys[0] is not None and keys[0] == keys[1]:
             timing = self.trials.latest(subject, keys[0])
             if timing is None:
-                timing = self.trials.alone(subject, self.defaults, FINAL_RUNS)
+                timing = self.trials.alone(subject, self.task.defaults, FINAL_RUNS)
             return Row(subject.name, timing, timing, True)
         before, after = self._times(subject, several)
         return Row(subject.name, before, after, False)

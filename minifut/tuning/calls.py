@@ -20,6 +20,7 @@ from minifut.benchmarking.loaded import Loaded
 from minifut.errors import ProgramError, UsageError
 from minifut.inspection import lowered
 from minifut.parameters.tuning import Tuned
+from minifut.tuning.autotune import Limits
 from minifut.tuning.loaded_subject import tuner_of
 from minifut.tuning.summary import summary_table
 
@@ -72,13 +73,12 @@ def autotune(
         raise UsageError("autotune: give the arguments of a call, and runs from 1 on")
     loaded = Loaded(Path(), program, lowered(program), None)
     before = dict(program.tuning)
-    tuner = tuner_of(loaded, found, points=POINTS if tiles else 0)
-    tuner.runs = runs
-    tuner.per_pair = max(tuner.per_pair, 2 + 2 * runs)
+    limits = Limits(runs, POINTS if tiles else 0)
+    tuner = tuner_of(loaded, found, limits=limits)
     try:
         tuner.run()
     finally:
         program.tuning.update(tuner.values or before)
-    if len(tuner.failures) == len(tuner.subjects):
+    if len(tuner.failures) == len(found):
         raise ProgramError("; ".join(tuner.failures.values()))
     return Tuned(tuner.changed, tuner.gain, summary_table(tuner))

@@ -19,7 +19,7 @@ from minifut.errors import InternalError, MinifutError
 from minifut.parameters.decisions import DecisionPoint, Settings, decisions_of
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
-from minifut.tuning.autotune import Autotuner
+from minifut.tuning.autotune import Autotuner, Limits, TuningTask
 from minifut.tuning.points import is_size
 from minifut.tuning.subject import Sample
 from minifut.tuning.thresholds import tasks_of
@@ -119,15 +119,16 @@ def tuner_of(
     loaded: Loaded,
     wanted: Sequence[Data],
     fixed: frozenset[str] = frozenset(),
-    points: int = 0,
+    limits: Limits | None = None,
 ) -> Autotuner:
     """A tuner for these data sets that begins with the defaults of what it searches
-    (thresholds that the data sets may come across, with `points` also sizes), and the
-    present values of everything else."""
+    (thresholds that the data sets may come across, with `limits.points` also sizes),
+    and the present values of everything else."""
     tuning = loaded.program.tuning
     subjects = subjects_of(loaded, wanted)
     searched = {task.name for task in tasks_of(subjects, fixed)}
-    if points:
+    limits = limits or Limits()
+    if limits.points:
         searched |= {n for n, t in tuning.tunables.items() if is_size(t)} - fixed
     start = {
         name: tuning.tunables[name].defaults.get(tuning.device, 1)
@@ -135,6 +136,5 @@ def tuner_of(
         else value
         for name, value in tuning.items()
     }
-    tuner = Autotuner(subjects, tuning.tunables, start, fixed, tuning.device)
-    tuner.points = points
-    return tuner
+    task = TuningTask(subjects, tuning.tunables, start, fixed, tuning.device)
+    return Autotuner(task, limits)

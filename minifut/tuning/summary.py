@@ -32,10 +32,12 @@ def summary_table(tuner: Autotuner) -> str:
     if tuner.rejected:
         names = ", ".join(tuner.rejected)
         lines.append(f"What gained nothing in the end keeps its default: {names}")
-    elif not tuner.changed and len(tuner.failures) < len(tuner.subjects):
+    elif not tuner.changed and len(tuner.failures) < len(tuner.task.subjects):
         lines.append("The defaults are as good as anything that was found.")
     for name, value in sorted(tuner.changed.items()):
-        lines.append(f"{name}: {_number(tuner.defaults[name])} -> {_number(value)}")
+        lines.append(
+            f"{name}: {_number(tuner.task.defaults[name])} -> {_number(value)}"
+        )
     return "\n".join(lines)
 
 

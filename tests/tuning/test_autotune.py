@@ -9,7 +9,7 @@ import pytest
 
 from minifut.parameters.decisions import DecisionPoint, Settings
 from minifut.parameters.tuning import NEVER, Tunable
-from minifut.tuning.autotune import Autotuner
+from minifut.tuning.autotune import Autotuner, Limits, TuningTask
 from minifut.tuning.summary import summary_json, summary_table
 from minifut.tuning.thresholds import affordable
 from tests.tuning.simulated import Cost, Simulated, choice, defaults_of, tunables_of
@@ -43,9 +43,8 @@ def tuner_for(
     points: int = 0,
 ) -> Autotuner:
     tunables = {**tunables_of(subjects[0].decisions), **(more or {})}
-    tuner = Autotuner(subjects, tunables, defaults_of(tunables), fixed)
-    tuner.points = points
-    return tuner
+    task = TuningTask(subjects, tunables, defaults_of(tunables), fixed)
+    return Autotuner(task, Limits(points=points))
 
 
 def test_the_crossing_is_found_between_data_sets() -> None:

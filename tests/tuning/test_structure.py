@@ -152,7 +152,7 @@ def test_an_interrupted_search_keeps_the_best_sizes_so_far() -> None:
     assert runs == 250
     assert (tuner.values["rows"], tuner.values["columns"]) != (32, 64)
     kept = tiled_cost({"tiled": True, "split": False}, tuner.values)
-    assert kept < 0.8 * tiled_cost({"tiled": True, "split": False}, tuner.defaults)
+    assert kept < 0.8 * tiled_cost({"tiled": True, "split": False}, tuner.task.defaults)
     assert tuner.values["tiled"] <= 1000, "the best structure runs"
 
 
