@@ -72,10 +72,10 @@ def _map_children_of(cls: type) -> Callable[[Any, Any], Any] | None:
     return fields.rebuilder(cls, forms, each=_map_tuple, within=_map_nodes_within)
 
 
-def _nodes_within(held: object) -> list[Any]:
-    if isinstance(held, tuple):
-        return [node for part in held for node in _nodes_within(part)]
-    return [held] if fields.is_node(type(held)) else []
+def _nodes_within(value: object) -> list[Any]:
+    if isinstance(value, tuple):
+        return [node for part in value for node in _nodes_within(part)]
+    return [value] if fields.is_node(type(value)) else []
 
 
 def walk(node: object) -> Iterator[Any]:
@@ -102,10 +102,10 @@ def _map_tuple(old: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[An
     return same_or([function(part) for part in old], old)
 
 
-def _map_nodes_within(held: Any, function: Callable[[Any], Any]) -> Any:
-    if isinstance(held, tuple):
-        return _map_tuple(held, lambda part: _map_nodes_within(part, function))
-    return function(held) if fields.is_node(type(held)) else held
+def _map_nodes_within(value: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(value, tuple):
+        return _map_tuple(value, lambda part: _map_nodes_within(part, function))
+    return function(value) if fields.is_node(type(value)) else value
 
 
 # --- names -----------------------------------------------------------------------
@@ -126,8 +126,8 @@ def bound_names(node: object) -> list[Name]:
     found: list[Name] = []
     for current in walk(node):
         for name in getattr(current, "introduces", ()):
-            held = getattr(current, name)
-            found.extend(held if isinstance(held, tuple) else (held,))
+            value = getattr(current, name)
+            found.extend(value if isinstance(value, tuple) else (value,))
     return found
 
 
@@ -260,16 +260,16 @@ def own_names(node: object, found: set[Name]) -> None:
         found.update([atom for atom in uses_of(node) if type(atom) is Name])
 
 
-def _names_within(held: object) -> Iterable[Name]:
-    match held:
+def _names_within(value: object) -> Iterable[Name]:
+    match value:
         case tuple():
-            return [name for part in held for name in _names_within(part)]
+            return [name for part in value for name in _names_within(part)]
         case Name():
-            return (held,)
+            return (value,)
         case Size():
-            return held.names()
+            return value.names()
         case ArrayType() | AccType():
-            return size_names(held)
+            return size_names(value)
     return ()
 
 

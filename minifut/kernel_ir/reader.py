@@ -125,15 +125,15 @@ class Reader(ExpressionReader):
             return kc.Block(self.block_statements(kc.Statement))
         if field.declared and not (self.follows(":") or self.follows("@")):
             raise self.fault("a name with its type")
-        held = super().field(cls, field)
+        value = super().field(cls, field)
         if field.declared:
-            self.declare(held)
-        return held
+            self.declare(value)
+        return value
 
-    def declare(self, held: kc.Variable | kc.Register | kc.Memory) -> None:
-        match held:
+    def declare(self, value: kc.Variable | kc.Register | kc.Memory) -> None:
+        match value:
             case kc.Memory(name):
-                self.declared.declare(name, held)
+                self.declared.declare(name, value)
             case kc.Variable(name, type_) | kc.Register(name, _, type_):
                 self.declared.declare(name, type_)
 
