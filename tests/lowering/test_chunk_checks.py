@@ -33,7 +33,18 @@ SCANS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
 SEGMENTED = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
   scan (\\(f, a) (g, b) -> (f || g, if g then b else a + b)) (false, 0)
        (map (\\k -> (k % 9 == 0, xs[k])) ks) |> map (.1)"""
+GATHERED_ROWS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [3][70]i32 =
+  let table = tabulate_2d n 70 (\\i j -> xs[i] + i32.i64 j)
+  in tabulate 3 (\\i ->
+       reduce (map2 (+)) (replicate 70 0)
+              (map (\\k -> map (\\x -> x ^ i32.i64 i) table[k]) ks))"""
+SHIFTED_ROWS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [70]i32 =
+  let table = tabulate_2d m 120 (\\i j -> i32.i64 (3 * i + j))
+  in map (\\j -> i32.sum (map (\\i -> table[i, (ks[i] & 31) + j] - xs[ks[i] - j * 0])
+                              (iota m)))
+         (iota 70)"""
 PROGRAMS = {
+    "gathered rows": GATHERED_ROWS, "shifted rows": SHIFTED_ROWS,
     "gather": GATHER, "branches": BRANCHES, "rows": ROWS, "chained": CHAINED,
     "sums": SUMS, "row maxima": ROW_MAXIMA, "in order": IN_ORDER, "scans": SCANS,
     "segmented": SEGMENTED,

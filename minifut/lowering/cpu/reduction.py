@@ -9,14 +9,16 @@ at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from minifut.ir.core import Apply, Atom, DimSlice, Index, Param, ScalarOp, Stm
+from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.node import divided
-from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.traverse import contains, walk
+from minifut.ir.sizes import ONE, Size
+from minifut.ir.traverse import contains, free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.calls import calls_functions
@@ -35,6 +37,9 @@ from minifut.lowering.operators import (
 )
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+
+Point: TypeAlias = tuple[Sequence[kc.Expression], kc.Expression]
+"""the indices of a segment, and the index along it"""
 
 EXPENSIVE = "the body or the operator has loops, checks or arrays"
 
@@ -133,28 +138,23 @@ class Reduction:
     def in_phases(
         self,
         k: KernelBuilder,
-        segment: Sequence[kc.Expression],
-        ends: tuple[kc.Expression, kc.Expression],
+        points: AbstractContextManager[Point],
         work: Callable[[Reduction], None],
         otherwise: Callable[[Reduction], None],
     ) -> None:
-        """`work` on a range without the checks, all of which hold there; `otherwise`
-        what finds the point of which one fails."""
+        """`work` on a range without the checks, all of which hold at its `points`;
+        `otherwise` what finds the point of which one fails."""
         if self.checks is None:
             work(self)
             return
         fine = k.declare("fine", kc.Literal(1, kc.INT))
-        index = k.variable("i", kc.LONG)
-        with k.nested() as tests:
+        with points as (segment, index):
             names = self.operation.space.indices
             k.bind_all(names[:-1], segment)
             k.bind_index(names[-1], index)
             k.statements_of(self.checks.statements)
             holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-        first, last = ends
-        one, block = kc.Literal(1, kc.LONG), kc.Block(tuple(tests))
-        k.emit(kc.For(index, first, last, one, block, True))
         with k.branch(fine.differs(0)):
             work(replace(self, checks=None))
         with k.otherwise():
@@ -169,6 +169,18 @@ class Reduction:
                 at = tuple(k.as_size(i, "at") for i in position)
                 targets.append((atom, out.row(at)))
         return tuple(targets)
+
+
+@contextmanager
+def points_of_range(
+    k: KernelBuilder,
+    segment: Sequence[kc.Expression],
+    ends: tuple[kc.Expression, kc.Expression],
+) -> Iterator[Point]:
+    """The points of a segment from the first to before the last, in any order."""
+    first, last = ends
+    with k.loop("i", last, first, parallel=True) as index:
+        yield segment, index
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,51 +198,77 @@ class ReductionChunk:
 # --- contiguous reads -----------------------------------------------------------------
 
 
-def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> tuple[int, int]:
-    """The reads of the body that have unit stride along a segment, and those that have
-    unit stride across segments.
+@dataclass(slots=True)
+class Reads:
+    """How many reads have unit stride along a segment only, across segments only, and
+    both ways."""
+
+    along: int = 0
+    across: int = 0
+    both: int = 0
+
+
+def contiguous_reads(host: HostBuilder, operation: SegRed | SegScan) -> Reads:
+    """The reads of the body with unit stride.
 
     A read that does not depend on the innermost segment index does not count: across
-    segments it is one scalar for the whole block (`a` in a matrix product). Indices
-    that differ by a constant from those of the point count like them (stencils).
+    segments it is one scalar for the whole block (`a` in a matrix product).
     """
-    names = operation.space.indices
-    along, across = 0, 0
-    origins: dict[Atom, Atom] = {name: name for name in names}
+    segment, inner = operation.space.indices[-2:]
+    reads = Reads()
+    moves: dict[Atom, Moves] = {segment: (1, 0), inner: (0, 1)}
     for statement in walk(operation.body):
         if not isinstance(statement, Stm):
             continue
         exp = statement.exp
-        if isinstance(exp, ScalarOp):
-            origin = _shifted(exp, origins)
-            if origin is not None:
-                origins[statement.pattern[0].name] = origin
+        found = _moves(exp, moves)
+        moves.update((bound.name, found) for bound in statement.pattern)
         if not isinstance(exp, Index):
             continue
         array = host.values.get(exp.array)
         if not isinstance(array, Array):
             continue
-        strides = {
-            origins.get(entry, entry): stride
+        place = [
+            (stride, moves.get(entry, STAYS))
             for entry, stride in zip(exp.slice, array.strides, strict=False)
             if not isinstance(entry, DimSlice)
-        }
-        if names[-2] not in strides:
+        ]
+        if all(move == 0 for _, (move, _) in place):
             continue
-        if strides.get(names[-1], ZERO) == ONE:
-            along += 1
-        elif strides.get(names[-2], ZERO) == ONE and names[-1] in strides:
-            across += 1
-    return along, across
+        if _is_unit([(stride, move) for stride, (_, move) in place]):
+            windows = _is_unit([(stride, move) for stride, (move, _) in place])
+            reads.both += windows
+            reads.along += not windows
+        elif _is_unit([(stride, move) for stride, (move, _) in place]):
+            reads.across += any(move != 0 for _, (_, move) in place)
+    return reads
 
 
-def _shifted(exp: ScalarOp, origins: Mapping[Atom, Atom]) -> Atom | None:
-    """The index from which the result differs by an offset that is the same for all
-    points."""
-    if exp.operator.name not in ("add", "sub"):
-        return None
-    moving = [origins[a] for a in exp.operands if a in origins]
-    return moving[0] if len(moving) == 1 else None
+Moves: TypeAlias = tuple[int | None, int | None]
+"""by how much a value grows from one segment to the next, and from one element of a
+segment to the next, if that is 0 or 1 everywhere"""
+STAYS: Moves = (0, 0)
+
+
+def _moves(exp: Exp, known: Mapping[Atom, Moves]) -> Moves:
+    if isinstance(exp, ScalarOp) and exp.operator.name in ("add", "sub"):
+        left, right = (known.get(atom, STAYS) for atom in exp.operands)
+        if exp.operator.name == "add" or right == STAYS:
+            return _sum(left[0], right[0]), _sum(left[1], right[1])
+    operands = [known[name] for name in free_names(exp) if name in known]
+    by_segment, by_element = ({move[at] for move in operands} for at in (0, 1))
+    return 0 if by_segment <= {0} else None, 0 if by_element <= {0} else None
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    found = None if left is None or right is None else left + right
+    return found if found in (0, 1) else None
+
+
+def _is_unit(place: Sequence[tuple[Size, int | None]]) -> bool:
+    """Whether an address grows by one element."""
+    moving = [(stride, move) for stride, move in place if move != 0]
+    return moving == [(ONE, 1)]
 
 
 def mapped_array(

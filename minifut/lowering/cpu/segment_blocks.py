@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from minifut.ir.kernels import SegRed
+from minifut.ir.kernels import SegRed, SegScan
 from minifut.ir.sizes import Size, ceil_div, minimum, product
+from minifut.ir.traverse import free_names
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
@@ -27,6 +28,7 @@ from minifut.lowering.cpu.partition import (
 )
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
+    Point,
     Reduction,
     combine_lane,
     contiguous_reads,
@@ -36,21 +38,23 @@ from minifut.lowering.cpu.reduction import (
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, decision
 
 FEWEST_SEGMENTS = 8
 """neighbouring segments; fewer are reduced one by one, with strided loads"""
+FEWEST_WINDOWS = 64
+"""neighbouring segments whose elements are contiguous, too"""
 NARROWEST_BLOCK = 64
 """segments of a block, whatever their types"""
 ACCUMULATOR_BYTES = 16384
 """the accumulators of a block, which must fit the first-level cache"""
 
 
-def _remark(reduction: Reduction, context: Context) -> Remark:
+def _remark(reduction: Reduction, host: HostBuilder) -> Remark:
     remark = f"{block_width(reduction.types)} neighbouring segments at once"
     if isinstance(reduction.operation, SegRed):
-        remark += f", if there are {FEWEST_SEGMENTS} or more"
+        fewest = fewest_segments(host, reduction)
+        remark += f", if there are {fewest} or more"
     return Remark((remark,))
 
 
@@ -90,14 +94,21 @@ def vectorise_across_segments(
         return Declined("there is one segment")
     if not reduction.is_cheap:
         return Declined(EXPENSIVE)
-    if reduction.checks is not None:
+    if reduction.checks is not None and isinstance(reduction.operation, SegScan):
         return Declined("its checks are tested before each range of a segment")
-    along, across = contiguous_reads(host, reduction.operation)
-    if across > along:
+    reads = contiguous_reads(host, reduction.operation)
+    windows = reads.both if isinstance(reduction.operation, SegRed) else 0
+    if reads.across + windows > reads.along:
         return True
-    if along:
+    if reads.along:
         return Declined("elements of a segment are contiguous in memory")
     return Declined("elements of neighbouring segments are not contiguous in memory")
+
+
+def fewest_segments(host: HostBuilder, reduction: Reduction) -> int:
+    """The number of neighbouring segments from which on lanes are segments."""
+    windows = contiguous_reads(host, reduction.operation).both > 0
+    return FEWEST_WINDOWS if windows else FEWEST_SEGMENTS
 
 
 def block_width(types: list[Type]) -> int:
@@ -145,9 +156,7 @@ def reduce_across_segments(
         block = SegmentBlock(k, reduction, split, at.indices)
         with k.loop("l", block.width) as lane:
             store_neutral(k, reduction.operators, block.accumulators, lane)
-        with block.points() as (segment, index, lane):
-            values = reduction.visit(k, segment, index)
-            combine_lane(k, reduction.operators, block.accumulators, lane, values)
+        reduction.in_phases(k, block.tested(), block.reduce, block.reduce)
         if results is None:
             block.save(partials, block.chunk)
         else:
@@ -171,6 +180,7 @@ class SegmentBlock:
         indices: list[kc.Variable],
     ) -> None:
         self.k = k
+        self.reduction = reduction
         sizes = [k.resolve(s) for s in reduction.operation.space.sizes]
         widest = block_width(reduction.types)
         self.outer, self.chunk = indices[:-2], indices[-2]
@@ -195,6 +205,26 @@ class SegmentBlock:
         with rows as index, lanes as lane:
             segment = k.named(self.start + lane, "own")
             yield [*self.outer, segment], index, lane
+
+    @contextmanager
+    def tested(self) -> Iterator[Point]:
+        """The points at which checks are tested: of one lane, if that is enough."""
+        checks, k = self.reduction.checks, self.k
+        tests = () if checks is None else checks.statements
+        across = self.reduction.operation.space.indices[-2]
+        if any(across in free_names(statement.exp) for statement in tests):
+            with self.points() as (segment, index, _):
+                yield segment, index
+            return
+        with k.loop("i", self.last, self.first, parallel=True) as index:
+            yield [*self.outer, self.start], index
+
+    def reduce(self, reduction: Reduction) -> None:
+        """Reduce all points, by this form of the reduction."""
+        with self.points() as (segment, index, lane):
+            values = reduction.visit(self.k, segment, index)
+            operators = reduction.operators
+            combine_lane(self.k, operators, self.accumulators, lane, values)
 
     def save(self, targets: list[Array], *outer: kc.Expression) -> None:
         """Store the accumulators to `targets[outer][segment]`."""

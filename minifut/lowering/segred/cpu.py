@@ -40,10 +40,11 @@ from minifut.lowering.cpu.reduction import (
     ReductionChunk,
     element_or_row,
     mapped_array,
+    points_of_range,
 )
 from minifut.lowering.cpu.segment_blocks import (
-    FEWEST_SEGMENTS,
     block_width,
+    fewest_segments,
     partition_blocks,
     reduce_across_segments,
     vectorise_across_segments,
@@ -73,7 +74,8 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     ]
     flat = [flatten_outer(r, len(sizes) - 1, rows) for r in results]
     if across:
-        few = is_less(host, sizes[-2], FEWEST_SEGMENTS)
+        fewest = fewest_segments(host, reduction)
+        few = is_less(host, sizes[-2], fewest)
         with host.nested() as one_by_one:
             reduce_along(host, reduction, flat, sizes, rows)
         with host.nested() as in_blocks:
@@ -224,7 +226,8 @@ def reduce_range(
             values = reduction.visit(k, segment, index)
             accumulators.combine(values, reassociate=True)
 
-    reduction.in_phases(k, segment, ends, most_at_once, one_by_one)
+    points = points_of_range(k, segment, ends)
+    reduction.in_phases(k, points, most_at_once, one_by_one)
     return accumulators
 
 

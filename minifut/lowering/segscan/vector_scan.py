@@ -22,7 +22,7 @@ from minifut.kernel_passes.context import rewritten_or_comment
 from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_scan
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.lowering.cpu.reduction import Reduction
+from minifut.lowering.cpu.reduction import Reduction, points_of_range
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -55,7 +55,8 @@ def vector_scan(
             if scanned:
                 accumulators.save(scanned, (*segment, index))
 
-    reduction.in_phases(k, segment, (first, last), in_vectors, one_by_one)
+    points = points_of_range(k, segment, (first, last))
+    reduction.in_phases(k, points, in_vectors, one_by_one)
 
 
 def _scan_in_vectors(
