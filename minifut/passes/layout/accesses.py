@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from minifut.analysis.steps import is_plain
 from minifut.ir import core, kernels
-from minifut.ir.core import Atom, DimSlice, ForLoop, Stm
+from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
 from minifut.ir.node import value
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
@@ -26,6 +26,8 @@ from minifut.names import Name
 
 TYPICAL = 1024
 """of a size that is known only when the program runs"""
+SHORT_STRIDE = 4
+"""elements; neighbours so far apart share cache lines, of which others use the rest"""
 
 Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
@@ -33,8 +35,8 @@ KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 @value
 class Place:
-    """An index: the variables that it grows with one by one, and others that it depends
-    on in any way."""
+    """An index: the variables that it grows with one by one, or by short strides, and
+    others that it depends on in any way."""
 
     along: frozenset[Name] = frozenset()
     across: frozenset[Name] = frozenset()
@@ -43,7 +45,8 @@ class Place:
 @value
 class Access:
     """`elements` are read or written at `places` of an array; `loops` are the
-    sequential variables around it, innermost last."""
+    sequential variables around it, innermost last. `narrow`: the last dimension is a
+    short stride."""
 
     array: Name
     places: tuple[Place, ...]
@@ -51,6 +54,7 @@ class Access:
     nbytes: int
     loops: tuple[Name, ...] = ()
     writes: bool = False
+    narrow: bool = False
 
     def varies_with(self, name: Name) -> bool:
         return any(name in p.along | p.across for p in self.places)
@@ -62,6 +66,14 @@ class Access:
         if len(varying) == 1 and name in self.places[varying[0]].along:
             return varying
         return []
+
+    def is_near(self, name: Name, innermost: int) -> bool:
+        """Whether neighbours in `name` are a short stride apart in memory, as those of
+        small vectors are."""
+        last = len(self.places) - 1
+        return (
+            self.narrow and innermost == last and self.places_along(name) == [last - 1]
+        )
 
 
 def count(sizes: tuple[Size, ...]) -> int:
@@ -114,11 +126,14 @@ class _Reader:
         still neighbours nearly everywhere."""
         places = [self.place(operand) for operand in operands]
         along: frozenset[Name] = frozenset()
+        factors = [a.value for a in operands if isinstance(a, Constant)]
         if name == "add":
             along = places[0].along ^ places[1].along
         elif name in ("sub", "sext", "zext"):
             along = places[0].along
             along -= frozenset().union(*[p.along for p in places[1:]])
+        elif name == "mul" and factors and abs(factors[0]) <= SHORT_STRIDE:
+            along = places[0].along | places[1].along
         elif name in ("min", "max", "mod", "rem"):
             varying = [n for n, p in enumerate(places) if p.along | p.across]
             if varying == [0] or (varying == [1] and name in ("min", "max")):
@@ -132,11 +147,12 @@ class _Reader:
         across: set[Name] = set()
         for monomial, coefficient in size.terms:
             term = Size(((monomial, coefficient),))
-            name = term.as_name
+            near = len(monomial) == 1 and isinstance(monomial[0], Name)
+            near = near and abs(coefficient) <= SHORT_STRIDE
             for used in term.names():
                 own = self.place(used)
-                across |= own.across | (frozenset() if name else own.along)
-                if name:
+                across |= own.across | (frozenset() if near else own.along)
+                if near:
                     across |= along & own.along
                     along ^= own.along
         return Place(frozenset(along), frozenset(across))
@@ -246,8 +262,12 @@ class _Reader:
         elements = self.points
         for name in loops:
             elements *= self.trips.get(name, TYPICAL)
-        nbytes = element_of(self.scope[array]).bytes
-        self.found.append(Access(array, places, elements, nbytes, loops, writes))
+        type_ = self.scope[array]
+        length = shape_of(type_)[-1].as_constant
+        narrow = length is not None and length <= SHORT_STRIDE
+        nbytes = element_of(type_).bytes
+        access = Access(array, places, elements, nbytes, loops, writes, narrow)
+        self.found.append(access)
 
     def row(
         self,

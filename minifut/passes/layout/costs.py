@@ -34,6 +34,8 @@ SHARED = 16
 GATHER, STRIDE = 5.0, 1.2
 """relative cost of an element on a CPU, gathered by lanes, or with a stride in a loop;
 measured on the default device at 1024 to 4096 squared"""
+NEAR = 2.0
+"""the same of an element a short stride from the last; other accesses use the rest"""
 LAUNCH = 1 << 16
 """bytes that could be moved while a kernel starts"""
 
@@ -76,6 +78,8 @@ def _cpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> flo
     same = not access.varies_with(nearest)
     if same or innermost in access.places_along(nearest):
         return nbytes  # what is the same comes from the cache at the price of the rest
+    if not access.loops and access.is_near(nearest, innermost):
+        return nbytes * NEAR
     if not access.loops:
         return nbytes * max(1, LINE // access.nbytes)
     return nbytes * (GATHER if vectorised else STRIDE)

@@ -134,6 +134,20 @@ entry main [n][m] (a: [n][m]f32) (at: [n]i64): [n]f32 =
 """,
         lambda r: (matrix(r), r.integers(0, 35, 35)),
     ),
+    "pairs_of_columns": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n][m / 2]f32 =
+  map (\\r -> map (\\j -> r[2 * j] + r[2 * j + 1]) (iota (m / 2))) a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "small_vectors": Example(
+        """
+entry main [n][m] (a: [n][m][3]f32): [n][m]f32 =
+  map (map (\\v -> v[0] * v[1] + v[2])) a
+""",
+        lambda r: (r.random((30, 70, 3), dtype=np.float32),),
+    ),
 }
 
 

@@ -72,6 +72,8 @@ def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
         ("steps_of_best_columns", []),
         ("gathered", []),
         ("stencil", []),
+        ("pairs_of_columns", []),
+        ("small_vectors", []),
     ],
 )
 def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
