@@ -10,13 +10,15 @@ A read waits for all commands before it, and the cores are idle until the host h
 enqueued the next ones. The kernel that takes the scalar loads it instead, and computes
 what the host would have computed from it, so that the launches follow each other.
 
-`plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
+`plan.py` decides which scalars these are, `emit.py` changes host functions and kernels;
+`carry.py` lets scalars that loops hand on be among them.
 """
 
 from __future__ import annotations
 
 from minifut.ir.node import replace
 from minifut.kernel_ir.program import KernelProgram
+from minifut.kernel_passes.device_scalars.carry import carry_scalars
 from minifut.kernel_passes.device_scalars.emit import Emitter
 from minifut.kernel_passes.device_scalars.plan import plans_of
 from minifut.names import NameSource
@@ -27,7 +29,10 @@ def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelP
     kernels = {kernel.name: kernel for kernel in program.kernels}
     functions = []
     for function in program.functions:
-        plans = plans_of(function, kernels)
+        carried = carry_scalars(function, kernels, names)
+        kernels |= {kernel.name: kernel for kernel in carried.kernels}
+        function = carried.function
+        plans = plans_of(function, kernels, carried.handed_on)
         body = Emitter(plans, kernels).block(function.body) if plans else function.body
         functions.append(replace(function, body=body))
     if tuple(kernels.values()) == program.kernels:

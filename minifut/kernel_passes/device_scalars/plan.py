@@ -8,7 +8,9 @@
 Conditions, for a scalar that is read at a constant index: no statement of the host
 needs it (conditions, bounds, sizes, checks, results, what a loop hands on), nor what is
 computed from it, but for arguments of launches; its memory is allocated in the same
-block and has one name; and no command writes to it before the last of these launches.
+block and has one name, or is handed on by a loop that writes it once (`carry.py`); and
+no command writes to it before the last of these launches. What nothing needs is not
+read.
 Kernels do nothing after a failure, so that none uses a scalar that a failed kernel did
 not write.
 """
@@ -43,10 +45,13 @@ class DeviceScalars:
 
 
 def plans_of(
-    function: kc.HostFunction, kernels: Mapping[str, kc.Kernel]
+    function: kc.HostFunction,
+    kernels: Mapping[str, kc.Kernel],
+    handed_on: frozenset[Name] = frozenset(),
 ) -> dict[int, DeviceScalars]:
-    """The plans of blocks in which scalars stay on the device, by their identities."""
-    planner = _Planner(function, kernels)
+    """The plans of blocks in which scalars stay on the device, by their identities;
+    memories that are handed on at the end of an iteration keep what they hold."""
+    planner = _Planner(function, kernels, handed_on)
     blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
     plans = {id(block): planner.plan(block.statements) for block in blocks}
     return {at: plan for at, plan in plans.items() if plan.definitions}
@@ -56,8 +61,12 @@ class _Planner:
     """Decides for each block of a host function."""
 
     def __init__(
-        self, function: kc.HostFunction, kernels: Mapping[str, kc.Kernel]
+        self,
+        function: kc.HostFunction,
+        kernels: Mapping[str, kc.Kernel],
+        handed_on: frozenset[Name],
     ) -> None:
+        self.handed_on = handed_on
         nodes = list(walk(function.body))
         self.results = {r for r in function.results if isinstance(r, Name)}
         self.statements = [n for n in nodes if isinstance(n, kc.HostStatement)]
@@ -68,6 +77,7 @@ class _Planner:
         for node in nodes:
             if isinstance(node, kc.HostMove | kc.HostCall):
                 own_names(node, self.renamed)
+        self.renamed -= handed_on
 
     def plan(self, statements: Sequence[kc.HostStatement]) -> DeviceScalars:
         """Which scalars of a block need not reach the host."""
@@ -81,7 +91,7 @@ class _Planner:
         while True:
             chosen: dict[Name, kc.HostAssign] = {}
             for name, definition in found.items():
-                used = _operands(definition) & found.keys()
+                used = operands_of(definition) & found.keys()
                 if name not in needed and used <= chosen.keys():
                     chosen[name] = definition
                 else:
@@ -97,7 +107,7 @@ class _Planner:
     def candidates(self, statements: Sequence[kc.HostStatement]) -> Definitions:
         """Reads of memories of the block, and what is computed from them."""
         own = {s.memory.name for s in statements if isinstance(s, kc.Allocate)}
-        own -= self.renamed
+        own = (own - self.renamed) | self.handed_on
         found: dict[Name, kc.HostAssign] = {}
         for statement in statements:
             match statement:
@@ -109,7 +119,7 @@ class _Planner:
                     if index.as_constant is not None and memory.name in own:
                         found[name] = statement
                 case kc.HostAssign(name, ScalarOp(), _):
-                    used = _operands(statement) & found.keys()
+                    used = operands_of(statement) & found.keys()
                     chain = {s for o in used for s in chain_of(o, found)}
                     if used and len(chain) < LONGEST_CHAIN:
                         found[name] = statement
@@ -143,7 +153,8 @@ class _Planner:
     def ends(
         self, statements: Sequence[kc.HostStatement], chosen: Definitions
     ) -> DeviceScalars:
-        """Those of the scalars that launches take, while their memory is as it was."""
+        """Those of the scalars that launches take, while their memory is as it was, and
+        those that nothing takes."""
         last: dict[Name, int] = {}
         for at, statement in enumerate(statements):
             for launch in _launches(statement):
@@ -153,10 +164,11 @@ class _Planner:
         kept: dict[Name, kc.HostAssign] = {}
         ends: dict[Name, int] = {}
         for at, statement in enumerate(statements):
-            if not isinstance(statement, kc.HostAssign) or statement.name not in last:
+            if not isinstance(statement, kc.HostAssign) or statement.name not in chosen:
                 continue
+            until = last.get(statement.name, at)
             if isinstance(statement.exp, kc.ReadElement):
-                memory, until = statement.exp.memory.name, last[statement.name]
+                memory = statement.exp.memory.name
                 between = statements[at + 1 : until + 1]
                 if any(memory in self.written(s) for s in between):
                     continue
@@ -188,7 +200,8 @@ def arguments_of(
     return zip(kernels[launch.kernel].parameters, launch.arguments, strict=True)
 
 
-def _operands(definition: kc.HostAssign) -> set[Name]:
+def operands_of(definition: kc.HostAssign) -> set[Name]:
+    """The variables that a scalar is computed from."""
     operands = getattr(definition.exp, "operands", ())
     return {operand for operand in operands if isinstance(operand, Name)}
 
@@ -197,7 +210,7 @@ def chain_of(name: Name, found: Definitions) -> tuple[Name, ...]:
     """A scalar after those that it is computed from, in the order of definitions."""
     wanted, waiting = {name}, [name]
     while waiting:
-        before = _operands(found[waiting.pop()]) & found.keys()
+        before = operands_of(found[waiting.pop()]) & found.keys()
         waiting += before - wanted
         wanted |= before
     return tuple(each for each in found if each in wanted)
