@@ -6,29 +6,47 @@
 
 The host decides by conditions and bounds, allocates by sizes, accesses elements by
 indices, and hands on the results of bodies: it needs these, and what it computes them
-from. What the functions of SOACs take is for kernels to load, but for sizes, by which
-their memory is allocated. The pass `device-scalars` decides the same of lowered code
-later, where it also knows the memories.
+from. A loop hands a scalar to its next iteration on the device, unless the host needs
+it there. What the functions of SOACs take is for kernels to load, but for sizes, by
+which their memory is allocated. The pass `device-scalars` decides the same of lowered
+code later, where it also knows the memories.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.core import Body, If, Index, Lambda, ScalarOp, Stm
+from minifut.ir.core import Body, If, Index, Lambda, Loop, ScalarOp, Stm
 from minifut.ir.traverse import children, own_names, walk
-from minifut.ir.types import F16
+from minifut.ir.types import F16, ScalarType
 from minifut.names import Name
 
 TAKE_VALUES = (Body, If, Index, ScalarOp)
 """in functions of SOACs, what allocates nothing by the scalars that it takes"""
 
 
-def host_needs(body: Body) -> set[Name]:
-    """The names that the host needs for a body, those of the bodies within it too."""
+def host_needs(node: Body | Loop) -> set[Name]:
+    """The names that the host needs for a body or a loop, those of the bodies within
+    it too."""
     needed: set[Name] = set()
-    _add(body, needed)
+    _add(node, needed)
     return needed
+
+
+def _add_loop(loop: Loop, needed: set[Name]) -> None:
+    """What a loop hands on is needed where its parameter is."""
+    own_names(loop, needed)
+    own_names(loop.form, needed)
+    handed_on = list(zip(loop.parameters, loop.body.result, strict=True))
+    size = -1
+    while size != len(needed):
+        size = len(needed)
+        for parameter, result in handed_on:
+            stays = isinstance(parameter.type, ScalarType) and parameter.type != F16
+            if isinstance(result, Name) and (not stays or parameter.name in needed):
+                needed.add(result)
+        for statement in reversed(loop.body.statements):
+            _add(statement, needed)
 
 
 def _add(node: Any, needed: set[Name]) -> None:
@@ -37,6 +55,9 @@ def _add(node: Any, needed: set[Name]) -> None:
             for inner in walk(node):
                 if not isinstance(inner, TAKE_VALUES):
                     own_names(inner, needed)
+            return
+        case Loop():
+            _add_loop(node, needed)
             return
         case Body(statements):
             own_names(node, needed)

@@ -8,7 +8,7 @@ A command is what the host has the device do: a kernel, or the write of an eleme
 are enqueued without waiting, until the host needs a scalar that they compute: it waits
 for all of them, and the cores fall idle until the next ones are enqueued. Reads of
 what no command since the last wait may have written cost nothing, and what only kernels
-need of a fold is not read.
+need of a fold, in this iteration or the next one, is not read.
 
 The work counts what runs in vectors as one for each operation and element of up to
 32 bits, and all else, such as branches, checks, scans and functions of the library, as
@@ -78,7 +78,7 @@ def step_of(loop: Loop) -> Step | None:
     device."""
     try:
         work = _mean(loop, _work)
-        commands = _mean(loop, _Commands(host_needs(loop.body)))
+        commands = _mean(loop, _Commands(host_needs(loop)))
     except Unbounded:
         return None
     if commands == ZERO:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minifut.analysis.host_needs import host_needs
+from minifut.ir.core import Loop
 from minifut.ir.parser import parse_program
 
 PROGRAM = """
@@ -41,7 +42,7 @@ fun main(n: i64, xs: [n]i64) -> (r: [n]i64) {
         ("""let c: bool = lt_i64(t, n)
             let ys: [n]i64 = if c then {xs} else {
               let zs: [n]i64 = replicate([n], 0i64) return zs }""", True),
-        # what a loop of the host hands on
+        # what a loop of the host begins with
         ("""let (ys: [n]i64, u: i64) = loop (as: [n]i64 = xs, v: i64 = t)
               for k: i64 < n do {return as, v}""", True),
     ],
@@ -51,3 +52,35 @@ def test_the_host_needs_a_sum(body: str, needed: bool) -> None:
     found = {name.base for name in host_needs(program.functions[0].body)}
     assert ("s" in found, "t" in found) == (needed, needed)
     assert "n" in found
+
+
+LOOP = """
+fun main(n: i64, xs: [n]i64) -> (ys: [n]i64, u: i64) {
+  let (ys: [n]i64, u: i64) = loop (as: [n]i64 = xs, v: i64 = n) for k: i64 < n do {
+    let s: i64 = redomap(n, (as), reduce(\\(x: i64, y: i64) -> (i64) {
+      let z: i64 = add_i64(x, y) return z }, (0i64)), \\(x: i64) -> (i64) {x})
+    let t: i64 = mul_i64(s, s)
+    BODY
+    return bs, t
+  }
+  return ys, u
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "needed"),
+    [
+        # a kernel of the next iteration takes it
+        ("""let bs: [n]i64 = map(n, (as), \\(a: i64) -> (i64) {
+              let b: i64 = add_i64(a, v) return b })""", False),
+        # the host decides by it in the next iteration
+        ("""let c: bool = lt_i64(v, n)
+            let bs: [n]i64 = if c then {as} else {xs}""", True),
+    ],
+)  # fmt: skip
+def test_the_host_needs_what_a_loop_hands_on(body: str, needed: bool) -> None:
+    program = parse_program(LOOP.replace("BODY", body))
+    loop = program.functions[0].body.statements[0].exp
+    assert isinstance(loop, Loop)
+    found = {name.base for name in host_needs(loop)}
+    assert ("s" in found, "t" in found) == (needed, needed)
