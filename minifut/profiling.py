@@ -5,8 +5,10 @@
     found.to_json()
 
 Kernels are timed by the events of the driver, which cost no waiting between launches.
-What is left of the wall time is the host: its own code, the driver's overhead of
-launches, and waits that no kernel fills. So all of the wall time is attributed.
+What is left of the wall time is the host's: its own code and the enqueuing, by the
+source lines of the launch that it leads to, and waits that no kernel fills. Where the
+host goes on while kernels run, its lines share what no kernel fills. So all of the wall
+time is attributed. How much longer the call took because it was watched is said, too.
 
 Bytes are those of the arrays that a launch is given, each once: an upper bound of what
 it has to move, if it reads nothing twice. Bandwidth is compared with a copy in memory,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Started
     from minifut.program import Program
 
-HOST = "(host)"
+HOST, WAITING = "(host)", "(waiting)"
 BUSY_MEMORY = 0.5
 """of the bandwidth of a copy: from there on memory is taken for the bound"""
 SHORT = 20e-6
@@ -39,8 +41,9 @@ COPIED = 1 << 25
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One kernel, or the host. `bandwidth` is in bytes per second; `bound` says what
-    limits it: memory, arithmetic, launches, one thread, or the host."""
+    """One kernel, the host on the way to launches from these places, or its waits.
+    `bandwidth` is in bytes per second; `bound` says what limits it: memory, arithmetic,
+    launches, one thread, the host, or the driver."""
 
     name: str
     calls: int
@@ -74,7 +77,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The lines, the longest first; the comparisons with thresholds that chose the
-    versions; and the memory peak in bytes."""
+    versions; the memory peak in bytes; and by how much of its time the run was longer
+    than one that nothing watched."""
 
     entry: str
     device: str
@@ -83,6 +87,7 @@ class Profile:
     choices: tuple[Choice, ...]
     peak: int
     copy_bandwidth: float
+    overhead: float
 
     def to_json(self) -> str:
         """Everything, as an object of JSON."""
@@ -92,11 +97,12 @@ class Profile:
         head = (
             f"{self.entry}: {_time(self.seconds)} on {self.device}, "
             f"memory peak {self.peak / 1e6:.1f} MB, "
-            f"a copy {self.copy_bandwidth / 1e9:.1f} GB/s"
+            f"a copy {self.copy_bandwidth / 1e9:.1f} GB/s, "
+            f"watching {100 * self.overhead:.1f} %"
         )
         rows = [("kernel", "calls", "total", "share", "MB", "GB/s", "bound", "source")]
         for line in self.lines:
-            on_host = line.name == HOST
+            on_host = line.name in (HOST, WAITING)
             rows.append((
                 line.name,
                 "" if on_host else str(line.calls),
@@ -117,25 +123,27 @@ class Profile:
 
 
 def profile(program: Program, entry: str, arguments: Sequence[Any]) -> Profile:
-    """Run the entry point twice, and profile the second time, when all kernels are
-    built. Raises `UsageError` where the backend has no device."""
+    """Run the entry point until all kernels are built and warm, and profile it then.
+    Raises `UsageError` where the backend has no device."""
+    from minifut.opencl.runtime.watch import started_by
+
     point = program.entry(entry)
     if point.prepare is None:
         raise UsageError("only programs on OpenCL devices can be profiled")
     given, _ = point.bound(tuple(arguments), {})
     timed: Any = point.prepare(given)
     timed()
+    plain = timed()
     with program.tuning.watch() as seen:
-        timed()
-        seen.clear()
         seen.started = []
         seconds = timed()
     session = timed.session
     copy = copy_bandwidth(session.device.cores)
-    kernels = _lines(seen.started, seconds, copy)
+    started = started_by(seen.started)
+    kernels = _lines(started, seconds, copy)
     rest = max(0.0, seconds - sum(line.seconds for line in kernels))
-    host = Line(HOST, 1, rest, rest / seconds, (), 0, 0.0, "the host")
-    lines = sorted([*kernels, host], key=lambda line: -line.seconds)
+    host = _host_lines(started, timed.began, rest, seconds)
+    lines = sorted([*kernels, *host], key=lambda line: -line.seconds)
     return Profile(
         entry,
         str(session.device),
@@ -144,6 +152,7 @@ def profile(program: Program, entry: str, arguments: Sequence[Any]) -> Profile:
         _choices(seen.comparisons, program.tuning),
         timed.peak,
         copy,
+        max(0.0, 1 - plain / seconds),
     )
 
 
@@ -165,8 +174,7 @@ def _lines(started: Sequence[Started], wall: float, copy: float) -> list[Line]:
         groups.setdefault(launch.kernel.name, []).append(launch)
     lines = []
     for name, launches in groups.items():
-        spans = (launch.event.profile for launch in launches)
-        seconds = sum(1e-9 * (span.end - span.start) for span in spans)
+        seconds = sum(_seconds_of(launch) for launch in launches)
         nbytes = sum(launch.nbytes for launch in launches)
         bandwidth = nbytes / seconds if seconds else 0.0
         bound = _bound(launches, seconds, bandwidth, copy)
@@ -176,6 +184,37 @@ def _lines(started: Sequence[Started], wall: float, copy: float) -> list[Line]:
                  bandwidth, bound)
         )  # fmt: skip
     return lines
+
+
+def _host_lines(
+    started: Sequence[Started], began: float, rest: float, wall: float
+) -> list[Line]:
+    """How the host's part of the wall time is shared among the launches' places."""
+    calls: dict[tuple[str, ...], int] = {}
+    own: dict[tuple[str, ...], float] = {}
+    for launch in started:
+        places = launch.kernel.places
+        took = launch.clock - began - (_seconds_of(launch) if launch.is_done else 0.0)
+        began = launch.clock
+        calls[places] = calls.get(places, 0) + 1
+        own[places] = own.get(places, 0.0) + max(0.0, took)
+    total = sum(own.values())
+    scale = min(1.0, rest / total) if total else 0.0
+    lines = [
+        Line(HOST, calls[places], scale * seconds, scale * seconds / wall, places,
+             0, 0.0, "the host")
+        for places, seconds in own.items()
+    ]  # fmt: skip
+    waiting = max(0.0, rest - scale * total)
+    return [
+        *lines, Line(WAITING, 1, waiting, waiting / wall, (), 0, 0.0, "the driver")
+    ]  # fmt: skip
+
+
+def _seconds_of(launch: Started) -> float:
+    """How long the kernel ran."""
+    span = launch.event.profile
+    return 1e-9 * float(span.end - span.start)
 
 
 def _bound(

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import minifut
 from minifut.cli import main
 from minifut.errors import UsageError
-from minifut.profiling import HOST
+from minifut.profiling import HOST, WAITING
 
 TEXT = """
 entry main [n] (k: i64) (xs: [n]f32): f32 =
@@ -36,12 +36,43 @@ def test_kernels_and_the_host_make_up_the_whole_call() -> None:
     assert sum(line.share for line in found.lines) == pytest.approx(1, rel=0.05)
     seconds = [line.seconds for line in found.lines]
     assert seconds == sorted(seconds, reverse=True)
-    kernels = [line for line in found.lines if line.name != HOST]
+    kernels = [line for line in found.lines if line.name not in (HOST, WAITING)]
     (loop,) = [line for line in kernels if line.calls == 7]
     assert [place.split(":")[-2] for place in loop.places] == ["3"]
     assert loop.nbytes >= 7 * 2 * 4 * 200_000
     assert found.peak >= 2 * 4 * 200_000 and found.copy_bandwidth > 1e8
     assert "(host)" in str(found) and loop.name in str(found)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(("n", "waits"), [(100, 0.5), (200_000, 1)])
+def test_the_host_is_attributed_to_the_lines_that_it_launches(
+    n: int, waits: float
+) -> None:
+    program = minifut.compile(TEXT, params={"main.loop_map.host": 0})
+    found = program.profile(300, np.ones(n, np.float32))
+    host = {line.places: line for line in found.lines if line.name == HOST}
+    kernels = {line.places for line in found.lines if line.name not in (HOST, WAITING)}
+    assert set(host) == kernels and () not in host
+    (loop,) = [line for line in host.values() if line.calls == 300]
+    assert [place.split(":")[-2] for place in loop.places] == ["3"]
+    assert loop.seconds >= 0.9 * sum(line.seconds for line in host.values())
+    (waiting,) = [line for line in found.lines if line.name == WAITING]
+    assert waiting.share <= waits and 0 <= found.overhead < 1
+    assert sum(line.share for line in found.lines) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.device
+def test_reads_are_waits_of_the_host() -> None:
+    text = """entry main [n] (k: i64) (xs: [n]f32): i64 =
+      loop c = 0 for i < k do
+        if f32.sum (map (+ f32.i64 i) xs) > 0 then c + 1 else c - 1"""
+    program = minifut.compile(text)
+    loops = {name: 0 for name in program.tuning if name.endswith(".host")}
+    found = minifut.compile(text, params=loops).profile(50, np.ones(10**6, np.float32))
+    seconds = sum(line.seconds for line in found.lines)
+    assert seconds == pytest.approx(found.seconds, rel=0.05)
+    assert {line.name for line in found.lines} >= {HOST, WAITING}
 
 
 @pytest.mark.device

@@ -111,6 +111,11 @@ class Launcher:
         self.is_built = False
 
     @property
+    def is_synchronous(self) -> bool:
+        """Whether its commands are done when they are enqueued."""
+        return self._synchronous
+
+    @property
     def latest(self) -> Any:
         """The event of the latest command on its queue."""
         self.session.launch_first()

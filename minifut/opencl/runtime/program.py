@@ -29,7 +29,12 @@ from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 from minifut.opencl.runtime.timed import TimedCall
-from minifut.opencl.runtime.watch import Observation, watched_launchers, watched_values
+from minifut.opencl.runtime.watch import (
+    Observation,
+    watch_reads,
+    watched_launchers,
+    watched_values,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,7 @@ class Instance:
             for number, kernel in enumerate(self.program.kernels)
         )
         seen = self._seen
+        watch_reads(self.run, seen)
         if seen is None:
             self.run.parameters, self.run.kernels = values, launchers
         else:

@@ -57,6 +57,8 @@ class TimedCall:
         self._program = program
         self.shapes: tuple[tuple[int, ...], ...] = ()
         """of the latest run's result leaves; () for a scalar"""
+        self.began = 0.0
+        """when the latest run did"""
         session.pool.peak = session.pool.in_use
 
     @property
@@ -93,10 +95,10 @@ class TimedCall:
                 leaves = self._converter.leaves_of(self._arguments)
                 self._leaves = None if self._consumes else leaves
                 session.wait()
-            started = time.perf_counter()
+            self.began = time.perf_counter()
             outcome = self._entry.function(self._run, *leaves)
             self._run.check()
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - self.began
         except BaseException as error:
             raise session.failure_of(error, self._arguments, leaves or []) from None
         finally:

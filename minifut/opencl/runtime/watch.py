@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
@@ -21,16 +22,45 @@ from minifut.opencl.runtime.describe import Kernel, Parameter
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
+    from minifut.opencl.runtime.run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A launch: its kernel, its event, its work-items, the bytes of its arrays."""
+    """A launch: its kernel, its event, its work-items, the bytes of its arrays, whether
+    it was done when it was enqueued, and then the time, less what reads took."""
 
     kernel: Kernel
     event: Any
     points: int
     nbytes: int
+    is_done: bool
+    clock: float
+
+
+Points = int | tuple[int, ...]
+
+Noted = tuple[Any, Any, Points, tuple[Any, ...], float]
+"""of a launch: launcher, event, work-items, arguments, and the clock as in `Started`"""
+
+
+def started_by(noted: Sequence[Noted]) -> list[Started]:
+    """What was noted in the short time between launches."""
+    if not noted:
+        return []
+    cl = noted[0][0].session.cl
+    buffers, sizes, found = (cl.Buffer, cl.SVM), dict[int, int](), []
+    for launcher, event, points, arguments, clock in noted:
+        nbytes = 0
+        for argument in arguments:
+            if isinstance(argument, buffers):
+                if id(argument) not in sizes:  # `noted` keeps it
+                    sizes[id(argument)] = argument.size
+                nbytes += sizes[id(argument)]
+        items = prod(points) if isinstance(points, tuple) else points
+        is_done, kernel = launcher.is_synchronous, launcher.kernel
+        found.append(Started(kernel, event, items, nbytes, is_done, clock))
+    return found
 
 
 Comparison = tuple[str, int]
@@ -51,8 +81,11 @@ class Observation:
     """these parameters, of all kernels"""
     allowed: Collection[int] | None = None
     """a run that is about to start another kernel ends with a `UsageError`"""
-    started: list[Started] | None = None
-    """launches with their events, for a profile; None: not wanted"""
+    started: list[Noted] | None = None
+    """launches with their events, for a profile, and nothing else of them; None: not
+    wanted"""
+    reading: float = 0.0
+    """seconds in which the host read scalars, and waited for them"""
 
     def clear(self) -> None:
         """As if nothing had run yet."""
@@ -89,52 +122,72 @@ class WatchedLauncher:
         self._shape = shape
         self._seen = seen
         self._chosen = chosen
-        cl = launcher.session.cl
-        self._buffers = (cl.Buffer, cl.SVM)
+        self._others: dict[Launcher, WatchedLauncher] = {}
 
-    def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        self._note(points)
-        before = self._launcher.latest
-        self._launcher(points, *arguments)
-        self._note_event(before, points, arguments)
+    def __call__(self, points: Points, *arguments: Any) -> None:
+        self._start(self._launcher, points, arguments)
 
     def of(self, work: int) -> WatchedLauncher:
         """The same for so much work."""
-        launcher = self._launcher.of(work)
-        return WatchedLauncher(
-            launcher, self._number, self._shape, self._chosen, self._seen
-        )
+        return self._watched(self._launcher.of(work), self._shape)
 
     def built(self, *values: int) -> WatchedLauncher:
         """The same of another build."""
         launcher = self._launcher.built(*values)
         shape = {**self._shape, **dict(zip(self._chosen, values, strict=True))}
-        return WatchedLauncher(launcher, self._number, shape, self._chosen, self._seen)
+        return self._watched(launcher, shape)
+
+    def _watched(self, launcher: Launcher, shape: Mapping[str, int]) -> WatchedLauncher:
+        if launcher is self._launcher:
+            return self
+        found = self._others.get(launcher)
+        if found is None:
+            found = self._others[launcher] = WatchedLauncher(
+                launcher, self._number, shape, self._chosen, self._seen
+            )
+        return found
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
-        self._note(points)
-        before = self._launcher.latest
-        self._launcher.sized(points, group, *arguments)
-        self._note_event(before, points, arguments)
+        self._start(self._launcher.sized, points, (group, *arguments))
 
-    def _note_event(
-        self, before: Any, points: int | tuple[int, ...], arguments: tuple[Any, ...]
-    ) -> None:
-        started, event = self._seen.started, self._launcher.latest
-        if started is None or event is before:
-            return
-        nbytes = sum(x.size for x in arguments if isinstance(x, self._buffers))
-        items = prod(points) if isinstance(points, tuple) else points
-        started.append(Started(self._launcher.kernel, event, items, nbytes))
+    def _start(self, start: Any, points: Points, arguments: tuple[Any, ...]) -> None:
+        seen = self._seen
+        if seen.started is None:
+            self._note(points)
+        start(points, *arguments)
+        if seen.started is not None and _least(points) > 0:
+            launcher = self._launcher
+            clock = perf_counter() - seen.reading
+            seen.started.append((launcher, launcher.latest, points, arguments, clock))
 
-    def _note(self, points: int | tuple[int, ...]) -> None:
+    def _note(self, points: Points) -> None:
         allowed = self._seen.allowed
         if allowed is not None and self._number not in allowed:
             raise UsageError("the run goes another way")
         self._seen.launches.append(self._number)
-        if min(points if isinstance(points, tuple) else (points,)) > 0:
+        if _least(points) > 0:
             self._seen.kernels.append((self._launcher.kernel.name, self._shape))
         self._seen.uses.update(self._shape)
+
+
+def _least(points: Points) -> int:
+    return min(points) if isinstance(points, tuple) else points
+
+
+def watch_reads(run: Run, seen: Observation | None) -> None:
+    """From now on note how long reads of scalars take (None: no longer)."""
+    vars(run).pop("read", None)
+    if seen is None:
+        return
+    plain = run.read
+
+    def read(*given: Any) -> Any:
+        begin = perf_counter()
+        value = plain(*given)
+        seen.reading += perf_counter() - begin
+        return value
+
+    vars(run)["read"] = read
 
 
 def watched_values(
