@@ -60,6 +60,16 @@ PROGRAMS = {
     let zs = map (\\y -> if (y > 0) == b then y + f64.i8 i else y / 2 + f64.f32 f) ys
     in (or (map (> 40) zs), i8.sum (map i8.f64 (map (% 100) zs)),
         f32.maximum (map f32.f64 zs) / f32.i64 (j + 1), zs)""",
+    "versions": """
+  let rows = unflatten (sized (1 * n) xs)
+  let (a, s) = loop (a, s) = (rows, 1) for _i < k do
+    let b = map (map (\\x -> x / s + 1)) a
+    in (b, f64.sqrt (sum (map (\\r -> sum (map (\\x -> x * x) r)) b)) + 1)
+  in (flatten a, s)""",
+    "one side": """
+  loop (t, ys) = (1f64, xs) for i < k do
+    let s = if i % 2 == 0 then sum ys else t + 1
+    in (s, map (\\y -> y + s / (1 + f64.abs t)) ys)""",
     "overwritten": """
   loop (t, ys) = (1f64, copy xs) for i < k do
     let zs = map (+ t) ys
@@ -129,6 +139,8 @@ def reads_in_loops(text: str) -> int:
         ("the host as well", 1),
         ("condition", 1),
         ("pivots", 0),
+        ("versions", 0),
+        ("one side", 1),
     ],
 )
 def test_iterations_read_what_the_host_needs(

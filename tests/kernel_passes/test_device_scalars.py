@@ -89,7 +89,8 @@ def host_program(name: str, schedule: str) -> str:
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize(
-    ("name", "reads"), [("normalise", 0), ("host as well", 1), ("condition", 1)]
+    ("name", "reads"),
+    [("normalise", 0), ("host as well", 1), ("condition", 1), ("after branches", 0)],
 )
 def test_the_host_reads_what_it_needs(name: str, reads: int, schedule: str) -> None:
     assert host_program(name, schedule).count("run.read(") == reads

@@ -10,8 +10,9 @@ A read waits for all commands before it, and the cores are idle until the host h
 enqueued the next ones. The kernel that takes the scalar loads it instead, and computes
 what the host would have computed from it, so that the launches follow each other.
 
-`plan.py` decides which scalars these are, `emit.py` changes host functions and kernels;
-`carry.py` lets scalars that loops hand on be among them.
+`plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
+By `join.py` and `carry.py`, scalars that branches give, and that loops hand on, may be
+among them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from minifut.ir.node import replace
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_passes.device_scalars.carry import carry_scalars
 from minifut.kernel_passes.device_scalars.emit import Emitter
+from minifut.kernel_passes.device_scalars.join import join_reads
 from minifut.kernel_passes.device_scalars.plan import plans_of
 from minifut.names import NameSource
 
@@ -29,7 +31,8 @@ def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelP
     kernels = {kernel.name: kernel for kernel in program.kernels}
     functions = []
     for function in program.functions:
-        carried = carry_scalars(function, kernels, names)
+        function, joined = join_reads(function, names)
+        carried = carry_scalars(function, joined, kernels, names)
         kernels |= {kernel.name: kernel for kernel in carried.kernels}
         function = carried.function
         plans = plans_of(function, kernels, carried.handed_on)

@@ -26,9 +26,16 @@ from dataclasses import dataclass
 from minifut.ir.core import Atom, ScalarOp
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO
-from minifut.ir.traverse import map_children, own_names, substitute, walk
+from minifut.ir.traverse import map_children, substitute
 from minifut.ir.types import F16, ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.moves import (
+    definitions_in,
+    last_move,
+    names_in,
+    source_of,
+    without_drops,
+)
 from minifut.kernel_passes.device_scalars.plan import operands_of, plans_of
 from minifut.names import Name, NameSource
 
@@ -59,15 +66,19 @@ class CarriedScalars:
 
 
 def carry_scalars(
-    function: kc.HostFunction, kernels: Mapping[str, kc.Kernel], names: NameSource
+    function: kc.HostFunction,
+    joined: frozenset[Name],
+    kernels: Mapping[str, kc.Kernel],
+    names: NameSource,
 ) -> CarriedScalars:
-    """The function with those scalars carried that then stay on the device."""
+    """The function with those scalars carried that then stay on the device; branches
+    give the memories `joined`."""
     refused: set[Name] = set()
     while True:
-        carrier = _Carrier(function, kernels, names, refused)
+        carrier = _Carrier(function, joined, kernels, names, refused)
         body = carrier.block(function.body)
         if not carrier.carried:
-            return CarriedScalars(function, frozenset(), ())
+            return CarriedScalars(function, joined, ())
         changed = replace(function, body=body)
         handed_on = frozenset(carrier.handed_on)
         known = {**kernels, **{kernel.name: kernel for kernel in carrier.kernels}}
@@ -89,6 +100,7 @@ class _Carrier:
     def __init__(
         self,
         function: kc.HostFunction,
+        joined: frozenset[Name],
         kernels: Mapping[str, kc.Kernel],
         names: NameSource,
         refused: set[Name],
@@ -98,7 +110,8 @@ class _Carrier:
         self.names = names
         self.refused = refused
         self.carried: list[Carried] = []
-        self.handed_on: set[Name] = set()
+        self.joined = joined
+        self.handed_on = set(joined)
         self.kernels: list[kc.Kernel] = []
 
     def block(self, block: kc.HostBlock) -> kc.HostBlock:
@@ -137,15 +150,15 @@ class _Carrier:
     ) -> tuple[Carried, ...]:
         """The scalars of a loop that are computed from what the device has."""
         statements = loop.body.statements
-        move = _last_move(loop.body)
+        move = last_move(loop.body)
         assert move is not None
-        definitions = {s.name: s for s in statements if isinstance(s, kc.HostAssign)}
+        definitions = definitions_in(loop.body)
         wanted = {
             target: definitions[source]
             for target, source in zip(move.targets, move.sources, strict=True)
             if isinstance(source, Name) and source in definitions
         }
-        held = self.refused | _names_in(between)
+        held = self.refused | names_in(between)
         if isinstance(loop, kc.HostWhile):
             held.add(loop.condition)
         from_device = _from_device(statements, wanted)
@@ -164,7 +177,7 @@ class _Carrier:
         body: kc.HostBlock,
     ) -> Carried:
         memory = kc.Memory(self.names.like(scalar), definition.type)
-        source = self.source_of(definition, body)
+        source = source_of(definition, body, self.joined)
         made = Carried(
             scalar,
             definition,
@@ -174,27 +187,6 @@ class _Carrier:
         )
         self.carried.append(made)
         return made
-
-    def source_of(
-        self, definition: kc.HostAssign, body: kc.HostBlock
-    ) -> kc.Memory | None:
-        """The memory that holds the new value alone, until the iteration ends."""
-        exp, statements = definition.exp, body.statements
-        if not isinstance(exp, kc.ReadElement) or exp.index != ZERO:
-            return None
-        memory = exp.memory
-        made = [s for s in statements if isinstance(s, kc.Allocate)]
-        alone = any(s.memory == memory and s.count == ONE for s in made)
-        handed = any(
-            memory.name in (*s.sources, *s.targets)
-            for s in walk(body)
-            if isinstance(s, kc.HostMove)
-        )
-        if not alone or handed or memory.element != definition.type:
-            return None
-        after = statements[statements.index(definition) + 1 :]
-        mentioned = _names_in(s for s in after if not isinstance(s, kc.Drop))
-        return None if memory.name in mentioned else memory
 
     # --- emission -----------------------------------------------------------------
 
@@ -234,19 +226,13 @@ class _Carrier:
 
     def body(self, block: kc.HostBlock, carried: tuple[Carried, ...]) -> kc.HostBlock:
         """An iteration that reads what the one before left, and leaves its own."""
-        move = _last_move(block)
+        move = last_move(block)
         held = {c.source.name for c in carried if c.source}
         made: list[kc.HostStatement] = [
             kc.HostAssign(c.before, _read(c.memory), c.memory.element) for c in carried
         ]
-        for statement in block.statements:
-            if isinstance(statement, kc.Drop):
-                rest = tuple(name for name in statement.names if name not in held)
-                made += [kc.Drop(rest)] if rest else []
-            elif statement is move:
-                made += self.end(move, carried)
-            else:
-                made.append(statement)
+        for statement in without_drops(block.statements, held):
+            made += self.end(move, carried) if statement is move else [statement]
         inside = {c.scalar: c.before for c in carried}
         return substitute(kc.HostBlock(tuple(made)), inside)
 
@@ -293,20 +279,10 @@ def _read(memory: kc.Memory) -> kc.ReadElement:
     return kc.ReadElement(memory, ZERO)
 
 
-def _last_move(block: kc.HostBlock) -> kc.HostMove | None:
-    """What hands values on to the next iteration; only memory is freed after it."""
-    for statement in reversed(block.statements):
-        if isinstance(statement, kc.HostMove):
-            return statement
-        if not isinstance(statement, kc.Drop):
-            return None
-    return None
-
-
 def _start_of(loop: Loop, before: list[kc.HostStatement]) -> int:
     """The place behind the statement that hands over initial values; 0 if there is
     none."""
-    move = _last_move(loop.body)
+    move = last_move(loop.body)
     for at in range(len(before), 0, -1):
         statement = before[at - 1]
         if move is None or isinstance(statement, Loop):
@@ -333,13 +309,4 @@ def _from_device(
                     if operands_of(statement) & found:
                         found.add(name)
         found |= {s for s, definition in wanted.items() if definition.name in found}
-    return found
-
-
-def _names_in(nodes: Iterable[object]) -> set[Name]:
-    """The names that these nodes, or those within, mention."""
-    found: set[Name] = set()
-    for node in nodes:
-        for inner in walk(node):
-            own_names(inner, found)
     return found

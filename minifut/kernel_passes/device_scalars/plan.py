@@ -8,7 +8,8 @@
 Conditions, for a scalar that is read at a constant index: no statement of the host
 needs it (conditions, bounds, sizes, checks, results, what a loop hands on), nor what is
 computed from it, but for arguments of launches; its memory is allocated in the same
-block and has one name, or is handed on by a loop that writes it once (`carry.py`); and
+block and has one name, or is handed on by a loop or given by branches, after which
+nothing writes it (`carry.py`, `join.py`); and
 no command writes to it before the last of these launches. What nothing needs is not
 read.
 Kernels do nothing after a failure, so that none uses a scalar that a failed kernel did
@@ -50,7 +51,7 @@ def plans_of(
     handed_on: frozenset[Name] = frozenset(),
 ) -> dict[int, DeviceScalars]:
     """The plans of blocks in which scalars stay on the device, by their identities;
-    memories that are handed on at the end of an iteration keep what they hold."""
+    memories that are handed on at the end of a block keep what they hold."""
     planner = _Planner(function, kernels, handed_on)
     blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
     plans = {id(block): planner.plan(block.statements) for block in blocks}

@@ -1,0 +1,70 @@
+"""Moves at the end of blocks: what a branch gives, or an iteration hands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from minifut.ir.sizes import ONE, ZERO
+from minifut.ir.traverse import own_names, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.names import Name
+
+
+def last_move(block: kc.HostBlock) -> kc.HostMove | None:
+    """What a block ends with; only memory is freed after it."""
+    for statement in reversed(block.statements):
+        if isinstance(statement, kc.HostMove):
+            return statement
+        if not isinstance(statement, kc.Drop):
+            return None
+    return None
+
+
+def definitions_in(block: kc.HostBlock) -> dict[Name, kc.HostAssign]:
+    """The scalars that the statements of a block define, blocks within it apart."""
+    return {s.name: s for s in block.statements if isinstance(s, kc.HostAssign)}
+
+
+def source_of(
+    definition: kc.HostAssign, block: kc.HostBlock, joined: frozenset[Name]
+) -> kc.Memory | None:
+    """The memory that holds the scalar alone from its definition on until the block
+    ends: made by the block, or given by branches within it."""
+    exp, statements = definition.exp, block.statements
+    if not isinstance(exp, kc.ReadElement) or exp.index != ZERO:
+        return None
+    memory = exp.memory
+    if memory.name not in joined:
+        made = [s for s in statements if isinstance(s, kc.Allocate)]
+        alone = any(s.memory == memory and s.count == ONE for s in made)
+        moves = [n for n in walk(block) if isinstance(n, kc.HostMove)]
+        if not alone or any(memory.name in (*m.sources, *m.targets) for m in moves):
+            return None
+    after = statements[statements.index(definition) + 1 :]
+    mentioned = names_in(s for s in after if not isinstance(s, kc.Drop))
+    if memory.name in mentioned or memory.element != definition.type:
+        return None
+    return memory
+
+
+def without_drops(
+    statements: Iterable[kc.HostStatement], held: set[Name]
+) -> list[kc.HostStatement]:
+    """The statements, which free these memories no longer."""
+    made: list[kc.HostStatement] = []
+    for statement in statements:
+        if isinstance(statement, kc.Drop):
+            rest = tuple(name for name in statement.names if name not in held)
+            made += [kc.Drop(rest)] if rest else []
+        else:
+            made.append(statement)
+    return made
+
+
+def names_in(nodes: Iterable[object]) -> set[Name]:
+    """The names that these nodes, or those within, mention."""
+    found: set[Name] = set()
+    for node in nodes:
+        for inner in walk(node):
+            own_names(inner, found)
+    return found
