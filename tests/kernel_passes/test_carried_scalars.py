@@ -60,6 +60,9 @@ PROGRAMS = {
     let zs = map (\\y -> if (y > 0) == b then y + f64.i8 i else y / 2 + f64.f32 f) ys
     in (or (map (> 40) zs), i8.sum (map i8.f64 (map (% 100) zs)),
         f32.maximum (map f32.f64 zs) / f32.i64 (j + 1), zs)""",
+    "the last element": """
+  loop (c, ys) = (1f64, xs) for _i < k do
+    let ys = scan (+) 0 (map (\\y -> y / (1 + f64.abs c)) ys) in (ys[n - 1], ys)""",
     "versions": """
   let rows = unflatten (sized (1 * n) xs)
   let (a, s) = loop (a, s) = (rows, 1) for _i < k do
@@ -140,6 +143,7 @@ def reads_in_loops(text: str) -> int:
         ("condition", 1),
         ("pivots", 0),
         ("versions", 0),
+        ("the last element", 0),
         ("one side", 1),
     ],
 )

@@ -47,6 +47,17 @@ PROGRAMS = {
   let b = or (map (> 40) xs) let i = i8.sum (map i8.f64 xs) let f = f32.sum (map f32.f64 xs)
   let u = u16.maximum (map u16.f64 (map f64.abs xs))
   in map (\\x -> f64.bool ((x > 0) == b) + f64.i8 i * x + f64.f32 f - f64.u16 u) xs""",
+    "at an index": """[n] (xs: [n]f64) (k: i64) =
+  let ys = scan (+) 0 xs let zs = map (* 2) xs
+  let i = k % n
+  in map (\\x -> x / (f64.abs ys[n - 1] + 1) + zs[i]) xs""",
+    "at an index of the device": """[n] (xs: [n]f64) (k: i64) =
+  let ys = map (\\x -> x * 3 + f64.i64 k) xs
+  let (_, i) = reduce_comm (\\(v, i) (w, j) -> if v > w || v == w && i < j
+                                              then (v, i) else (w, j))
+                           (-f64.inf, n - 1) (zip xs (iota n))
+  let y = #[unsafe] ys[i]
+  in map (\\x -> x * y) xs""",
     "nested": """[n] (xs: [n]f64) (k: i64) =
   let t = f64.sum xs
   in loop xs for i < k do
@@ -90,7 +101,14 @@ def host_program(name: str, schedule: str) -> str:
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize(
     ("name", "reads"),
-    [("normalise", 0), ("host as well", 1), ("condition", 1), ("after branches", 0)],
+    [
+        ("normalise", 0),
+        ("host as well", 1),
+        ("condition", 1),
+        ("after branches", 0),
+        ("at an index", 0),
+        ("at an index of the device", 0),
+    ],
 )
 def test_the_host_reads_what_it_needs(name: str, reads: int, schedule: str) -> None:
     assert host_program(name, schedule).count("run.read(") == reads

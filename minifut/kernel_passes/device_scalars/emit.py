@@ -14,6 +14,7 @@ from typing import Any
 from minifut.ir.core import Constant, ScalarOp
 from minifut.ir.node import replace
 from minifut.ir.traverse import map_children
+from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.plan import (
     Definitions,
@@ -82,6 +83,8 @@ class Emitter:
                 exp = definitions[source].exp
                 if isinstance(exp, kc.ReadElement):
                     memories[exp.memory.name] = exp.memory
+                    indices = exp.index.names() - definitions.keys()
+                    others |= {n: kc.ScalarParameter(n, I64) for n in indices}
                     continue
                 assert isinstance(exp, ScalarOp)
                 for operand, type_ in zip(

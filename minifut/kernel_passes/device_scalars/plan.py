@@ -5,15 +5,13 @@
     let s: f32 = sqrt_f32(t)
     launch scale(xs, s, ys)
 
-Conditions, for a scalar that is read at a constant index: no statement of the host
-needs it (conditions, bounds, sizes, checks, results, what a loop hands on), nor what is
-computed from it, but for arguments of launches; its memory is allocated in the same
-block and has one name, or is handed on by a loop or given by branches, after which
-nothing writes it (`carry.py`, `join.py`); and
-no command writes to it before the last of these launches. What nothing needs is not
-read.
-Kernels do nothing after a failure, so that none uses a scalar that a failed kernel did
-not write.
+Conditions, for a scalar that is read from memory: no statement of the host needs it
+(conditions, bounds, sizes, checks, results, what a loop hands on), nor what is computed
+from it or found by it, but for arguments of launches; its memory is allocated in the
+same block and has one name until the block ends, or is handed on by a loop or given by
+branches, after which nothing writes it (`carry.py`, `join.py`); and no command writes
+to it before the last of these launches. What nothing needs is not read. Kernels do
+nothing after a failure, so that none uses a scalar that a failed kernel did not write.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import children, own_names, walk
 from minifut.ir.types import F16
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.moves import last_move
 from minifut.names import Name
 
 LONGEST_CHAIN = 8
@@ -54,7 +53,7 @@ def plans_of(
     memories that are handed on at the end of a block keep what they hold."""
     planner = _Planner(function, kernels, handed_on)
     blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
-    plans = {id(block): planner.plan(block.statements) for block in blocks}
+    plans = {id(block): planner.plan(block) for block in blocks}
     return {at: plan for at, plan in plans.items() if plan.definitions}
 
 
@@ -74,15 +73,18 @@ class _Planner:
         self.kernels = kernels
         self.launches = Counter(n.kernel for n in nodes if isinstance(n, kc.Launch))
         self.assigned = Counter(n.name for n in nodes if isinstance(n, kc.HostAssign))
-        self.renamed = set[Name](self.results)
+        self.renamed = Counter[Name](self.results)
+        """by how many statements; what results have a name outside"""
         for node in nodes:
             if isinstance(node, kc.HostMove | kc.HostCall):
-                own_names(node, self.renamed)
-        self.renamed -= handed_on
+                mentioned: set[Name] = set()
+                own_names(node, mentioned)
+                self.renamed.update(mentioned - handed_on)
 
-    def plan(self, statements: Sequence[kc.HostStatement]) -> DeviceScalars:
+    def plan(self, block: kc.HostBlock) -> DeviceScalars:
         """Which scalars of a block need not reach the host."""
-        found = self.candidates(statements)
+        statements = block.statements
+        found = self.candidates(block)
         if not found:
             return DeviceScalars({}, {})
         needed = set(self.results)
@@ -105,10 +107,16 @@ class _Planner:
                 return plan
             needed |= unsafe
 
-    def candidates(self, statements: Sequence[kc.HostStatement]) -> Definitions:
+    def candidates(self, block: kc.HostBlock) -> Definitions:
         """Reads of memories of the block, and what is computed from them."""
-        own = {s.memory.name for s in statements if isinstance(s, kc.Allocate)}
-        own = (own - self.renamed) | self.handed_on
+        statements, move = block.statements, last_move(block)
+        given = set(move.sources) if move is not None else set()
+        own = {
+            s.memory.name
+            for s in statements
+            if isinstance(s, kc.Allocate)
+            and self.renamed[s.memory.name] <= (s.memory.name in given)
+        } | self.handed_on
         found: dict[Name, kc.HostAssign] = {}
         for statement in statements:
             match statement:
@@ -116,13 +124,14 @@ class _Planner:
                     type_ == F16 or self.assigned[name] > 1
                 ):
                     continue
-                case kc.HostAssign(name, kc.ReadElement(memory, index), _):
-                    if index.as_constant is not None and memory.name in own:
-                        found[name] = statement
-                case kc.HostAssign(name, ScalarOp(), _):
+                case kc.HostAssign(name, kc.ReadElement() | ScalarOp() as exp, _):
                     used = operands_of(statement) & found.keys()
                     chain = {s for o in used for s in chain_of(o, found)}
-                    if used and len(chain) < LONGEST_CHAIN:
+                    if isinstance(exp, kc.ReadElement):
+                        fits = exp.memory.name in own
+                    else:
+                        fits = bool(used)
+                    if fits and len(chain) < LONGEST_CHAIN:
                         found[name] = statement
         return found
 
@@ -202,8 +211,11 @@ def arguments_of(
 
 
 def operands_of(definition: kc.HostAssign) -> set[Name]:
-    """The variables that a scalar is computed from."""
-    operands = getattr(definition.exp, "operands", ())
+    """The variables that a scalar is computed from, or found by."""
+    exp = definition.exp
+    if isinstance(exp, kc.ReadElement):
+        return set(exp.index.names())
+    operands = getattr(exp, "operands", ())
     return {operand for operand in operands if isinstance(operand, Name)}
 
 
