@@ -153,6 +153,13 @@ def test_iterations_read_what_the_host_needs(
     assert reads_in_loops(host_program(name, schedule)) == reads
 
 
+def test_no_kernel_stores_what_is_read_without_waiting() -> None:
+    text = """entry main [n] (xs: [n]i64) =
+      let ys = map (* 2) xs in loop t = 0 for y in ys do t * 3 + y"""
+    kernels = stages.to_kernels(stages.to_core(stages.check(Source("a.fut", text))))
+    assert "main_store" not in stages.to_host_module(kernels, "cpu", "program")
+
+
 @pytest.mark.device
 def test_a_failure_in_an_iteration_is_told() -> None:
     text = f"""{SUMS}entry main [n] (xs: [n]f64) (is: [n]i64) (k: i64) =

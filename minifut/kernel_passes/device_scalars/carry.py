@@ -20,13 +20,13 @@ what the plan then leaves to the host is handed on as before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from minifut.ir.core import Atom, ScalarOp
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO
-from minifut.ir.traverse import map_children, substitute
+from minifut.ir.traverse import map_children, substitute, walk
 from minifut.ir.types import F16, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
@@ -149,7 +149,6 @@ class _Carrier:
         self, loop: Loop, start: kc.HostMove, between: list[kc.HostStatement]
     ) -> tuple[Carried, ...]:
         """The scalars of a loop that are computed from what the device has."""
-        statements = loop.body.statements
         move = last_move(loop.body)
         assert move is not None
         definitions = definitions_in(loop.body)
@@ -161,7 +160,7 @@ class _Carrier:
         held = self.refused | names_in(between)
         if isinstance(loop, kc.HostWhile):
             held.add(loop.condition)
-        from_device = _from_device(statements, wanted)
+        from_device = _from_device(loop.body, self.joined, wanted)
         return tuple(
             self.decide(scalar, definition, loop.body)
             for scalar, definition in wanted.items()
@@ -293,18 +292,21 @@ def _start_of(loop: Loop, before: list[kc.HostStatement]) -> int:
 
 
 def _from_device(
-    statements: Iterable[kc.HostStatement], wanted: Mapping[Name, kc.HostAssign]
+    body: kc.HostBlock, joined: frozenset[Name], wanted: Mapping[Name, kc.HostAssign]
 ) -> set[Name]:
-    """The scalars of an iteration that are read from memory, or computed from such:
-    in this iteration or, by way of the scalars that the loop hands on, another one."""
+    """The scalars of an iteration that are read from memory that the iteration makes,
+    for which the host would wait, or computed from such: in this iteration or, by way
+    of the scalars that the loop hands on, another one."""
+    made = {n.memory.name for n in walk(body) if isinstance(n, kc.Allocate)} | joined
     found: set[Name] = set()
     size = -1
     while size != len(found):
         size = len(found)
-        for statement in statements:
+        for statement in body.statements:
             match statement:
-                case kc.HostAssign(name, kc.ReadElement(_, _), _):
-                    found.add(name)
+                case kc.HostAssign(name, kc.ReadElement(memory, _), _):
+                    if memory.name in made:
+                        found.add(name)
                 case kc.HostAssign(name, ScalarOp(), _):
                     if operands_of(statement) & found:
                         found.add(name)
