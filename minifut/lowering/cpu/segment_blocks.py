@@ -47,7 +47,8 @@ FEWEST_WINDOWS = 64
 NARROWEST_BLOCK = 64
 """segments of a block, whatever their types"""
 ACCUMULATOR_BYTES = 16384
-"""the accumulators of a block, which must fit the first-level cache"""
+"""the accumulators of a block, which must fit the first-level cache; short rows of it
+keep the prefetchers from running ahead"""
 
 
 def _remark(reduction: Reduction, host: HostBuilder) -> Remark:
@@ -115,7 +116,7 @@ def block_width(types: list[Type]) -> int:
     """The segments of a block."""
     nbytes = sum(element_of(t).bytes for t in types)
     width = NARROWEST_BLOCK
-    while width * 2 * nbytes <= ACCUMULATOR_BYTES and width < 1024:
+    while width * 2 * nbytes <= ACCUMULATOR_BYTES:
         width *= 2
     return width
 
