@@ -6,8 +6,8 @@
 Tensors of the CPU are passed as they lie in memory, and results become tensors in the
 same way. The derivative is the entry point's `vjp` in the tensors that require
 gradients; an entry point whose result is one float runs once for both its value and
-its gradient. The functions of `torch.func` apply, but for forward mode: `vmap` runs
-the entry point for each element of a batch. Needs the extra `torch`.
+its gradient. Forward mode is the entry point's `jvp`. The functions of `torch.func`
+apply: `vmap` runs the entry point for each element of a batch. Needs the extra `torch`.
 """
 
 from __future__ import annotations
@@ -113,20 +113,48 @@ class _Call:
         found = iter(_Function.apply(run, *arguments, *known))
         return [next(found) if i in needed else None for i, _ in enumerate(arguments)]
 
+    def tangents(self, arguments: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """Of the results, from those of the arguments, None for a constant."""
+        wanted = tuple(i for i, tangent in enumerate(given) if tangent is not None)
+        run = _Tangents(self.entry, self.owners, wanted)
+        return [*_Function.apply(run, *arguments, *(given[i] for i in wanted))]
 
-class _Adjoints(_Call):
-    """The adjoints of the arguments `wanted` of a call, all of them differentiable."""
+
+class _Derived(_Call):
+    """What is not differentiated once more."""
 
     further = 0
+
+    def adjoints(self, *_: Any) -> list[Any]:
+        raise UsageError(ONCE)
+
+    def tangents(self, *_: Any) -> list[Any]:
+        raise UsageError(ONCE)
+
+
+class _Tangents(_Derived):
+    """The tangents of the results, from the arguments and the tangents of those
+    `wanted`."""
+
+    def values(self, given: Sequence[Any]) -> Sequence[Any]:
+        count = len(self.owners)
+        known = dict(zip(self.wanted, given[count:], strict=True))
+        chosen = {self.owners[position] for position in self.wanted}
+        own = [position for position, i in enumerate(self.owners) if i in chosen]
+        tangents = [known.get(i, np.zeros_like(given[i])[()]) for i in own]
+        both = made(self.entry, "jvp", tuple(sorted(chosen)))
+        found = self.run(both, (*given[:count], *tangents))
+        return found[len(found) // 2 :]
+
+
+class _Adjoints(_Derived):
+    """The adjoints of the arguments `wanted` of a call, all of them differentiable."""
 
     def values(self, given: Sequence[Any]) -> Sequence[Any]:
         *gradients, adjoint = given[len(self.owners) :]
         if is_scalar(self.entry) and gradients:
             return [gradient * adjoint for gradient in gradients]
         return self.derivative("grad", given)
-
-    def adjoints(self, *_: Any) -> list[Any]:
-        raise UsageError(ONCE)
 
 
 class _Function(torch.autograd.Function):
@@ -144,19 +172,26 @@ class _Function(torch.autograd.Function):
         ctx.others = [a if tensor is None else None for a, tensor in pairs]
         further = output[len(output) - ctx.run.further :]
         ctx.save_for_backward(*tensors, *further)
+        ctx.save_for_forward(*tensors, *further)
+        ctx.discrete = [not result.is_floating_point() for result in output]
         discrete = [result for result in output if not result.is_floating_point()]
         ctx.mark_non_differentiable(*further, *discrete)
 
     @staticmethod
     def backward(ctx: Any, *adjoints: Any) -> Any:
-        tensors = ctx.saved_tensors  # read once: checkpoints compute them for it
-        pairs = zip(ctx.others, tensors, strict=False)
-        arguments = [other if saved is None else saved for other, saved in pairs]
-        further = tensors[len(arguments) :]
+        arguments, further = _saved(ctx)
         seeds = adjoints[: len(adjoints) - ctx.run.further]
         needs = ctx.needs_input_grad[1:]
         needed = tuple(i for i, needs_one in enumerate(needs) if needs_one)
         return None, *ctx.run.adjoints(arguments, (*further, *seeds), needed)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        arguments, further = _saved(ctx)
+        found = ctx.run.tangents(arguments, tangents)
+        known = zip(found, ctx.discrete, strict=False)
+        own = (None if discrete else tangent for tangent, discrete in known)
+        return *own, *(None for _ in further)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, run: Any, *arguments: Any) -> Any:
@@ -167,6 +202,14 @@ class _Function(torch.autograd.Function):
             rows.append(_Function.apply(run, *given))
         results = tuple(torch.stack(parts) for parts in zip(*rows, strict=True))
         return results, (0,) * len(results)
+
+
+def _saved(ctx: Any) -> tuple[list[Any], Sequence[Any]]:
+    """The arguments of a call, and its further results."""
+    tensors = ctx.saved_tensors  # read once: checkpoints compute them for it
+    pairs = zip(ctx.others, tensors, strict=False)
+    arguments = [other if saved is None else saved for other, saved in pairs]
+    return arguments, tensors[len(arguments) :]
 
 
 def _outside(value: Any) -> Any:

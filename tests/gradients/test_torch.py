@@ -137,6 +137,47 @@ def test_functions_of_functions(program: minifut.Program) -> None:
     np.testing.assert_array_equal(columns, 2 * np.eye(3))
 
 
+def test_forward_mode(program: minifut.Program) -> None:
+    cube, scaled, loss, twice = (
+        minifut.torch.function(program.entry(name))
+        for name in ("cube", "scaled", "loss", "twice")
+    )
+    func, forward = torch.func, torch.autograd.forward_ad
+    x = torch.linspace(-1, 2, 4, dtype=torch.float64)
+    value, tangent = func.jvp(cube, (x[3],), (x[2],))
+    assert (value, tangent) == (8, 12)
+    np.testing.assert_array_equal(
+        func.jacfwd(lambda x: scaled(x, 2.0)[0])(x), 2 * np.eye(4)
+    )
+    np.testing.assert_allclose(func.vmap(func.jacfwd(cube))(x), 3 * x**2)
+    bias = x[2]
+    own = {"weights": x, "bias": bias}
+    _, found = func.jvp(twice, (own,), ({"weights": x, "bias": bias * 0},))
+    np.testing.assert_array_equal(found["weights"], 2 * x)
+    assert found["bias"] == 0
+    xs, ys = data()
+    w, b = xs[0], bias.requires_grad_()
+    with forward.dual_level():
+        dual = forward.make_dual(w, xs[1])
+        ours, theirs = (
+            forward.unpack_dual(f(dual, b, xs, ys)) for f in (loss, own_loss)
+        )
+        np.testing.assert_allclose(ours.tangent.detach(), theirs.tangent.detach())
+    gradients = (torch.autograd.grad(each.primal, b) for each in (ours, theirs))
+    np.testing.assert_allclose(*(found[0] for found in gradients))
+
+
+@pytest.mark.parametrize("inner", ["grad", "jacfwd"])
+@pytest.mark.parametrize("outer", ["grad", "jacfwd"])
+def test_transforms_of_transforms_are_refused(
+    program: minifut.Program, outer: str, inner: str
+) -> None:
+    cube = minifut.torch.function(program.cube)
+    second = getattr(torch.func, outer)(getattr(torch.func, inner)(cube))
+    with pytest.raises(minifut.UsageError, match="for second derivatives, write"):
+        second(torch.tensor(2.0, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("name", ["cube", "scaled"])
 def test_a_second_derivative_is_refused(program: minifut.Program, name: str) -> None:
     """It is not silently left out: a penalty on the gradient would be constant."""
