@@ -84,11 +84,11 @@ def load_backwards(
     before:
         given (const float *xs, float *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[n - j];
+            ys[j] = xs[2 * n - j + 8];
         }
     after:
         *(__global loose_float4 *)(ys + t) = TURN_4X32((*(__global const
-        loose_float4 *)(xs + ((n - t) - 3L))));
+        loose_float4 *)(xs + ((((2L * n) - t) + 8L) - 3L))));
     declines: lanes read every 2nd element of xs
         given (const float *xs, float *ys, long t)
         for (long j = t; j < t + 4; j++) {
@@ -210,11 +210,11 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     before:
         given (const float *xs, float *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
-            ys[n - j] = xs[j];
+            ys[2 * n - j + 8] = xs[j];
         }
     after:
-        *(__global loose_float4 *)(ys + ((n - t) - 3L)) = TURN_4X32((*(__global const
-        loose_float4 *)(xs + t)));
+        *(__global loose_float4 *)(ys + ((((2L * n) - t) + 8L) - 3L)) =
+        TURN_4X32((*(__global const loose_float4 *)(xs + t)));
     declines: lanes write every 3rd element of ys
         given (const int *xs, int *ys, long t)
         for (long j = t; j < t + 4; j++) {
