@@ -13,6 +13,7 @@ from minifut.ir.core import Program
 from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
 from minifut.passes.accumulations.driver import accumulate
+from minifut.passes.check_loops_first import check_loops_first
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
@@ -155,6 +156,13 @@ COMPARE_UNSIGNED = Pass(
     KERNELS,
     "compare an index with both of its bounds at once",
 )
+CHECK_LOOPS_FIRST = Pass(
+    "check-loops-first",
+    check_loops_first,
+    KERNELS,
+    KERNELS,
+    "check indices that grow by one at both ends of their loop",
+)
 UNSWITCH_CPU = Pass(
     "unswitch-cpu",
     unswitch_for_cpu,
@@ -211,6 +219,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     SEQUENTIALISE,
     SHORT_CIRCUIT,
     COMPARE_UNSIGNED,
+    CHECK_LOOPS_FIRST,
     UNSWITCH_CPU,
     UNSWITCH_GPU,
     LAYOUT_CPU,
@@ -268,7 +277,7 @@ FULL: tuple[Pass, ...] = tuple(
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     # last, since what is good for one schedule is bad for the other; loops first, since
     # all versions of a place must return results in the same layout
-    "cpu": (UNSWITCH_CPU, LAYOUT_CPU, FUSE_SCANS),
+    "cpu": (CHECK_LOOPS_FIRST, UNSWITCH_CPU, LAYOUT_CPU, FUSE_SCANS),
     "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }
 """what follows the pipeline, for each schedule apart"""
