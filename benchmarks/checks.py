@@ -1,23 +1,26 @@
 """What bounds checks cost: programs full of indices with and without `#[unsafe]`.
 
-    python benchmarks/checks.py [--schedule cpu|gpu] [--rounds 15] [--only REGEX]
+    python benchmarks/checks.py [--schedule cpu|gpu] [--seconds 4] [--only REGEX]
 
 All indices depend on the data, so that no check is proved away. Both forms run in turn,
-each in every round; results must be equal. Prints the median times and their ratio for
-each program, and the geometric mean of the ratios; the exit code is 1 if that is above
-1.05.
+each in every round; results must be equal. Prints the median times and the median of
+the rounds' ratios for each program, and the geometric mean of these; the exit code is
+1 if that is above 1.05.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
+import operator
 import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,39 +108,48 @@ CASES = (
 )
 
 
-def medians(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median seconds of each, all in turn in every round, in changing order."""
+def times_in_turn(
+    ways: Mapping[str, Callable[[], Any]], rounds: int, seconds: float
+) -> dict[str, list[float]]:
+    """Seconds of each way, all in turn in every round, in changing order: so many
+    rounds at least, and more until that much time is over."""
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(rounds + 1):
+    until = time.perf_counter() + seconds
+    for number in itertools.count():
+        if number > rounds and time.perf_counter() > until:
+            return times
         for name in list(ways)[:: 1 if number % 2 else -1]:
             begun = time.perf_counter()
             ways[name]()
             if number:
                 times[name].append(time.perf_counter() - begun)
-    return {name: statistics.median(values) for name, values in times.items()}
+    raise AssertionError
 
 
-def ratio(case: Case, schedule: str | None, rounds: int) -> float:
-    """Checked over unchecked."""
+def ratio(case: Case, options: argparse.Namespace) -> float:
+    """Checked over unchecked: the median of the ratios of all rounds, since the speed
+    of memory changes from one second to the next."""
     arguments = case.arguments(np.random.default_rng(1))
     texts = {"checked": "", "unchecked": "#[unsafe]"}
     programs = {
-        name: minifut.compile(case.text.replace("UNSAFE", text), schedule=schedule)
+        name: minifut.compile(
+            case.text.replace("UNSAFE", text), schedule=options.schedule
+        )
         for name, text in texts.items()
     }
     one, other = (program.main(*arguments) for program in programs.values())
     if not np.array_equal(one, other):
         sys.exit(f"{case.name}: results differ")
-    found = medians(
-        {name: lambda p=p: p.main(*arguments) for name, p in programs.items()}, rounds
-    )
+    ways = {name: partial(p.main, *arguments) for name, p in programs.items()}
+    found = times_in_turn(ways, options.rounds, options.seconds)
+    checked, unchecked = (statistics.median(times) for times in found.values())
+    result: float = statistics.median(map(operator.truediv, *found.values()))
     print(
-        f"{case.name:30}{found['checked'] * 1e3:9.2f} ms"
-        f"{found['unchecked'] * 1e3:9.2f} ms"
-        f"{found['checked'] / found['unchecked']:8.3f}",
+        f"{case.name:30}{checked * 1e3:9.2f} ms{unchecked * 1e3:9.2f} ms"
+        f"{len(found['checked']):8}{result:8.3f}",
         flush=True,
     )
-    return found["checked"] / found["unchecked"]
+    return result
 
 
 def main() -> int:
@@ -145,16 +157,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--schedule", choices=("cpu", "gpu"))
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=4, help="for each program")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    print(f"{'':30}{'checked':>12}{'unchecked':>12}{'ratio':>8}")
+    print(f"{'':30}{'checked':>12}{'unchecked':>12}{'rounds':>8}{'ratio':>8}")
     found = [
-        ratio(case, options.schedule, options.rounds)
-        for case in CASES
-        if re.search(options.only, case.name)
+        ratio(case, options) for case in CASES if re.search(options.only, case.name)
     ]
     mean = math.prod(found) ** (1 / len(found))
-    print(f"{'geometric mean':54}{mean:8.3f}")
+    print(f"{'geometric mean':62}{mean:8.3f}")
     return 1 if mean > MOST else 0
 
 
