@@ -42,6 +42,8 @@ CHAINS = {
     "updates": (24, ARRAY.replace(": ", ": *"), "xs with [$] = xs[$] + 1", "xs"),
     "updates of rows": (12, ROWS, "copy xs with [$] = xs[$] + 1", "xs) xss"),
     "slices": (12, ARRAY, "xs[1:]", "xs"),
+    "concatenations to all": (50, ARRAY + "let ys = xs in ", "ys ++ xs", "ys"),
+    "doublings": (12, ARRAY, "xs ++ xs", "xs"),
     "rotations": (10, ARRAY, "rotate $ (reverse xs)", "xs"),
     "asserts": (24, MAP, "assert (x != $) (x + 1)", "x) xs"),
     "derivatives": (12, "entry main (x: f64) = vjp (\\x -> ", "x * x + $", "x) x 1"),
@@ -70,7 +72,7 @@ TEXTS = {
         12, ARRAY + "let ys = map (\\x -> (<<x + $||, >>)) xs in (<<map (.$) ys||, >>)"
     ),
     "literals": (50, SCALAR + "[<<x + $||, >>]"),
-    "concatenations": (25, ARRAY + "xs<< ++ xs>>"),
+    "concatenations": (100, ARRAY + "xs<< ++ xs>>"),
     "operators": (24, MAP + "<<x * $|| + >>) xs"),
     "parentheses": (24, SCALAR + "<<(>>x<< + 1)>>"),
     "lambdas": (12, SCALAR + "<<(\\x -> x * x) (>>x<<)>>"),
@@ -104,7 +106,7 @@ TEXTS = {
 item, `@` the next one, `%%` how many there are"""
 
 for _name, (_count, _before, _step, _result) in CHAINS.items():
-    _array = "xs" if _result.startswith("xs") else "x"
+    _array = _result.split(")")[0]
     TEXTS[_name] = (_count, f"{_before}<<let {_array} = {_step} in >>{_result}")
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from minifut.ir.node import same_or
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -24,6 +26,25 @@ LONGEST = 64
 """operands of the size that a `let` has outside: of more it is an unknown size"""
 LONGEST_RESULT = 512
 """operators and operands of a size of a function's result, likewise"""
+
+
+class Mentions:
+    """A place for the names and metas that occur in a term, filled in at the first
+    question: terms are made once, and asked about for each expression that they are in
+    the type of."""
+
+    __slots__ = ("mentioned",)
+    mentioned: frozenset[Name | int]
+
+
+class Composite(Mentions):
+    """A place for the number of operands as well."""
+
+    __slots__ = ("operands",)
+    operands: int
+
+
+NOTHING: frozenset[Name | int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +62,7 @@ class SizeVar:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeApply:
+class SizeApply(Composite):
     """An operator or function applied to sizes: "+", "-", "*", "/", "%", "//", "**" on
     two arguments, "-" on one; `Name` for a user's function."""
 
@@ -50,7 +71,7 @@ class SizeApply:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeOpaque:
+class SizeOpaque(Composite):
     """Any other expression: `key` is its text with holes for its free local names;
     `substitution` lists them in order with what they stand for, maybe themselves.
     """
@@ -91,7 +112,35 @@ def as_size(term: object) -> Size:
 
 def length(size: Size) -> int:
     """The number of operands of a size."""
-    return 1 + sum(map(length, size_parts(size)))
+    if not isinstance(size, Composite):
+        return 1
+    known: int | None = getattr(size, "operands", None)
+    if known is None:
+        known = 1 + sum(map(length, size_parts(size)))
+        object.__setattr__(size, "operands", known)
+    return known
+
+
+def free_in_size(size: Size) -> frozenset[Name | int]:
+    """The names in a size, and the numbers of its metas."""
+    match size:
+        case SizeVar(name):
+            return frozenset((name,))
+        case SizeMeta(number):
+            return frozenset((number,))
+        case SizeApply() | SizeOpaque():
+            known: frozenset[Name | int] | None = getattr(size, "mentioned", None)
+            if known is None:
+                known = NOTHING.union(*map(free_in_size, size_parts(size)))
+                object.__setattr__(size, "mentioned", known)
+            return known
+        case SizeConst() | SizeAny():
+            return NOTHING
+
+
+def has_metas(mentioned: frozenset[Name | int]) -> bool:
+    """Whether there are numbers of metas among the names."""
+    return int in map(type, mentioned)
 
 
 def size_parts(size: Size) -> list[Size]:
@@ -106,12 +155,18 @@ def size_parts(size: Size) -> list[Size]:
 
 
 def map_size_parts(size: Size, change: Callable[[Size], Size]) -> Size:
-    """The size with the sizes right below it replaced."""
+    """The size with the sizes right below it replaced; the same object if all are."""
     match size:
         case SizeApply(function, arguments):
-            return SizeApply(function, tuple(map(change, arguments)))
+            made = same_or(list(map(change, arguments)), arguments)
+            return size if made is arguments else SizeApply(function, made)
         case SizeOpaque(key, expression, substitution) if substitution:
-            changed = tuple((name, change(inner)) for name, inner in substitution)
+            old = tuple([inner for _, inner in substitution])
+            made = same_or(list(map(change, old)), old)
+            if made is old:
+                return size
+            names = [name for name, _ in substitution]
+            changed = tuple(zip(names, made, strict=True))
             return SizeOpaque(key, expression, changed)
         case SizeOpaque() | SizeConst() | SizeVar() | SizeMeta() | SizeAny():
             return size
@@ -128,6 +183,8 @@ def substitute_size(size: Size, sizes: Mapping[Name, Size]) -> Size:
     """Replace names in a size."""
     if isinstance(size, SizeVar):
         return sizes.get(size.name, size)
+    if sizes.keys().isdisjoint(free_in_size(size)):
+        return size
     return map_size_parts(size, lambda part: substitute_size(part, sizes))
 
 

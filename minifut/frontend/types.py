@@ -11,8 +11,9 @@ unification (`strip_unique`) and that the uniqueness analysis reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from minifut.frontend.sizes import NOTHING, Mentions, free_in_size
 from minifut.frontend.sizes import Size as Size
 from minifut.frontend.sizes import SizeAny as SizeAny
 from minifut.frontend.sizes import SizeApply as SizeApply
@@ -25,11 +26,14 @@ from minifut.frontend.sizes import is_size as is_size
 from minifut.frontend.sizes import map_size as map_size
 from minifut.frontend.sizes import show_size as show_size
 from minifut.frontend.sizes import substitute_size as substitute_size
+from minifut.ir.node import same_or
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from minifut.names import Name
+
+T = TypeVar("T")
 
 # --- types --------------------------------------------------------------------
 
@@ -46,7 +50,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class Array(Mentions):
     """`[size]element`."""
 
     size: Size
@@ -55,7 +59,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(Mentions):
     """Fields sorted by name; a tuple has the fields "0", "1", ... in numeric order."""
 
     fields: tuple[tuple[str, Type], ...]
@@ -68,14 +72,14 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Mentions):
     """Constructors sorted by name, each with its payload types."""
 
     constructors: tuple[tuple[str, tuple[Type, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(Mentions):
     """`(parameter: argument) -> ?exts. result`.
 
     `exts` are unknown sizes of the result, bound anew at each full application;
@@ -90,7 +94,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(Mentions):
     """A type parameter or an abstract type, with its arguments.
 
     `lifted` is "", "~" or "^" (may it hold unknown sizes, functions?).
@@ -178,23 +182,73 @@ def map_parts(
     change: Callable[[Type], Type],
     on_size: Callable[[Size], Size] = lambda size: size,
 ) -> Type:
-    """The type with the types and sizes right below it replaced."""
+    """The type with the types and sizes right below it replaced; the same object if
+    all are."""
     match type_:
         case Array(size, element, unique):
-            return Array(on_size(size), change(element), unique)
+            length, inner = on_size(size), change(element)
+            if length is size and inner is element:
+                return type_
+            return Array(length, inner, unique)
         case Record(fields):
-            return Record(tuple((name, change(t)) for name, t in fields))
+            old = tuple([t for _, t in fields])
+            new = same_or(list(map(change, old)), old)
+            return type_ if new is old else Record(_named(fields, new))
         case Sum(constructors):
-            return Sum(
-                tuple((c, tuple(change(t) for t in ts)) for c, ts in constructors)
-            )
+            payloads = tuple([ts for _, ts in constructors])
+            made = [same_or(list(map(change, ts)), ts) for ts in payloads]
+            changed = same_or(made, payloads)
+            return type_ if changed is payloads else Sum(_named(constructors, changed))
         case Arrow(parameter, argument, result, exts):
-            return Arrow(parameter, change(argument), change(result), exts)
+            left, right = change(argument), change(result)
+            if left is argument and right is result:
+                return type_
+            return Arrow(parameter, left, right, exts)
         case Named(name, arguments, lifted, unique) if arguments:
-            mapped = tuple(on_size(a) if is_size(a) else change(a) for a in arguments)
+            parts = [on_size(a) if is_size(a) else change(a) for a in arguments]
+            mapped = same_or(parts, arguments)
+            if mapped is arguments:
+                return type_
             return Named(name, mapped, lifted, unique)
         case Scalar() | Named() | Meta():
             return type_
+
+
+def _named(
+    known: tuple[tuple[str, T], ...], items: tuple[T, ...]
+) -> tuple[tuple[str, T], ...]:
+    """Other items under the same names."""
+    return tuple(zip([name for name, _ in known], items, strict=True))
+
+
+def mentioned(type_: Type) -> frozenset[Name | int]:
+    """The names of types and sizes that occur in a type, unknown sizes of results too,
+    and the numbers of metas."""
+    match type_:
+        case Scalar():
+            return NOTHING
+        case Meta(number):
+            return frozenset((number,))
+        case Array() | Record() | Sum() | Arrow() | Named():
+            known: frozenset[Name | int] | None = getattr(type_, "mentioned", None)
+            if known is None:
+                known = NOTHING.union(_own_names(type_), *map(mentioned, parts(type_)))
+                object.__setattr__(type_, "mentioned", known)
+            return known
+
+
+def _own_names(type_: Type) -> Iterable[Name | int]:
+    """The names that a type mentions outside of the types below it."""
+    match type_:
+        case Array(size, _):
+            return free_in_size(size)
+        case Arrow(_, _, _, exts):
+            return exts
+        case Named(name, arguments):
+            sizes = [free_in_size(a) for a in arguments if is_size(a)]
+            return frozenset((name,)).union(*sizes)
+        case Record() | Sum() | Scalar() | Meta():
+            return ()
 
 
 def map_type(
@@ -219,6 +273,8 @@ def as_type(term: Type | Size) -> Type:
 
 def substitute(type_: Type, mapping: Mapping[Name, Type | Size]) -> Type:
     """Replace type parameters (`Named` without arguments) and size names in a type."""
+    if mapping.keys().isdisjoint(mentioned(type_)):
+        return type_
     sizes = {n: t for n, t in mapping.items() if is_size(t)}
 
     def on_type(term: Type) -> Type | None:
@@ -236,7 +292,7 @@ def strip_unique(type_: Type) -> Type:
 
     def on_type(term: Type) -> Type | None:
         match term:
-            case Array(size, element, _):
+            case Array(size, element, True):
                 return Array(size, strip_unique(element))
             case Named(name, arguments, lifted, True):
                 return Named(name, arguments, lifted)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Portable
 from minifut.frontend import types
-from minifut.frontend.check.witnesses import dimensions, free_in_size
+from minifut.frontend.check.witnesses import dimensions
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.types import Arrow, SizeVar, map_type
 from minifut.names import Name
 

@@ -19,6 +19,7 @@ from minifut.frontend.types import (
     is_size,
     map_parts,
     mark_unique,
+    mentioned,
     substitute,
     substitute_size,
 )
@@ -48,7 +49,7 @@ def replace_types(
     names: NameSource, type_: Type, mapping: Mapping[Name, Replacement]
 ) -> tuple[Type, tuple[Name, ...]]:
     """The type with names replaced, and the unknown sizes left over."""
-    if not mapping:
+    if mapping.keys().isdisjoint(mentioned(type_)):
         return type_, ()
     sizes = mapping.sizes if isinstance(mapping, Replacements) else _only_sizes(mapping)
     left_over: list[Name] = []

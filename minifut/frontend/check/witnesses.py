@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from minifut.frontend.sizes import size_parts
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.types import (
     Array,
     Arrow,
     Named,
     Record,
-    SizeAny,
-    SizeApply,
-    SizeConst,
-    SizeMeta,
-    SizeOpaque,
     SizeVar,
     Sum,
     is_size,
@@ -29,18 +24,6 @@ from minifut.frontend.types import (
 if TYPE_CHECKING:
     from minifut.frontend.types import Size, Type
     from minifut.names import Name
-
-
-def free_in_size(size: Size) -> set[Name | int]:
-    """The names in a size, and the numbers of its metas."""
-    match size:
-        case SizeVar(name):
-            return {name}
-        case SizeMeta(number):
-            return {number}
-        case SizeApply() | SizeOpaque() | SizeConst() | SizeAny():
-            found: set[Name | int] = set()
-            return found.union(*map(free_in_size, size_parts(size)))
 
 
 def dimensions(

@@ -26,11 +26,10 @@ from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.witnesses import (
     dimensions,
-    free_in_size,
     free_sizes,
     produced_and_taken,
 )
-from minifut.frontend.sizes import LONGEST_RESULT, length
+from minifut.frontend.sizes import LONGEST_RESULT, free_in_size, length
 from minifut.frontend.types import (
     Arrow,
     Record,

@@ -12,6 +12,7 @@ from minifut.frontend import syntax
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
 from minifut.frontend.check.sizing.generalise import settle
 from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.sizes import free_in_size, has_metas
 from minifut.frontend.types import (
     Scalar,
     SizeAny,
@@ -20,6 +21,7 @@ from minifut.frontend.types import (
     is_size,
     map_size,
     map_type,
+    mentioned,
 )
 
 if TYPE_CHECKING:
@@ -118,6 +120,9 @@ class Finisher:
             return SizeAny() if isinstance(size, SizeMeta) else size
 
         if is_size(term):
-            return map_size(self.state.normal(term), leaf)
+            term = self.state.normal(term)
+            return map_size(term, leaf) if has_metas(free_in_size(term)) else term
         done = self.state.normal_type(term)
+        if not has_metas(mentioned(done)):
+            return done
         return map_type(done, lambda _: None, lambda s: map_size(s, leaf))

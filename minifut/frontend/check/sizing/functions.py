@@ -30,7 +30,8 @@ from minifut.frontend.check.sizing.patterns import (
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import size_type
-from minifut.frontend.check.witnesses import free_in_size, free_sizes
+from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (

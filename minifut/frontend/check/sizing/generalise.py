@@ -11,11 +11,11 @@ from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.scopes import move_exts_inwards, replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import (
-    free_in_size,
     free_sizes,
     produced_and_taken,
     witnessed,
 )
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     Arrow,

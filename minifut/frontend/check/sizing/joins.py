@@ -27,7 +27,7 @@ from minifut.frontend.check.sizing.unify import (
     same_size,
 )
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
-from minifut.frontend.check.witnesses import free_in_size
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.types import SizeMeta, SizeVar
 
 if TYPE_CHECKING:

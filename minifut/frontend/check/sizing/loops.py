@@ -23,7 +23,8 @@ from minifut.frontend.check.sizing.joins import may_be_equal
 from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
 from minifut.frontend.check.sizing.unify import same_size
-from minifut.frontend.check.witnesses import free_in_size, free_sizes
+from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     Array,

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import (
     dimensions,
-    free_in_size,
     free_sizes,
     produced_and_taken,
 )
-from minifut.frontend.sizes import map_size_parts, size_parts
+from minifut.frontend.sizes import free_in_size, map_size_parts, size_parts
 from minifut.frontend.types import (
     Array,
     Arrow,

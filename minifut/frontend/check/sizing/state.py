@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
 from minifut.frontend.check.sizing.unknowns import Rigid, SizeInfo
-from minifut.frontend.check.witnesses import free_in_size, free_sizes
-from minifut.frontend.sizes import map_size_parts
+from minifut.frontend.check.witnesses import free_sizes
+from minifut.frontend.sizes import free_in_size, has_metas, map_size_parts
 from minifut.frontend.types import (
     Arrow,
     Named,
@@ -37,6 +37,7 @@ from minifut.frontend.types import (
     map_size,
     map_type,
     mark_unique,
+    mentioned,
     parts,
     show_size,
     substitute,
@@ -139,12 +140,22 @@ class Sizing:
                 return info.link
             case SizeVar(name) if name in self.equated:
                 return self.normal(self.equated[name])
-            case SizeVar() | SizeApply() | SizeOpaque() | SizeConst() | SizeAny():
+            case SizeApply() | SizeOpaque():
+                if self._is_normal(free_in_size(size)):
+                    return size
                 return map_size_parts(size, self.normal)
+            case SizeVar() | SizeConst() | SizeAny():
+                return size
 
     def normal_type(self, type_: Type) -> Type:
-        """A type with found sizes replaced."""
+        """A type with found sizes replaced; the same object if there are none."""
+        if self._is_normal(mentioned(type_)):
+            return type_
         return map_type(type_, self._without_equated, self.normal)
+
+    def _is_normal(self, names: frozenset[Name | int]) -> bool:
+        """Whether nothing is to be replaced in a term with these names."""
+        return not has_metas(names) and self.equated.keys().isdisjoint(names)
 
     def _without_equated(self, term: Type) -> Type | None:
         """Scalars stay; functions bind no unknown size that has been found."""

@@ -13,8 +13,7 @@ from minifut.frontend.check.messages import Mismatch, quote
 from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
-from minifut.frontend.check.witnesses import free_in_size
-from minifut.frontend.sizes import map_size_parts
+from minifut.frontend.sizes import free_in_size, has_metas, map_size_parts
 from minifut.frontend.types import SizeApply, SizeMeta, SizeOpaque, SizeVar
 from minifut.names import Name
 
@@ -261,5 +260,7 @@ def _without_copies(state: Sizing, size: Size) -> Size:
     match size:
         case SizeMeta(number) if state.metas[number].kind == "copy":
             return SizeMeta(state.metas[number].canonical)
-        case _:
+        case _ if has_metas(free_in_size(size)):
             return map_size_parts(size, lambda part: _without_copies(state, part))
+        case _:
+            return size
