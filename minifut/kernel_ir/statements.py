@@ -31,8 +31,15 @@ from minifut.kernel_ir.synchronisation import (
 from minifut.names import Name
 
 
+class WithClasses:
+    """A place for the classes of the nodes in a block, found at the first question. It
+    is no field: a copy with changes has none."""
+
+    __slots__ = ("classes",)
+
+
 @node
-class Block:
+class Block(WithClasses):
     """Statements in order, in a scope of their own."""
 
     statements: tuple[Statement, ...]
@@ -369,7 +376,26 @@ def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
     """The blocks right within a statement; a block is its own."""
     if isinstance(statement, Block):
         return (statement,)
-    return tuple(node for node in children(statement) if isinstance(node, Block))
+    return tuple([node for node in children(statement) if type(node) is Block])
+
+
+def classes_in(block: Block) -> frozenset[type]:
+    """The classes of the nodes in a block, which keeps them: passes ask again and again
+    for what most blocks do not have."""
+    known: frozenset[type] | None = getattr(block, "classes", None)
+    if known is None:
+        found: set[type] = set()
+        waiting: list[object] = list(block.statements)
+        while waiting:
+            current = waiting.pop()
+            found.add(type(current))
+            if isinstance(current, Block):
+                found |= classes_in(current)
+            else:
+                waiting += children(current)
+        known = frozenset(found)
+        object.__setattr__(block, "classes", known)
+    return known
 
 
 def expressions_of(statement: Statement) -> tuple[Expression, ...]:

@@ -70,9 +70,4 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items meet somewhere in the block."""
-    for statement in block.statements:
-        if isinstance(statement, kc.Barrier | kc.UniformExit):
-            return True
-        if any(has_barrier(inner) for inner in kc.blocks_of(statement)):
-            return True
-    return False
+    return not kc.classes_in(block).isdisjoint((kc.Barrier, kc.UniformExit))

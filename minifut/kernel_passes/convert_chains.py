@@ -11,7 +11,7 @@ vectors. Measured on PoCL: a step of Conway's life takes 0.15 of the time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -27,10 +27,12 @@ def convert_chains(k: KernelEditor) -> None:
     """Convert the chains of tests of one integer in loops over points."""
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        nodes = list(walk(loop.body))
-        if any(isinstance(node, kc.For | kc.While | kc.Fail) for node in nodes[1:]):
+        inside = kc.classes_in(loop.body)
+        if not loop.points or kc.Branch not in inside:
             return None
-        if not loop.points or not _tests_twice(nodes):
+        if not inside.isdisjoint((kc.For, kc.While, kc.Fail)):
+            return None
+        if not _tests_twice(walk(loop.body)):
             return None
         done = if_convert(k, loop.body.statements, by=if_convert_tests)
         return (replace(loop, body=kc.Block(tuple(done))),)
@@ -38,7 +40,7 @@ def convert_chains(k: KernelEditor) -> None:
     k.change_loops(change)
 
 
-def _tests_twice(nodes: Sequence[object]) -> bool:
+def _tests_twice(nodes: Iterable[object]) -> bool:
     """Whether two branches compare the same integer with numbers."""
     compared: dict[kc.Expression, str] = {}
     tested: list[str] = []

@@ -27,7 +27,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import KernelEditor, loops_of
+from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import MASKS
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
@@ -41,7 +41,7 @@ def convert_in_scalar_loops(k: KernelEditor) -> None:
 
 
 def _converted(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if loop.parallel or any(loops_of(loop.body.statements)):
+    if loop.parallel or has_loops(loop.body):
         return None
     outcome = convert_data_dependent_branches(loop, CodeContext(k))
     return outcome if isinstance(outcome, tuple) else None
@@ -104,12 +104,10 @@ def convert_data_dependent_branches(
             }
         }
     """
-    if not isinstance(loop, kc.For):
+    if not isinstance(loop, kc.For) or kc.Branch not in kc.classes_in(loop.body):
         return None
     body = loop.body.statements
     nodes = [node for statement in body for node in walk(statement)]
-    if not any(isinstance(node, kc.Branch) for node in nodes):
-        return None
     loaded = find_varying(
         body, {n.memory.name for n in nodes if isinstance(n, kc.Load)}
     )

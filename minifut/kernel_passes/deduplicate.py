@@ -9,6 +9,7 @@ same for all arrays of a rank; each distinct kernel is compiled once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -26,8 +27,13 @@ def deduplicate(program: KernelProgram, names: NameSource) -> KernelProgram:
     alike: dict[Hashable, list[kc.Kernel]] = {}
     instead: dict[str, str] = {}
     kept: list[kc.Kernel] = []
-    for kernel in program.kernels:
-        others = alike.setdefault(_outline(kernel), [])
+    outlines = [_outline(kernel) for kernel in program.kernels]
+    counts = Counter(outlines)
+    for kernel, outline in zip(program.kernels, outlines, strict=True):
+        if counts[outline] == 1:
+            kept.append(kernel)
+            continue
+        others = alike.setdefault((outline, _literals(kernel.body)), [])
         same = next((other for other in others if same_kernel(other, kernel)), None)
         if same is None:
             others.append(kernel)
@@ -133,17 +139,22 @@ _COMPARE: dict[type, Callable[[_Pairing, Any, Any], bool]] = {
 }
 
 
+def _literals(body: kc.Block) -> Hashable:
+    """All literals in order: many kernels of a large program differ in nothing else,
+    and are not to be compared in pairs."""
+    return tuple(
+        (node.type, repr(node.value))
+        for node in walk(body)
+        if isinstance(node, kc.Literal)
+    )
+
+
 def _outline(kernel: kc.Kernel) -> Hashable:
-    """What is quickly seen to differ, all literals included: many kernels of a large
-    program differ in nothing else, and are not to be compared in pairs."""
+    """What is quickly seen to differ."""
     return (
-        tuple(
-            (node.type, repr(node.value))
-            for node in walk(kernel.body)
-            if isinstance(node, kc.Literal)
-        ),
         tuple(map(type, kernel.parameters)),
         tuple(map(type, kernel.body.statements)),
+        kc.classes_in(kernel.body),
         tuple(constant.parameter for constant in kernel.constants),
         isinstance(kernel.group_size, Name) or kernel.group_size,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from minifut.ir.node import replace
+from minifut.ir.node import replace, same_or
 from minifut.ir.traverse import map_children
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -89,8 +89,12 @@ def _within(node: Any, change: LoopChange) -> Any:
     if isinstance(node, kc.Expression):
         return node
     if isinstance(node, kc.Block):
+        if kc.For not in kc.classes_in(node):
+            return node
         statements = change_loops(node.statements, change)
         return node if statements is node.statements else kc.Block(statements)
+    if not kc.blocks_of(node):
+        return node
     return map_children(node, lambda child: _within(child, change))
 
 
@@ -102,12 +106,12 @@ def change_loops(
     for statement in statements:
         made = change(statement) if isinstance(statement, kc.For) else None
         found.extend((_within(statement, change),) if made is None else made)
-    same = len(found) == len(statements) and all(map(_is, found, statements))
-    return statements if same else tuple(found)
+    return same_or(found, statements)
 
 
-def _is(a: object, b: object) -> bool:
-    return a is b
+def has_loops(block: kc.Block) -> bool:
+    """Whether there are loops in a block."""
+    return not kc.classes_in(block).isdisjoint((kc.For, kc.While))
 
 
 def loops_of(statements: Iterable[kc.Statement]) -> Iterator[kc.For | kc.While]:
@@ -115,5 +119,5 @@ def loops_of(statements: Iterable[kc.Statement]) -> Iterator[kc.For | kc.While]:
     for statement in statements:
         if isinstance(statement, kc.For | kc.While):
             yield statement
-        for block in kc.blocks_of(statement):
+        for block in filter(has_loops, kc.blocks_of(statement)):
             yield from loops_of(block.statements)

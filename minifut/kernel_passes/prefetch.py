@@ -24,7 +24,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import KernelEditor, loops_of
+from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -42,7 +42,7 @@ def prefetch_streams(k: KernelEditor) -> None:
 
 
 def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if loop.parallel or any(loops_of(loop.body.statements)):
+    if loop.parallel or has_loops(loop.body):
         return None
     outcome = prefetch_unit_stride_loads(loop, CodeContext(k))
     return outcome if isinstance(outcome, tuple) else None
@@ -85,7 +85,7 @@ def prefetch_unit_stride_loads(
             ys[is[i * 2]] = 1.0f;
         }
     """
-    if not isinstance(loop, kc.For) or not has_indirect_access(loop.body.statements):
+    if not isinstance(loop, kc.For) or not has_indirect_access(loop.body):
         return None
     body = loop.body.statements
     if loop.rounds is not None and loop.rounds < FEWEST_ITERATIONS:
@@ -128,10 +128,12 @@ def _size(index: kc.Expression) -> Size | None:
     return None
 
 
-def has_indirect_access(body: Sequence[kc.Statement]) -> bool:
+def has_indirect_access(body: kc.Block) -> bool:
     """Whether a load or store has a data-dependent address."""
+    if kc.Load not in kc.classes_in(body):
+        return False
     loaded: set[Name] = set()
-    for node in (node for statement in body for node in walk(statement)):
+    for node in walk(body):
         match node:
             case kc.Load() | kc.Store() if _depends_on_load(node.index, loaded):
                 return True

@@ -12,7 +12,6 @@ or fold, that is a loop further inside. A comment in the kernel says why one is 
 
 from __future__ import annotations
 
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
@@ -38,9 +37,13 @@ def vectorise_points(k: KernelEditor) -> None:
 
 def _is_worth_it(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
-    inside = (n for n in walk(loop.body) if isinstance(n, kc.For | kc.While))
-    folds = any(isinstance(n, kc.While) or not n.points for n in inside)
-    return loop.expensive or (fills_vectors and (folds or calls_functions(loop.body)))
+    if loop.expensive or not fills_vectors:
+        return loop.expensive
+    folds = any(
+        isinstance(inner, kc.While) or not inner.points
+        for inner in loops_of(loop.body.statements)
+    )
+    return folds or calls_functions(loop.body)
 
 
 def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
