@@ -11,6 +11,7 @@ is reached as `from minifut.kernel_ir import nodes as kc`.
 
 from __future__ import annotations
 
+from minifut.kernel_ir.contents import *
 from minifut.kernel_ir.expressions import *
 from minifut.kernel_ir.host_statements import *
 from minifut.kernel_ir.statements import *
