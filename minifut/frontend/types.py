@@ -29,7 +29,7 @@ from minifut.frontend.sizes import substitute_size as substitute_size
 from minifut.ir.node import same_or
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from minifut.names import Name
 
@@ -224,31 +224,28 @@ def _named(
 def mentioned(type_: Type) -> frozenset[Name | int]:
     """The names of types and sizes that occur in a type, unknown sizes of results too,
     and the numbers of metas."""
+    if type(type_) is Scalar:
+        return NOTHING
+    known: frozenset[Name | int] | None = getattr(type_, "mentioned", None)
+    if known is not None:
+        return known
+    below = map(mentioned, parts(type_))
     match type_:
-        case Scalar():
-            return NOTHING
-        case Meta(number):
-            return frozenset((number,))
-        case Array() | Record() | Sum() | Arrow() | Named():
-            known: frozenset[Name | int] | None = getattr(type_, "mentioned", None)
-            if known is None:
-                known = NOTHING.union(_own_names(type_), *map(mentioned, parts(type_)))
-                object.__setattr__(type_, "mentioned", known)
-            return known
-
-
-def _own_names(type_: Type) -> Iterable[Name | int]:
-    """The names that a type mentions outside of the types below it."""
-    match type_:
-        case Array(size, _):
-            return free_in_size(size)
+        case Array(size, element):
+            known = free_in_size(size).union(mentioned(element))
         case Arrow(_, _, _, exts):
-            return exts
+            known = NOTHING.union(exts, *below)
         case Named(name, arguments):
             sizes = [free_in_size(a) for a in arguments if is_size(a)]
-            return frozenset((name,)).union(*sizes)
-        case Record() | Sum() | Scalar() | Meta():
-            return ()
+            known = frozenset((name,)).union(*sizes, *below)
+        case Record() | Sum():
+            known = NOTHING.union(*below)
+        case Meta(number):
+            return frozenset((number,))
+        case Scalar():
+            return NOTHING
+    object.__setattr__(type_, "mentioned", known)
+    return known
 
 
 def map_type(

@@ -27,7 +27,11 @@ from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.solver import Free
-from minifut.frontend.check.type_substitution import apply_binding, replace_types
+from minifut.frontend.check.type_substitution import (
+    Replacements,
+    apply_binding,
+    replace_types,
+)
 from minifut.frontend.check.witnesses import witnessed
 from minifut.frontend.types import Named, Scheme, SizeVar, Type, has_unique, substitute
 
@@ -98,7 +102,8 @@ class _Matcher:
         whole = {**mapping, **found}
         self._collect_values(module, signature.module, whole)
         self.bindings.types.update(found)
-        self.module(module, signature.module, whole, path, set(found))
+        known = Replacements(whole)
+        self.module(module, signature.module, known, path, set(found))
 
     def _collect_values(
         self, module: Module, wanted: Module, sizes: dict[Name, Replacement]
@@ -323,6 +328,8 @@ class _Matcher:
         self, rigid: tuple[tuple[Name, str], ...], wanted: Type, scheme: Scheme
     ) -> None:
         """The scheme must have the wanted type as an instance."""
+        if wanted == scheme.type and not scheme.parameters:
+            return
         inference = Inference(self.context, self.scope)
         mapping: dict[Name, Type | Size] = {}
         metas = {}

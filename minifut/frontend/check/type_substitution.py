@@ -97,6 +97,8 @@ def apply_binding(
     names: NameSource, binding: TypeBinding, arguments: tuple[Type | Size, ...]
 ) -> tuple[Type, tuple[Name, ...]]:
     """A type abbreviation applied to arguments; its unknown sizes are new."""
+    if not binding.exts and not binding.parameters:
+        return binding.type, ()
     fresh = tuple(names.like(e) for e in binding.exts)
     mapping: dict[Name, Type | Size] = {
         e: SizeVar(f) for e, f in zip(binding.exts, fresh, strict=True)

@@ -39,6 +39,7 @@ from minifut.frontend.types import (
     Type,
     map_size,
     map_type,
+    mentioned,
     parts,
     substitute,
 )
@@ -122,8 +123,8 @@ def bind_pending(
     state: Sizing, location: Location, type_: Type
 ) -> tuple[Type, tuple[Name, ...]]:
     """Turn existential metas in a type into unknown sizes."""
-    atoms = free_sizes(type_)
-    if not any(isinstance(a, int) and is_pending(state, a) for a in atoms):
+    metas = [a for a in mentioned(type_) if isinstance(a, int)]
+    if not any(is_pending(state, number) for number in metas):
         return type_, ()
     _, representative = pending_sizes(state)
 

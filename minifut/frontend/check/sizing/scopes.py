@@ -26,6 +26,7 @@ from minifut.frontend.types import (
     SizeVar,
     Sum,
     map_parts,
+    mentioned,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def unscope(
     if not gone:
         return type_, ()
     names = set(gone)
-    if not free_sizes(type_) & names:
+    if names.isdisjoint(mentioned(type_)) or not free_sizes(type_) & names:
         return type_, ()
 
     def killer(size: Size) -> Name | None:
