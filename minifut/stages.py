@@ -5,7 +5,7 @@
            -- to_kernel_code --> kernel code -- to_host_module --> Python text
 
 Every stage imports what it needs when it is called, so that `check` pays for the front
-end only.
+end only; while it runs, since modules are long-lived objects as well.
 """
 
 from __future__ import annotations
@@ -94,9 +94,13 @@ def read_source(path: Path) -> Source:
 
 def check(source: Source) -> CheckedProgram:
     """Parse and check. Raises `CompileError`."""
-    from minifut.frontend.check import check_program
 
-    return stage("checking", lambda: check_program(source))
+    def run() -> CheckedProgram:
+        from minifut.frontend.check import check_program
+
+        return check_program(source)
+
+    return stage("checking", run)
 
 
 def to_core(
@@ -104,10 +108,13 @@ def to_core(
 ) -> CoreProgram:
     """Elaborate to the core: monomorphic, first order, unzipped; all entry points, or
     the named ones."""
-    from minifut.frontend.elaborate import elaborate_program
 
-    wanted = None if entries is None else list(entries)
-    return stage("elaboration", lambda: elaborate_program(checked, wanted))
+    def run() -> CoreProgram:
+        from minifut.frontend.elaborate import elaborate_program
+
+        return elaborate_program(checked, None if entries is None else list(entries))
+
+    return stage("elaboration", run)
 
 
 def without_derivatives(program: CoreProgram) -> CoreProgram:
@@ -126,10 +133,10 @@ def to_kernels(
     program: CoreProgram, options: PipelineOptions | None = None
 ) -> CoreProgram:
     """Run the standard pipeline of passes."""
-    from minifut.ir.parser import names_after
-    from minifut.passes.pipelines import run_pipeline
-
     with deep_recursion():
+        from minifut.ir.parser import names_after
+        from minifut.passes.pipelines import run_pipeline
+
         return run_pipeline(program, names_after(program), options=options)
 
 
@@ -151,9 +158,9 @@ def to_kernel_code(
     program: CoreProgram, schedule: str, options: PipelineOptions | None = None
 ) -> KernelProgram:
     """Lower a program under a schedule, and run the passes over kernel code."""
-    from minifut.lowering.pipelines import to_kernel_code
-
     with deep_recursion():
+        from minifut.lowering.pipelines import to_kernel_code
+
         return to_kernel_code(program, schedule, options)
 
 
@@ -162,11 +169,11 @@ def to_host_module(
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
     one schedule or (None) for both."""
-    from minifut.opencl.module import text_of
-
     wanted = SCHEDULES if schedule is None else (schedule,)
 
     def text() -> str:
+        from minifut.opencl.module import text_of
+
         lowered = [to_kernel_code(to_schedule(program, each), each) for each in wanted]
         return text_of(lowered, name)
 

@@ -55,7 +55,7 @@ def test_stages_running_in_threads_leave_the_settings_as_they_were() -> None:
 def test_what_stages_make_is_not_looked_through_for_cycles(
     collections: list[int],
 ) -> None:
-    for _ in range(2):  # modules are imported the first time
+    for _ in range(2):  # tables are filled the first time
         del collections[:]
         checked = stages.check(Source("p.fut", TEXT))
         kernels = stages.to_kernels(stages.to_core(checked))

@@ -20,6 +20,9 @@ from minifut.kernel_ir.assignments import targets
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
+MEETINGS = (kc.Barrier, kc.UniformExit)
+"""where the work-items of a group meet"""
+
 
 def hide_before_barriers(k: KernelEditor) -> None:
     """Hide values in a kernel that has barriers."""
@@ -70,4 +73,4 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items meet somewhere in the block."""
-    return not kc.classes_in(block).isdisjoint((kc.Barrier, kc.UniformExit))
+    return not kc.classes_in(block).isdisjoint(MEETINGS)

@@ -17,10 +17,10 @@ from collections.abc import Set
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.barriers import has_barrier
+from minifut.kernel_passes.barriers import MEETINGS
 from minifut.names import Name
 
-SYNCHRONISING = (kc.AtomicUpdate, kc.DetectLastGroup)
+SYNCHRONISING = (*MEETINGS, kc.AtomicUpdate, kc.DetectLastGroup)
 
 
 def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:
@@ -28,10 +28,9 @@ def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:
     if not kernel.fresh:
         return frozenset()
     found = [p for p in kernel.parameters if isinstance(p, kc.MemoryParameter)]
-    nodes = list(walk(kernel.body))
     read: set[Name] = set()
-    if has_barrier(kernel.body) or any(isinstance(n, SYNCHRONISING) for n in nodes):
-        for node in nodes:
+    if not kc.classes_in(kernel.body).isdisjoint(SYNCHRONISING):
+        for node in walk(kernel.body):
             match node:
                 case kc.Load(memory) | kc.DeclarePointer(_, memory):
                     read.add(memory.name)
