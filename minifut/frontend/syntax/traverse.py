@@ -44,16 +44,22 @@ def _fields(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls) if f.init and f.name != "location")
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes right below a node, from left to right."""
     kind: Any = type(node)
-    waiting = [getattr(node, name) for name in reversed(_fields(kind))]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Node):
-            yield item
-        elif isinstance(item, tuple):
-            waiting.extend(reversed(item))
+    found: list[Node] = []
+    for name in _fields(kind):
+        _add_nodes(getattr(node, name), found)
+    return found
+
+
+def _add_nodes(held: object, found: list[Node]) -> None:
+    """Add the nodes in what a field holds."""
+    if isinstance(held, Node):
+        found.append(held)
+    elif isinstance(held, tuple):
+        for item in held:
+            _add_nodes(item, found)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -62,7 +68,7 @@ def walk(root: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(list(children(node))))
+        waiting.extend(reversed(children(node)))
 
 
 def subexpressions(exp: Exp) -> list[Exp]:

@@ -47,4 +47,4 @@ def check_sizes_in(state: Sizing, node: syntax.TypeExp) -> None:
             case syntax.TypeExistential():
                 for name in item.names_resolved:
                     state.values[name] = Scheme((), I64)
-        stack += reversed(list(children(item)))
+        stack += reversed(children(item))
