@@ -46,13 +46,11 @@ def _own_elements(exp: SegMap) -> list[Name]:
     for node in walk(exp.body):
         if not isinstance(node, Stm):
             continue
-        match node.exp:
-            case Index(array, place) if place == exp.space.indices:
-                own.setdefault(array)
-            case If() | Match():
-                pass  # of scalars: their statements are looked at
-            case _:
-                others |= free_names(node.exp)
+        read = node.exp
+        if isinstance(read, Index) and read.slice == exp.space.indices:
+            own.setdefault(read.array)
+        elif not isinstance(read, If | Match):  # of scalars: their statements are seen
+            others |= free_names(read)
     return [array for array in own if array not in others]
 
 

@@ -187,17 +187,15 @@ def shares_rows(kernel: SegRed) -> bool:
         found = set().union(*(depends.get(name, ()) for name in free_names(exp)))
         depends |= {parameter.name: found for parameter in bound}
         both = reduced in found and len(found) > 1
-        match exp:
-            case Index() if not both:
-                pass
-            case Assert() if reduced not in found:
-                pass
-            case ScalarOp() | SizeExp() | If() if not isinstance(
-                bound[0].type, ArrayType
-            ):
-                pass
-            case _:
-                return False
+        if isinstance(exp, Index):
+            fits = not both
+        elif isinstance(exp, Assert):
+            fits = reduced not in found
+        else:
+            scalar = not isinstance(bound[0].type, ArrayType)
+            fits = scalar and isinstance(exp, ScalarOp | SizeExp | If)
+        if not fits:
+            return False
     return True
 
 
