@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minifut
 from minifut.errors import UsageError
 from minifut.ir.parser import parse_program
 from tests.lowering.printed_programs import check
@@ -33,6 +34,31 @@ def gpu_text(text: str) -> str:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_programs_agree_with_the_interpreter(path: Path) -> None:
     assert check(path.read_text(), "gpu") > 0
+
+
+ROWS = """entry main [n][m] (ys: [n]f64) (xss: [n][m]f64) (flag: bool) =
+  map2 (\\xs y -> if flag then map (\\_ -> y) (iota m) else rotate n xs) xss ys"""
+
+
+@pytest.mark.device
+def test_threads_without_a_point_store_nothing() -> None:
+    """PoCL 3.0 lets threads that leave a loop before others store what those do, so
+    that all take as many rounds; short rows leave most threads of a group without a
+    point, whose stores ruined the memory of the process."""
+    program = minifut.compile(ROWS, schedule="gpu")
+    never = {n: 1 << 62 for n in program.tuning if n.endswith(".outer")}
+    always = {n: 0 for n in program.tuning if n.endswith(".intra")}
+    assert never
+    assert always
+    program.tuning.update({**never, **always})
+    (text,) = [t for t in program.kernels.values() if "mapped_groups(" in t]
+    assert "for (long first = 0L; first < m; first += GROUP)" in text
+    for n, m in ((5, 3), (1, 2), (7, 40)):
+        ys, xss = np.arange(float(n)), np.arange(float(n * m)).reshape(n, m)
+        for flag in [True, False] * 10:
+            wanted = np.repeat(ys[:, None], m, 1) if flag else np.roll(xss, -n, 1)
+            found = np.asarray(program.main(ys, xss, flag))
+            np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.device
