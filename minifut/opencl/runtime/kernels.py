@@ -175,13 +175,17 @@ class Launcher:
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
         """The same with groups of a size that the caller chooses."""
+        self.of_group(group)(points, *arguments)
+
+    def of_group(self, group: int) -> Launcher:
+        """The launcher with groups of that size, for the same work."""
         found = self._built.get((WORK_ITEMS, group))
         if found is None:
             kernel = replace(self.kernel, local=group)
             found = self._with(kernel, {WORK_ITEMS: group})
             self._built[WORK_ITEMS, group] = found
         found._work, self._work = self._work, UNKNOWN_WORK
-        found(points, *arguments)
+        return found
 
     def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
         first = self.session.first_launches

@@ -148,15 +148,16 @@ class WatchedLauncher:
         return found
 
     def sized(self, points: int, group: int, *arguments: Any) -> None:
-        self._start(self._launcher.sized, points, (group, *arguments))
+        self._start(self._launcher.of_group(group), points, arguments)
 
-    def _start(self, start: Any, points: Points, arguments: tuple[Any, ...]) -> None:
+    def _start(
+        self, launcher: Launcher, points: Points, arguments: tuple[Any, ...]
+    ) -> None:
         seen = self._seen
         if seen.started is None:
             self._note(points)
-        start(points, *arguments)
+        launcher(points, *arguments)
         if seen.started is not None and _least(points) > 0:
-            launcher = self._launcher
             clock = perf_counter() - seen.reading
             seen.started.append((launcher, launcher.latest, points, arguments, clock))
 
