@@ -49,11 +49,13 @@ def vectorise(
     _refuse_early(statements, own)
     given = [index.name, *(variable.name for variable in running)]
     given += [memory.name for memory in own]
-    lanes = ExpressionVectoriser(width, find_varying(statements, given), k.derivation)
+    varying, changing = find_varying(statements, given), assigned(statements)
+    _refuse_shared(statements, changing & varying - set(given))
+    lanes = ExpressionVectoriser(width, varying, k.derivation)
     lanes.affine[index.name] = at
     lanes.numbers = numbers
     lanes.own = own
-    made = Vectoriser(k, lanes, assigned(statements)).block(statements)
+    made = Vectoriser(k, lanes, changing).block(statements)
     return [*declared, *made]
 
 
@@ -80,6 +82,21 @@ def _refuse_early(
                     continue
             if shared:
                 raise NotVectorisable("points read what they write")
+
+
+def _refuse_shared(
+    statements: Sequence[kc.Statement], changing: frozenset[Name]
+) -> None:
+    """Variables from outside have one value for all points."""
+    made = {
+        node.variable.name
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Declare | kc.For)
+        and isinstance(node.variable, kc.Variable)
+    }
+    if changing - made:
+        raise NotVectorisable("points change a variable that all share")
 
 
 class Vectoriser:
