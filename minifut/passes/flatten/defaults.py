@@ -192,7 +192,7 @@ def shares_rows(kernel: SegRed) -> bool:
         elif isinstance(exp, Assert):
             fits = reduced not in found
         else:
-            scalar = not isinstance(bound[0].type, ArrayType)
+            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
             fits = scalar and isinstance(exp, ScalarOp | SizeExp | If)
         if not fits:
             return False

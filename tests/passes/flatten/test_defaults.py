@@ -135,3 +135,14 @@ def test_folds_by_coordinates_are_no_products(nest: str) -> None:
     ]
     assert counts
     assert all("floor_div" not in count for count in counts) == COUNTED[nest]
+
+
+def test_a_fold_may_have_branches_that_only_check() -> None:
+    """Those without results, found by the campaign (device seeds 1404 and 1455)."""
+    text = """entry main [n][m] (zs: [m]i32) (xs: [n]i32) (xss: [n][m]i32) (flag: bool) =
+      let update x2 (acc: *intrinsics.acc ([n]i32)) x3 =
+        let _ = if flag then n else n / 0
+        in intrinsics.acc_write acc (i64.i32 x2) x3
+      in map (\\x2 -> intrinsics.hist_stream (copy xs) (*) 1i32 (update x2) zs) xs"""
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
+    assert any(isinstance(node, AtLeast) for node in walk(stages.to_kernels(core)))
