@@ -19,6 +19,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
     a fold of reductions               1.5-31     a segmented reduction, then a fold
+    convolutions                       0.003-0.01 all operands are shared, and rows are
+                                                  windows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.8-7.0    `exp` and its like go by vectors, but
                                                   not in the fold of a thread
@@ -80,6 +82,10 @@ def outer_defaults(
         if any(map(shares_rows, folds)):
             calls = folds_calls(function)
             return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS, GPU_BUSY
+        deepest = max((len(fold.space.sizes) for fold in folds), default=0)
+        inner = [fold for fold in folds if len(fold.space.sizes) == deepest]
+        if len(inner) < len(folds) and all(map(shares_all, inner)):
+            return CPU_BUSY, GPU_BUSY
         return NEVER, GPU_BUSY
     scans = any(isinstance(exp, SegScan) for exp in made)
     flattened = scans or (makes_arrays(function) and folds_calls(function))
@@ -173,6 +179,20 @@ def shares_operands(kernel: SegRed) -> bool:
                 if reduced in slice_:
                     found.add(place)
     return {(True, False), (False, True)} <= found
+
+
+def shares_all(kernel: SegRed) -> bool:
+    """Whether each element that is folded is the same for many segments, as those of
+    images and of filters in convolutions."""
+    *outer, reduced = kernel.space.indices
+    depends = {index: {index} for index in kernel.space.indices}
+    for statement in kernel.body.statements:
+        exp = statement.exp
+        found = set().union(*(depends.get(name, ()) for name in free_names(exp)))
+        depends |= {parameter.name: found for parameter in statement.pattern}
+        if isinstance(exp, Index) and reduced in found and found.issuperset(outer):
+            return False
+    return True
 
 
 def shares_rows(kernel: SegRed) -> bool:

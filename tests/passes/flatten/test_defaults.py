@@ -46,6 +46,21 @@ NESTS = {
 }
 
 
+def test_windows_that_filters_share_are_folded_by_threads() -> None:
+    """The channels and windows of a convolution, whose elements and weights are each
+    the same for many results; rows of a sum of sums are not."""
+    convolution = """entry main [c][w][o][k] (x: [c][w]f32) (f: [o][c][k]f32) =
+      map (\\weights -> tabulate (w - k + 1) (\\i ->
+        f32.sum (map2 (\\row f -> f32.sum (map2 (*) (row[i:i + k] :> [k]f32) f))
+                      x weights))) f"""
+    sums = "entry main [n][m][k] (a: [n][m][k]f32) = map (f32.sum <-< map f32.sum) a"
+    for text, wanted in ((convolution, defaults.CPU_BUSY), (sums, NEVER)):
+        core = stages.to_core(stages.check(Source("nest.fut", text)))
+        program = stages.to_kernels(core)
+        found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
+        assert wanted in [dict(threshold.defaults)["cpu"] for threshold in found]
+
+
 @pytest.mark.parametrize("nest", NESTS)
 def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
