@@ -2,7 +2,7 @@
 
     INTERLEAVE_LOW_16X32(a, b)     a0, b0, a1, b1, .. a7, b7
     MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
-    TURN_16X32(a)                  a15, a14, .. a0
+    REVERSE_16X32(a)               a15, a14, .. a0
 
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
 need not be constant, often to a call.
@@ -23,9 +23,9 @@ def move_up(distance: int, lanes: int, bits: int) -> str:
     return f"MOVE_UP_{distance}_{lanes}X{bits}"
 
 
-def turn(lanes: int, bits: int) -> str:
+def reverse(lanes: int, bits: int) -> str:
     """The name of the macro that puts lanes into the opposite order."""
-    return f"TURN_{lanes}X{bits}"
+    return f"REVERSE_{lanes}X{bits}"
 
 
 def _definition(
@@ -69,8 +69,8 @@ SHUFFLES: dict[str, str] = (
         if distance < lanes
     }
     | {
-        turn(lanes, bits): _definition(
-            turn(lanes, bits), lanes, bits, list(reversed(range(lanes))), "a"
+        reverse(lanes, bits): _definition(
+            reverse(lanes, bits), lanes, bits, list(reversed(range(lanes))), "a"
         )
         for lanes in (4, 8, 16)
         for bits in _MASKS

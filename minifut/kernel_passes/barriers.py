@@ -20,8 +20,8 @@ from minifut.kernel_ir.assignments import targets
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
-MEETINGS = (kc.Barrier, kc.UniformExit)
-"""where the work-items of a group meet"""
+BARRIERS = (kc.Barrier, kc.UniformExit)
+"""what all work-items of a group must reach"""
 
 
 def hide_before_barriers(k: KernelEditor) -> None:
@@ -73,4 +73,4 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items meet somewhere in the block."""
-    return not kc.classes_in(block).isdisjoint(MEETINGS)
+    return not kc.classes_in(block).isdisjoint(BARRIERS)

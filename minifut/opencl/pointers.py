@@ -17,10 +17,10 @@ from collections.abc import Set
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.barriers import MEETINGS
+from minifut.kernel_passes.barriers import BARRIERS
 from minifut.names import Name
 
-SYNCHRONISING = (*MEETINGS, kc.AtomicUpdate, kc.DetectLastGroup)
+SYNCHRONISING = (*BARRIERS, kc.AtomicUpdate, kc.DetectLastGroup)
 
 
 def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.shuffles import turn
+from minifut.kernel_ir.shuffles import reverse
 from minifut.kernel_passes.vectorise.affine import affine, steady_ends
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -87,7 +87,7 @@ def load_backwards(
             ys[j] = xs[2 * n - j + 8];
         }
     after:
-        *(__global loose_float4 *)(ys + t) = TURN_4X32((*(__global const
+        *(__global loose_float4 *)(ys + t) = REVERSE_4X32((*(__global const
         loose_float4 *)(xs + ((((2L * n) - t) + 8L) - 3L))));
     declines: lanes read every 2nd element of xs
         given (const float *xs, float *ys, long t)
@@ -101,7 +101,7 @@ def load_backwards(
     if isinstance(first, Declined):
         return first
     vector = kc.Load(load.memory, _lowest(first, lanes), _side_by_side(load, lanes))
-    return _turned(vector)
+    return _reversed(vector)
 
 
 @rule(label="asVector", paper=LIFT, remark=_whose)
@@ -214,7 +214,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
         }
     after:
         *(__global loose_float4 *)(ys + ((((2L * n) - t) + 8L) - 3L)) =
-        TURN_4X32((*(__global const loose_float4 *)(xs + t)));
+        REVERSE_4X32((*(__global const loose_float4 *)(xs + t)));
     declines: lanes write every 3rd element of ys
         given (const int *xs, int *ys, long t)
         for (long j = t; j < t + 4; j++) {
@@ -227,7 +227,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     first = _first(store.memory, store.index, lanes, "write", -1)
     if isinstance(first, Declined):
         return first
-    value = _turned(_stored(store, vectoriser))
+    value = _reversed(_stored(store, vectoriser))
     return (kc.Store(store.memory, _lowest(first, lanes), value),)
 
 
@@ -344,8 +344,8 @@ def _lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:
     return first - (lanes.width - 1)
 
 
-def _turned(vector: kc.Expression) -> kc.Expression:
-    name = turn(vector.type.lanes, lane_bits(vector.type))
+def _reversed(vector: kc.Expression) -> kc.Expression:
+    name = reverse(vector.type.lanes, lane_bits(vector.type))
     return kc.Call(name, (vector,), vector.type)
 
 

@@ -40,7 +40,7 @@ too: fewer heavy points than that are better mapped first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from minifut.ir.core import Assert, If, Index, Lambda, Loop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
@@ -185,14 +185,12 @@ def shares_all(kernel: SegRed) -> bool:
     """Whether each element that is folded is the same for many segments, as those of
     images and of filters in convolutions."""
     *outer, reduced = kernel.space.indices
-    depends = {index: {index} for index in kernel.space.indices}
-    for statement in kernel.body.statements:
-        exp = statement.exp
-        found = set().union(*(depends.get(name, ()) for name in free_names(exp)))
-        depends |= {parameter.name: found for parameter in statement.pattern}
-        if isinstance(exp, Index) and reduced in found and found.issuperset(outer):
-            return False
-    return True
+    return not any(
+        isinstance(statement.exp, Index)
+        and reduced in found
+        and found.issuperset(outer)
+        for statement, found in _with_indices(kernel)
+    )
 
 
 def shares_rows(kernel: SegRed) -> bool:
@@ -201,11 +199,8 @@ def shares_rows(kernel: SegRed) -> bool:
     body, (*outer, reduced) = kernel.body, kernel.space.indices
     if not outer or len(body.result) != _folded(kernel):
         return False
-    depends = {index: {index} for index in kernel.space.indices}
-    for statement in (node for node in walk(body) if isinstance(node, Stm)):
+    for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
-        found = set().union(*(depends.get(name, ()) for name in free_names(exp)))
-        depends |= {parameter.name: found for parameter in bound}
         both = reduced in found and len(found) > 1
         if isinstance(exp, Index):
             fits = not both
@@ -217,6 +212,16 @@ def shares_rows(kernel: SegRed) -> bool:
         if not fits:
             return False
     return True
+
+
+def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:
+    """The statements of a point, each with the indices that it depends on."""
+    depends = {index: {index} for index in kernel.space.indices}
+    for statement in (node for node in walk(kernel.body) if isinstance(node, Stm)):
+        names = free_names(statement.exp)
+        found = set().union(*(depends.get(name, ()) for name in names))
+        depends |= {parameter.name: found for parameter in statement.pattern}
+        yield statement, found
 
 
 def _folded(kernel: SegRed) -> int:
