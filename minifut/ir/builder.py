@@ -210,14 +210,11 @@ class Builder:
 
     # --- arrays ---
 
-    def index(self, array: Name, *indices: Atom, base: str | None = None) -> Name:
-        """`array[indices]`: an element, or a row if there are fewer indices."""
-        return self.let(core.Index(array, indices), base or array.base)
-
-    def slice(
+    def index(
         self, array: Name, *slice_: Atom | core.DimSlice, base: str | None = None
     ) -> Name:
-        """`array[slice]` with ranges."""
+        """`array[slice]`: an element, or an array if there are ranges or fewer indices
+        than dimensions."""
         return self.let(core.Index(array, slice_), base or array.base)
 
     def update(self, array: Name, slice_: Sequence[Atom], value: Atom) -> Name:

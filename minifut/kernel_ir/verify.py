@@ -20,15 +20,14 @@ from typing import Any, assert_never
 
 from minifut.errors import InternalError
 from minifut.ir.traverse import walk
+from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.uniform import divergent_barrier
 from minifut.kernel_ir.verify_expressions import (
     Expressions,
-    Fault,
     element_fits,
-    require,
 )
 from minifut.names import Name
 

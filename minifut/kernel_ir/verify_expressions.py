@@ -6,15 +6,12 @@ from collections.abc import Iterable
 
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, U8
+from minifut.ir.verify import require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
 from minifut.names import Name
 
 Known = kc.VectorType | kc.Memory
-
-
-class Fault(Exception):
-    """What is wrong with the current statement."""
 
 
 class Expressions:
@@ -143,12 +140,6 @@ class Expressions:
             found = operand.type.scalar
             mask = wanted == BOOL and operand.type.lanes > 1
             require(found == wanted or mask, f"{found} for {wanted} of {exp.operator}")
-
-
-def require(condition: bool, message: str) -> None:
-    """A fault unless the condition holds."""
-    if not condition:
-        raise Fault(message)
 
 
 def element_fits(memory: kc.Memory, type_: kc.VectorType) -> bool:

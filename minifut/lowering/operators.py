@@ -163,7 +163,7 @@ class Accumulators:
         """Load all from memory at an index."""
         for place, source in zip(self.all_places, sources, strict=True):
             if isinstance(place, Array):
-                self.k.copy(place, source.row(_sizes(self.k, at)))
+                self.k.copy(place, source.row(self.k.as_sizes(at)))
             else:
                 self.k.assign(place, self.k.read(source, at))
 
@@ -181,10 +181,6 @@ class Accumulators:
         ):
             with self.k.reassociate(reassociate and sums_floats(operator)):
                 combine_into(self.k, operator, places, mine)
-
-
-def _sizes(k: KernelBuilder, at: tuple[Any, ...]) -> tuple[Size, ...]:
-    return tuple(i if isinstance(i, Size) else k.as_size(i, "i") for i in at)
 
 
 def fill(k: KernelBuilder, place: Array, atom: core.Atom, vectorised: int) -> None:

@@ -136,9 +136,9 @@ def table(tunables: Sequence[Tunable], values: Mapping[str, int]) -> str:
         ("name", "class", "value", "cpu", "gpu", "bounds", "guards")
     ]
     for t in sorted(tunables, key=lambda t: t.name):
-        bounds = "" if t.bounds is None else f"{t.bounds[0]}..{_number(t.bounds[1])}"
-        defaults = [_number(t.defaults.get(kind, 1)) for kind in ("cpu", "gpu")]
-        value = _number(values.get(t.name, 1))
+        bounds = "" if t.bounds is None else f"{t.bounds[0]}..{value_text(t.bounds[1])}"
+        defaults = [value_text(t.defaults.get(kind, 1)) for kind in ("cpu", "gpu")]
+        value = value_text(values.get(t.name, 1))
         rows.append((t.name, t.kind, value, *defaults, bounds, t.guards))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
@@ -148,5 +148,6 @@ def table(tunables: Sequence[Tunable], values: Mapping[str, int]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _number(value: int) -> str:
+def value_text(value: int) -> str:
+    """The value of a parameter as tables show it."""
     return "never" if value >= NEVER else str(value)

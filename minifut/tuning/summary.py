@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.benchmarking.version_report import readable_seconds
-from minifut.parameters.tuning import NEVER
+from minifut.parameters.tuning import value_text
 from minifut.tuning.autotune import Autotuner, Row
 
 
@@ -36,7 +36,7 @@ def summary_table(tuner: Autotuner) -> str:
         lines.append("The defaults are as good as anything that was found.")
     for name, value in sorted(tuner.changed.items()):
         lines.append(
-            f"{name}: {_number(tuner.task.defaults[name])} -> {_number(value)}"
+            f"{name}: {value_text(tuner.task.defaults[name])} -> {value_text(value)}"
         )
     return "\n".join(lines)
 
@@ -86,7 +86,3 @@ def _described(row: Row) -> Mapping[str, Any]:
 
 def _microseconds(seconds: float) -> float | None:
     return None if math.isinf(seconds) else round(seconds * 1e6, 1)
-
-
-def _number(value: int) -> str:
-    return "never" if value >= NEVER else str(value)

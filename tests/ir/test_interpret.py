@@ -98,7 +98,7 @@ def test_a_scan_with_an_operator_on_pairs() -> None:
 def test_an_update_leaves_the_old_array_alone() -> None:
     def make(build: Builder, n: Name, xs: Name) -> Sequence[core.Atom]:
         changed = build.update(xs, [i64(0)], constant(9, I32))
-        view = build.slice(changed, core.DimSlice(i64(0), as_size(2), i64(1)))
+        view = build.index(changed, core.DimSlice(i64(0), as_size(2), i64(1)))
         again = build.update(changed, [i64(1)], constant(8, I32))
         return xs, view, again
 
@@ -145,7 +145,7 @@ def test_a_loop_that_updates_is_not_quadratic() -> None:
 def test_slices(start: int, length: int, stride: int) -> None:
     def make(build: Builder, n: Name, xs: Name) -> Sequence[core.Atom]:
         part = core.DimSlice(i64(start), as_size(length), i64(stride))
-        return (build.slice(xs, part),)
+        return (build.index(xs, part),)
 
     xs = np.arange(5, dtype=np.int32)
     (result,) = run(program(make, vector(I32)), "main", [xs])
@@ -265,7 +265,7 @@ def test_arguments_are_checked() -> None:
 def test_a_slice_out_of_bounds_that_nothing_checks_fails() -> None:
     def make(build: Builder, n: Name, xs: Name, start: Name) -> Sequence[core.Atom]:
         part = core.DimSlice(start, as_size(3), i64(1))
-        return [build.slice(xs, part)]
+        return [build.index(xs, part)]
 
     compiled = program(make, vector(I32), scalar(I64))
     values = np.arange(5, dtype=np.int32)

@@ -231,7 +231,7 @@ class WorkerBuilder(KernelBuilder):
     ) -> None:
         """Store an element, a row, or the tile of a thread."""
         if isinstance(value, RegisterTile):
-            store_tile(self, array.row(self._sizes(indices)), value)
+            store_tile(self, array.row(self.as_sizes(indices)), value)
         else:
             super().write(array, indices, value)
 

@@ -61,26 +61,7 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
         float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_12} + row),
         (long)(n - 1)))) + k];
     before:
-        given (m: i64, xs: [m]f32, p: i64)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
-          let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let v: f32 = own[k]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of keep_tiles_in_registers
     after:
         float v = xs[k];
     declines: register nests read the copy of b in vectors
@@ -191,29 +172,15 @@ def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined
     contiguous, followed by those of the next step.
 
     before:
-        given (m: i64, p: i64, b: [m][p]f32)
-        let c: [p]f32 = segmap group (g < ceil_div(p, 64)) -> (f32) {
-          let column: i64 = size(g * 64)
-          let bs: [m][64]f32 =
-            collective_copy b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
-          let acc: [4][16]f32 = segmap thread (x < 4) -> ([16]f32) {
-            let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
-              let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
-                let at: i64 = size(x * 16 + j_1)
-                let v: f32 = bs[k, at]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by 4 by 16)
-        }
+        like before of keep_tiles_in_registers, with
+        given (m: i64, xs: [m]f32, p: i64) => given (m: i64, p: i64, b: [m][p]f32)
+        let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
+        => let column: i64 = size(g * 64)
+        => let bs: [m][64]f32 =
+        => collective_copy b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
+        let v: f32 = own[k]
+        => let at: i64 = size(x * 16 + j_1)
+        => let v: f32 = bs[k, at]
     after:
         for (long panel = 0L; panel < whole; panel++) {
             for (long i_4 = 0L; i_4 < 16L; i_4 += 16L) {

@@ -167,16 +167,7 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
     combine their results in order.
 
     before:
-        given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let none: bool = eq_i32(b, 0i32)
-              let c: i32 = if none then {a} else {b}
-              return c
-            }, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          return returns x
-        }
+        like before of distribute_in_blocks
     after:
         long each_1 = n / 4L;
         ..

@@ -11,7 +11,7 @@ run in a kernel raises `NotInKernel`, and the host executes the points one by on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.ir import core, kernels
@@ -258,13 +258,13 @@ class KernelBuilder(CodeBuilder):
         self, array: Array, indices: tuple[kc.Expression | Size, ...]
     ) -> kc.Expression:
         """An element."""
-        return self.load(array.memory, array.position(self._sizes(indices)))
+        return self.load(array.memory, array.position(self.as_sizes(indices)))
 
     def write(
         self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
     ) -> None:
         """An element, or a whole row."""
-        at = self._sizes(indices)
+        at = self.as_sizes(indices)
         if isinstance(value, Array):
             self.copy(array.row(at), value)
         elif isinstance(value, RegisterTile):
@@ -272,7 +272,8 @@ class KernelBuilder(CodeBuilder):
         else:
             self.store(array.memory, array.position(at), value)
 
-    def _sizes(self, indices: tuple[kc.Expression | Size, ...]) -> tuple[Size, ...]:
+    def as_sizes(self, indices: Sequence[kc.Expression | Size]) -> tuple[Size, ...]:
+        """Indices as sizes, kept in variables."""
         return tuple(
             i if isinstance(i, Size) else self.as_size(i, "i") for i in indices
         )

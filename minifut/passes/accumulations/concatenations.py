@@ -67,7 +67,7 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
                 arrays.append(parts[number])
                 continue
             own = DimSlice(build.size_atom(start), size, i64(1))
-            arrays.append(build.slice(array, own))
+            arrays.append(build.index(array, own))
         operators = tuple(
             replace(operator, destinations=own)
             for operator, own in zip(exp.operators, destinations, strict=True)

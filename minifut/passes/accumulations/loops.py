@@ -55,16 +55,9 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
           return d
         })
     declines: no loop carries just accumulators
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs))),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-            let d: acc a [k] (i32) = loop (b: acc a [k] (i32) = a) for r: i64 < n do {
-              let i: i64 = is[r]
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
-            }
-            return d
-          })
+        like before, with
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+        => let ys: [k]i32 = with_acc((acc([k], (hs))),
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)

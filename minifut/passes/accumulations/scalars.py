@@ -178,7 +178,7 @@ def _on_scalars(build: Builder, fold: FoldT) -> FoldT:
     if isinstance(fold, HistOp):
         bins = [core.DimSlice(i64(0), size, i64(1)) for size in fold.shape]
         columns = [
-            build.let(Copy(build.slice(array, *bins, *place))) if place else array
+            build.let(Copy(build.index(array, *bins, *place))) if place else array
             for array, type_ in zip(fold.destinations, operator.results, strict=True)
             for place in _places(type_)
         ]

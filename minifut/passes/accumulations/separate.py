@@ -71,17 +71,9 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
         let ys: [k]i32 = rs
     declines: its updates overwrite each other
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs))),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-            let e: acc a [k] (i32) = map(n, (a, is),
-              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-                let d: acc a [k] (i32) = update_acc(c, (0i64), (2i32))
-                return d
-              })
-            return e
-          })
+        like before, with
+        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
+        => let ys: [k]i32 = with_acc((acc([k], (hs))),
     """
     exp = statement.exp
     assert isinstance(exp, WithAcc)

@@ -174,7 +174,7 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
     if has_effects(soac.function):
         return Declined("an element that is not kept may fail")
     build = context.builder(producer)
-    arrays = tuple(build.slice(array, kept) for array in soac.arrays)
+    arrays = tuple(build.index(array, kept) for array in soac.arrays)
     build.append(replace(producer, pattern=statement.pattern,
                          exp=map_(kept.length, arrays, soac.function)))  # fmt: skip
     return tuple(build.statements)

@@ -229,7 +229,7 @@ def _copied(
                     parts, index_ranges, build.shape(source), strict=True
                 )
             ]
-            source = build.slice(source, *fixed)
+            source = build.index(source, *fixed)
         source = build.rearrange(source, permutation)
         parts = [parts[at] for at in order]
     return build.let(CollectiveCopy(source, tuple(parts)), "tile")
@@ -258,7 +258,7 @@ def _source(
         isinstance(p, DimSlice) and p.start == i64(0) and p.length == size
         for p, size in zip(whole, shape, strict=True)
     )
-    return (array if plain else build.slice(array, *whole)), parts
+    return (array if plain else build.index(array, *whole)), parts
 
 
 class _Redirect:

@@ -176,7 +176,7 @@ def _parts(
     length = inner.let(SizeExp(minimum(chunk, rest)), "length")
     inner.extend(above)
     slices = tuple(
-        inner.slice(array, DimSlice(first, Size.of(length), i64(1)))
+        inner.index(array, DimSlice(first, Size.of(length), i64(1)))
         for array in redomap.arrays
     )
     exp = replace(redomap, width=Size.of(length), arrays=slices)

@@ -16,7 +16,7 @@ from minifut.frontend import types
 from minifut.frontend.types import Array, Arrow, Named, Record, Sum, map_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from minifut.frontend.types import Type
     from minifut.names import Name
@@ -127,7 +127,9 @@ def without(tree: Tree, names: Iterable[Name]) -> Tree:
     gone = set(names)
     if not gone:
         return tree
-    return _each(tree, lambda als: frozenset(a for a in als if a.name not in gone))
+    return map_aliases(
+        tree, lambda als: frozenset(a for a in als if a.name not in gone)
+    )
 
 
 def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
@@ -143,7 +145,7 @@ def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
             replace(a, bound=False) if a.name in gone else a for a in aliases
         )
 
-    return _each(tree, free)
+    return map_aliases(tree, free)
 
 
 def combine(left: Tree, right: Tree) -> Tree:
@@ -160,10 +162,10 @@ def combine(left: Tree, right: Tree) -> Tree:
         case AliasClosure(aliases, type_), _:
             return AliasClosure(aliases | all_aliases(right), type_)
         case AliasLeaf(aliases), _:
-            return _each(right, lambda als: als | aliases)
+            return map_aliases(right, lambda als: als | aliases)
         case _:
             extra = all_aliases(right)
-            return _each(left, lambda als: als | extra)
+            return map_aliases(left, lambda als: als | extra)
 
 
 def result_of(type_: Type, aliases: Aliases) -> Tree:
@@ -217,8 +219,8 @@ def _weighted(type_: Type, tree: Tree) -> list[Aliases]:
             return [all_aliases(tree)]
 
 
-def _each(tree: Tree, change: object) -> Tree:
-    assert callable(change)
+def map_aliases(tree: Tree, change: Callable[[Aliases], Aliases]) -> Tree:
+    """The tree with other aliases at its leaves."""
     match tree:
         case AliasLeaf(aliases):
             changed = change(aliases)
@@ -226,4 +228,4 @@ def _each(tree: Tree, change: object) -> Tree:
         case AliasClosure(aliases, type_):
             return AliasClosure(change(aliases), type_)
         case Parts(parts):
-            return Parts(tuple((k, _each(t, change)) for k, t in parts))
+            return Parts(tuple((k, map_aliases(t, change)) for k, t in parts))

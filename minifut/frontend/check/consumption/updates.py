@@ -9,10 +9,9 @@ from minifut.frontend import syntax
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
-    AliasClosure,
-    AliasLeaf,
     Parts,
     all_aliases,
+    map_aliases,
 )
 
 if TYPE_CHECKING:
@@ -22,14 +21,7 @@ if TYPE_CHECKING:
 
 
 def aliasing_itself(tree: Tree, name: Name) -> Tree:
-    own = frozenset({Alias(name)})
-    match tree:
-        case AliasLeaf(aliases):
-            return AliasLeaf(aliases | own)
-        case Parts(parts):
-            return Parts(tuple((k, aliasing_itself(t, name)) for k, t in parts))
-        case AliasClosure(aliases, type_):
-            return AliasClosure(aliases | own, type_)
+    return map_aliases(tree, lambda aliases: aliases | {Alias(name)})
 
 
 def updated(
@@ -57,13 +49,7 @@ def updated(
 
 def without_aliases(tree: Tree) -> Tree:
     """The shape alone."""
-    match tree:
-        case Parts(parts):
-            return Parts(tuple((k, without_aliases(t)) for k, t in parts))
-        case AliasClosure(_, type_):
-            return AliasClosure(NONE, type_)
-        case AliasLeaf():
-            return AliasLeaf()
+    return map_aliases(tree, lambda _: NONE)
 
 
 def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:

@@ -86,7 +86,7 @@ class Adjoints:
             return
         whole = self.or_zero(build, array)
         assert isinstance(whole, Name)
-        part = build.slice(whole, *slice_)
+        part = build.index(whole, *slice_)
         kept = fit(build, adjoint, build.type(part))
         update = core.Update(whole, slice_, plus(build, part, kept))
         self.values[array] = build.let(update, f"{array.base}_adj")

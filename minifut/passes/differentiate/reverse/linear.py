@@ -117,7 +117,7 @@ def _update(
     """The new value gets what stands in its place; what was there before, nothing."""
     assert isinstance(adjoint, Name)
     if exp.value in adjoints.activity:
-        adjoints.add(build, exp.value, build.slice(adjoint, *exp.slice))
+        adjoints.add(build, exp.value, build.index(adjoint, *exp.slice))
     nothing = zero(build, build.type(exp.value))
     left = core.Update(adjoint, exp.slice, nothing)
     adjoints.add(build, exp.array, build.let(left, f"{exp.array.base}_adj"))
@@ -167,7 +167,7 @@ def _concat(
         if array in adjoints.activity:
             outer = [DimSlice(i64(0), s, i64(1)) for s in whole[: exp.dimension]]
             own = DimSlice(build.size_atom(start), size, i64(1))
-            adjoints.add(build, array, build.slice(adjoint, *outer, own))
+            adjoints.add(build, array, build.index(adjoint, *outer, own))
         start = start + size
 
 

@@ -208,7 +208,7 @@ def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
                 start = inner.index(of_starts[parameter].name, at)
                 shape = shape_of(parameter.type)
                 part = core.DimSlice(start, product(shape), i64(1))
-                flat = inner.slice(tape.name, part, base=parameter.name.base)
+                flat = inner.index(tape.name, part, base=parameter.name.base)
                 inner.bind((parameter,), core.Reshape(shape, flat))
         inner.extend(undone.undo)
 

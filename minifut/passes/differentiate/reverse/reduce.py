@@ -186,7 +186,7 @@ def backwards(build: Builder, array: Name) -> Name:
     """The array from its end to its start."""
     width = build.shape(array)[0]
     last = build.size_atom(width - 1)
-    return build.slice(array, DimSlice(last, width, i64(-1)))
+    return build.index(array, DimSlice(last, width, i64(-1)))
 
 
 def _from_both_sides(
