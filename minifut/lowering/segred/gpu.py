@@ -129,15 +129,15 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
           return returns x
         }
     after:
-        while (first < last) {
+        ROUNDS(at, start + lane, last, step_1, chunk) {
         ..
             int x_3 = xs[i_3];
             int c = (int)((uint)sum + (uint)x);
             int combined = c;
             sum = combined;
         ..
-        for (long at = first; at < end; at += lanes_1) {
-            int x_4 = xs[at];
+        ROUNDS(at_1, rest, end, lanes_1, chunk) {
+            int x_4 = xs[at_1];
         ..
         while (offset < lanes_1) {
             if ((lane & ((offset * 2L) - 1L)) == 0L) {
