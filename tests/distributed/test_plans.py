@@ -1,5 +1,5 @@
-"""Entry points over chunks: what they give, however the chunks are cut, is what they
-give on the whole; and what cannot be cut is refused at its place."""
+"""The plans of entry points over chunks, what is kept while they run, and what cannot
+be cut, refused at its place."""
 
 from __future__ import annotations
 
@@ -12,257 +12,27 @@ import pytest
 import minifut
 from minifut.distributed.plan import Once, OnChunks, Repeat, Tree
 from minifut.distributed.planner import plan_of
+from tests.distributed.programs import (
+    FLOATS,
+    INTS,
+    ROWS,
+    SOURCE,
+    N,
+    check,
+    distribute,
+    in_chunks,
+)
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-pytestmark = pytest.mark.device
-
-SOURCE = """
-entry squares [n] (xs: [n]i32): [n]i32 = map (\\x -> x * x) xs
-entry total [n] (xs: [n]i32): i32 = i32.sum xs
-entry mean [n] (xs: [n]f32): f32 = f32.sum xs / f32.i64 n
-entry variance [n] (xs: [n]f32): f32 =
-  let m = f32.sum xs / f32.i64 n in f32.sum (map (\\x -> (x - m) ** 2) xs) / f32.i64 n
-entry centred [n] (xs: [n]f32): [n]f32 =
-  let m = f32.sum xs / f32.i64 n in map (\\x -> x - m) xs
-entry column_means [n][d] (xss: [n][d]f32): [d]f32 =
-  map (\\c -> f32.sum c / f32.i64 n) (transpose xss)
-entry row_sums [n][d] (xss: [n][d]i32): [n]i32 = map i32.sum xss
-entry norm_of_means [n][d] (xss: [n][d]f32): f32 =
-  f32.sum (map (\\c -> (f32.sum c) ** 2) (transpose xss))
-entry largest [n] (xs: [n]i32): (i32, i64) =
-  let best (x, i) (y, j) = if y > x || (y == x && j < i) then (y, j) else (x, i)
-  in reduce best (i32.lowest, -1) (zip xs (iota n))
-entry steepest [n] (xs: [n]i32): i32 =
-  let join (a, b, c, d) (e, f, g, h) =
-    (i32.max a (i32.max e (c + f)), i32.max f (b + h) , i32.max c (d + g), d + h)
-  let lift x = let y = i32.max x 0 in (y, y, y, x)
-  let swap (a, b, c, d) (e, f, g, h) = let (p, q, r, s) = join (a, b, c, d) (e, f, g, h)
-                                       in (p, i32.max b (d + f), i32.max g (h + c), s)
-  in (reduce swap (0, 0, 0, 0) (map lift xs)).0
-entry running [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs
-entry averages [n] (xs: [n]f32): [n]f32 =
-  map3 (\\s x i -> x * f32.i64 i + s / f32.i64 (i + 1)) (scan (+) 0 xs)
-       (map2 (\\i x -> x / f32.i64 (i + 1)) (iota n) xs) (iota n)
-entry weighted [n] (xs: [n]f32) (steps: i32): f32 =
-  let ws = map (\\i -> f32.i64 i / f32.i64 n) (iota n)
-  let first = f32.sum (map2 (*) ws xs)
-  in loop t = first for _i < steps do
-       f32.sum (map3 (\\w x i -> w * x / (t + f32.i64 (i + n))) ws xs (iota n))
-entry shares [n] (xs: [n]i32): [n]i32 =
-  let s = scan (+) 0 xs in map2 (\\x y -> x * 10 + y % 7) s xs
-entry linear [n] (xs: [n]i32) (ys: [n]i32): [n]i32 =
-  let after (a, b) (c, d) = (a * c, b * c + d)
-  in map (.1) (scan after (1, 0) (zip xs ys))
-entry row_scan [n][d] (xss: [n][d]i32): [n][d]i32 =
-  scan (map2 (+)) (replicate d 0) xss
-entry even [n] (xs: [n]i32): []i32 = filter (\\x -> x % 2 == 0) xs
-entry even_mean [n] (xs: [n]i32): (i64, i32) =
-  let ys = filter (\\x -> x % 2 == 0) xs in (length ys, i32.sum (map (+ 1) ys))
-entry kept_pairs [n] (xs: [n]i32) (ys: [n]f32): ([]i32, []f32) =
-  unzip (filter (\\(x, _) -> x > 3) (zip xs ys))
-entry histogram [n][k] (bins: [k]i32) (xs: [n]i32): [k]i32 =
-  reduce_by_index (copy bins) (+) 0 (map (\\x -> i64.i32 x % k) xs) (map (% 5) xs)
-entry row_histogram [n][d] (k: i64) (xs: [n]i32) (rows: [n][d]i32): [k][d]i32 =
-  reduce_by_index (replicate k (replicate d 1)) (map2 (+)) (replicate d 0)
-                  (map (\\x -> i64.i32 x % k) xs) rows
-entry positions [n] (xs: [n]i32): [n]i32 = map2 (\\x i -> x + 2 * i32.i64 i) xs (iota n)
-entry flat [n][d] (xss: [n][d]i32): i32 =
-  i32.sum (map2 (\\x i -> x * i32.i64 i) (flatten xss) (iota (n * d)))
-entry power [n] (xs: [n]i32) (steps: i32): [n]i32 =
-  loop ys = xs for _i < steps do map (\\y -> y * 3 + 1) ys
-entry relaxed [n] (xs: [n]f32) (steps: i32): ([n]f32, f32) =
-  loop (ys, s) = (xs, 0) for i < steps do
-    let t = f32.sum ys / f32.i64 n
-    in (map (\\y -> (y + t) / 2) ys, s + f32.i32 i * t)
-entry counted [n] (xs: [n]i32) (steps: i32): ([n]i32, i32, i32) =
-  let (ys, c) = loop (ys, c) = (xs, 1) for _i < steps do (map (* 2) ys, c * 3)
-  in (ys, c, i32.sum (map (+ c) ys) - c)
-entry doubled [n] (xs: [n]i32) (limit: i32): ([n]i32, i32) =
-  let (ys, c, _) = loop (ys, c, go) = (xs, 1, true) while go do
-    let s = i32.sum ys
-    let (zs, d) = loop (zs, d) = (ys, c) for _i < 2 do (map (+ 1) zs, d + 1)
-    in (zs, d, s < limit && d < 20)
-  in (ys, c)
-entry until [n] (xs: [n]f32): (i32, f32) =
-  loop (i, x) = (0, 8) while x > 0.1 do (i + 1, f32.sum (map (\\y -> y * x) xs))
-entry checked [n] (xs: [n]i32): i32 = assert (i32.maximum xs < 100) (i32.sum xs)
-"""
-RANDOM = np.random.default_rng(7)
-N, D = 103, 3
-INTS = RANDOM.integers(-9, 9, N).astype(np.int32)
-FLOATS = RANDOM.normal(size=N).astype(np.float32)
-ROWS = RANDOM.integers(-9, 9, (N, D)).astype(np.int32)
-POINTS = RANDOM.normal(size=(N, D)).astype(np.float32)
-SMALL = np.abs(FLOATS) / np.abs(FLOATS).sum() / 2
-
-ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "squares": (INTS,),
-    "total": (INTS,),
-    "mean": (FLOATS,),
-    "variance": (FLOATS,),
-    "centred": (FLOATS,),
-    "column_means": (POINTS,),
-    "row_sums": (ROWS,),
-    "norm_of_means": (POINTS,),
-    "largest": (INTS,),
-    "steepest": (INTS,),
-    "running": (INTS,),
-    "averages": (FLOATS,),
-    "weighted": (np.abs(FLOATS), 3),
-    "shares": (INTS,),
-    "linear": (INTS, INTS),
-    "row_scan": (ROWS,),
-    "even": (INTS,),
-    "even_mean": (INTS,),
-    "kept_pairs": (INTS, FLOATS),
-    "histogram": (np.arange(5, dtype=np.int32), np.abs(INTS)),
-    "row_histogram": (4, np.abs(INTS), ROWS),
-    "positions": (INTS,),
-    "flat": (ROWS,),
-    "power": (INTS, 3),
-    "relaxed": (FLOATS, 4),
-    "counted": (INTS, 3),
-    "doubled": (INTS, 100),
-    "until": (SMALL,),
-    "checked": (INTS,),
-}
+pytestmark = [pytest.mark.device, pytest.mark.usefixtures("one_thread")]
 
 
-@pytest.fixture(scope="module")
-def program() -> minifut.Program:
-    return minifut.compile(SOURCE)
+# --- memory ---------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    with dask.config.set(scheduler="sync"):
-        yield
-
-
-def distribute(entry: minifut.EntryPoint, **options: Any) -> Any:
-    from minifut.dask import distribute
-
-    return distribute(entry, over="n", **options)
-
-
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def check(given: Any, wanted: Any) -> None:
-    for one, other in zip(as_tuple(given), as_tuple(wanted), strict=True):
-        one = np.asarray(one)
-        assert one.dtype == np.asarray(other).dtype
-        if one.dtype.kind == "f":
-            np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
-        else:
-            np.testing.assert_array_equal(one, other)
-
-
-def in_chunks(value: Any, chunks: Any) -> Any:
-    """Arrays of n elements as arrays of dask."""
-    if isinstance(value, np.ndarray) and len(value) == N:
-        return da.from_array(value, chunks=(chunks, *value.shape[1:]))
-    return value
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_chunks_give_what_the_whole_gives(program: minifut.Program, name: str) -> None:
-    arguments = ARGUMENTS[name]
-    wanted = program[name](*arguments)
-    function = distribute(program[name])
-    for chunks in (N, (40, 0, 1, 62), 25):
-        given = [in_chunks(value, chunks) for value in arguments]
-        check(function(*given), wanted)
-
-
-@pytest.mark.parametrize("name", ["total", "running", "even", "histogram", "centred"])
-def test_no_elements(program: minifut.Program, name: str) -> None:
-    arguments = [a[:0] if len(a) == N else a for a in ARGUMENTS[name]]
-    given = distribute(program[name])(*arguments)
-    if name != "centred":
-        check(given, program[name](*arguments))
-
-
-def test_arrays_that_are_not_of_dask_are_cut_by_bytes(program: minifut.Program) -> None:
-    given = distribute(program.running, chunk_bytes=100)(INTS)
-    assert len(given.chunks[0]) == -(-N // 21)
-    check(given, program.running(INTS))
-
-
-def test_filters_leave_chunks_of_known_sizes(program: minifut.Program) -> None:
-    given = distribute(program.even)(in_chunks(INTS, 50))
-    wanted = [np.sum(INTS[at : at + 50] % 2 == 0) for at in (0, 50, 100)]
-    assert given.chunks == (tuple(wanted),)
-
-
-# --- records, tuples and sums ---------------------------------------------------------
-
-RECORDS = """
-type point = {x: f32, y: i32}
-entry move [n] (ps: [n]point) (by: point): [n]point =
-  map (\\p -> {x = p.x + by.x, y = p.y * by.y}) ps
-entry centre [n] (ps: [n]point): {at: point, count: i64} =
-  let add (a: point) (b: point): point = {x = a.x + b.x, y = a.y + b.y}
-  in {at = reduce add {x = 0, y = 0} ps, count = n}
-entry kept [n] (ps: [n]point): []point = filter (\\p -> p.y > 0) ps
-entry swapped [n] (ps: [n](i32, f32)) (q: (i32, f32)): [n](f32, i32) =
-  map (\\(a, b) -> (b + q.1, a * q.0)) ps
-entry area [n] (shapes: [n](#circle f32 | #square f32)): f32 =
-  f32.sum (map (\\s -> match s case #circle r -> r * 3 case #square a -> a * a) shapes)
-"""
-
-
-@pytest.fixture(scope="module")
-def records() -> minifut.Program:
-    return minifut.compile(RECORDS)
-
-
-def forms() -> list[Any]:
-    """The same points in each form that arrays of records have."""
-    table = np.zeros(N, [("x", "f4"), ("y", "i4")])
-    table["x"], table["y"] = FLOATS, INTS
-    fields = {"x": FLOATS, "y": INTS}
-    rows = [{"x": x, "y": int(y)} for x, y in zip(FLOATS, INTS, strict=True)]
-    spread = {name: da.from_array(a, chunks=25) for name, a in fields.items()}
-    return [table, fields, rows, spread, da.from_array(table, chunks=40)]
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_records_come_in_chunks(records: minifut.Program, number: int) -> None:
-    points, by = forms()[number], {"x": 1.5, "y": 3}
-    moved = distribute(records.move, chunk_bytes=100)(points, by)
-    wanted = records.move({"x": FLOATS, "y": INTS}, by)
-    assert isinstance(moved["x"], da.Array)
-    np.testing.assert_array_equal(np.asarray(moved), np.asarray(wanted))
-    centre = distribute(records.centre)(points)
-    whole = records.centre({"x": FLOATS, "y": INTS})
-    assert centre["count"] == N and centre["at"]["y"] == whole["at"]["y"]
-    np.testing.assert_allclose(centre["at"]["x"], whole["at"]["x"], rtol=1e-4)
-    kept = distribute(records.kept)(points)
-    np.testing.assert_array_equal(kept["x"], FLOATS[INTS > 0])
-
-
-def test_tuples_and_sums_come_in_chunks(records: minifut.Program) -> None:
-    swapped = distribute(records.swapped)((INTS, FLOATS), (3, 0.5))
-    np.testing.assert_array_equal(swapped["0"], FLOATS + np.float32(0.5))
-    np.testing.assert_array_equal(swapped["1"], INTS * 3)
-    shapes = [minifut.Variant("circle", 1.0), minifut.Variant("square", 2.0)] * 5
-    assert distribute(records.area, chunk_bytes=8)(shapes) == 35
-
-
-def test_fields_of_other_lengths_are_refused(records: minifut.Program) -> None:
-    message = r"ps\.y: dimension 0 must be 103 \(n, from argument ps\.x\), got 102"
-    with pytest.raises(minifut.ArgumentError, match=message):
-        distribute(records.centre)({"x": FLOATS, "y": INTS[1:]})
-
-
-# --- what is held ---------------------------------------------------------------------
-
-
-def test_arguments_are_read_again_and_not_held(program: minifut.Program) -> None:
+def test_arguments_are_read_again_and_not_kept(program: minifut.Program) -> None:
     """Each step over chunks reads them anew, what it made of them is kept."""
     read: list[int] = []
 
