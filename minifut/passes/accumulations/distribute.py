@@ -85,6 +85,55 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
             })
           return f
         })
+    before:
+        given (n: i64, m: i64, xss: [n][m]i32, ys: [n]i32)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+          let h: acc a [n] (i32) = map(n, (a, is, xss),
+            \(b: acc a [n] (i32), i: i64, xs: [m]i32) -> (acc a [n] (i32)) {
+              let (c: acc a [n] (i32), us: [m]i32) = map(m, (b, xs),
+                \(d: acc a [n] (i32), x: i32) -> (acc a [n] (i32), i32) {
+                  let e: acc a [n] (i32) = update_acc(d, (0i64), (x))
+                  let u: i32 = add_i32(x, 1i32)
+                  return e, u
+                })
+              let t: i32 = redomap(m, (us), reduce commutative(\(p: i32, q: i32) ->
+                (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
+              let v: i32 = redomap(m, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
+                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
+              let w: i32 = mul_i32(t, v)
+              let f: acc a [n] (i32) = update_acc(c, (i), (w))
+              return f
+            })
+          return h
+        })
+    after:
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let vs: [n]i32 = map(n, (is, xss), \(i: i64, xs: [m]i32) -> (i32) {
+          let v: i32 = redomap(m, (xs), reduce commutative(\(p: i32, q: i32) ->
+            (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
+          return v
+        })
+        let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
+          let h: acc a [n] (i32) = map(n, (a, is, xss, vs),
+            \(b: acc a [n] (i32), i_1: i64, xs_1: [m]i32, v_1: i32) ->
+              (acc a [n] (i32)) {
+              let (c: acc a [n] (i32), us: [m]i32) = map(m, (b, xs_1),
+                \(d: acc a [n] (i32), x: i32) -> (acc a [n] (i32), i32) {
+                  let u: i32 = add_i32(x, 1i32)
+                  let e: acc a [n] (i32) = update_acc(d, (0i64), (x))
+                  return e, u
+                })
+              let t: i32 = redomap(m, (us), reduce commutative(\(p_1: i32, q_1: i32) ->
+                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
+              let w: i32 = mul_i32(t, v_1)
+              let f: acc a [n] (i32) = update_acc(c, (i_1), (w))
+              return f
+            })
+          return h
+        })
     declines: every update differs with all levels around it
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
@@ -169,8 +218,12 @@ def _sums_up(body: Body, differs: dict[Name, Levels], depth: int) -> bool:
     return False
 
 
+def _is_acc(parameter: Param) -> bool:
+    return isinstance(parameter.type, AccType)
+
+
 def _carries(statement: Stm) -> bool:
-    return any(isinstance(p.type, AccType) for p in statement.pattern)
+    return any(map(_is_acc, statement.pattern))
 
 
 class _Distribution:
@@ -181,15 +234,21 @@ class _Distribution:
         self.stored: list[Param] = []
 
     def body(self, body: Body) -> tuple[list[Stm], Body]:
-        """The statements before the updates, and the updates."""
+        """The statements before the updates, and the updates with what needs them."""
         before: list[Stm] = []
         updates: list[Stm] = []
+        made_late: set[Name] = set()
         for statement in body.statements:
             exp = statement.exp
-            if isinstance(exp, Screma) and updates_accumulators(exp):
+            late = not made_late.isdisjoint(free_names(exp))
+            if isinstance(exp, Screma) and updates_accumulators(exp) and not late:
                 made, statement = self.map(statement, exp)
                 before += made
-            (updates if _carries(statement) else before).append(statement)
+            if late or _carries(statement):
+                updates.append(statement)
+                made_late.update(p.name for p in statement.pattern if not _is_acc(p))
+            else:
+                before.append(statement)
         return before, Body(tuple(updates), body.result)
 
     def map(self, statement: Stm, exp: Screma) -> tuple[list[Stm], Stm]:
@@ -219,7 +278,7 @@ class _Distribution:
             return [], replace(statement, exp=made)
         self.stored += stored
         pairs = list(zip(function.parameters, exp.arrays, strict=True))
-        data = [(p, array) for p, array in pairs if not isinstance(p.type, AccType)]
+        data = [(p, array) for p, array in pairs if not _is_acc(p)]
         result = tuple(p.name for p in stored)
         before_updates = Lambda(
             tuple(p for p, _ in data),
