@@ -10,13 +10,14 @@ for all of them, and the cores fall idle until the next ones are enqueued. Reads
 what no command since the last wait may have written cost nothing, and what only kernels
 need of a fold, in this iteration or the next one, is not read.
 
-The work counts what runs in vectors as one for each operation and element of up to
-32 bits, and all else, such as branches, checks, scans and functions of the library, as
-`SCALAR_COST` times as much.
+The work counts what runs in vectors as one for each operation and element of 32 bits,
+narrower ones as a part of that, and all else, such as branches, checks and scans, as
+`SCALAR_COST` times as much. Points at borders are few, and count as the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import partial
 from math import lcm
@@ -38,9 +39,10 @@ from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Body, Loop
 from minifut.ir.node import replace
+from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size, walk
+from minifut.ir.traverse import atom_size, bound_names, walk
 from minifut.ir.types import ScalarType, shape_of
 from minifut.names import Name
 
@@ -56,7 +58,9 @@ COMBINE = 1
 next kernel begins. A sum and a map take as long in kernels as in one thread at 600,000
 elements, a product of a matrix by a vector that is normalised at 900 rows."""
 VECTOR_BYTES = 4
-"""of the elements that a vector operation of cost 1 has"""
+"""of the elements that a vector operation of cost 1 has; work is counted in bytes"""
+CALL_COST = 400
+"""of a function of the library for one scalar, as in scatters: 10 to 20 ns"""
 
 MAKES_ARRAY = (core.Replicate, core.Iota, core.Concat, core.Manifest, core.Copy)
 IN_VECTORS = (core.SizeExp, core.Index, core.Copy)
@@ -77,7 +81,7 @@ def step_of(loop: Loop) -> Step | None:
     """What an iteration costs; None where that depends on data or nothing is for the
     device."""
     try:
-        work = _mean(loop, _work)
+        work = _mean(_without_borders(loop), _work) // Size.constant(VECTOR_BYTES)
         commands = _mean(loop, _Commands(host_needs(loop)))
     except Unbounded:
         return None
@@ -92,7 +96,8 @@ def _work(
     bounds: Bounds,
     scale: int = SCALAR_COST,
 ) -> Size:
-    """The work of a statement of the host, where scalars cost so much."""
+    """The work of a statement of the host, where scalars cost so much, in bytes of
+    vectors."""
     match exp:
         case Screma(width, _, _, _, function):
             inner = hidden(function.parameters, bounds)
@@ -104,18 +109,27 @@ def _work(
                 cost = partial(_scaled_work, scale)
             each = work_of_statements(function.body.statements, inner, cost)
             own = replace(exp, function=replace(function, body=Body((), kept)))
-            folds = work_of_expression(own, pattern, bounds)
+            folds = work_of_expression(own, pattern, bounds) * VECTOR_BYTES
             return upper_bound(width, bounds) * each + folds * scale
-        case Scatter() | Hist():
-            return work_of_expression(exp, pattern, bounds) * SCALAR_COST
-    return _of_bodies(exp, bounds, _work) or work_of_expression(exp, pattern, bounds)
+        case Scatter(width, _, _, function):
+            inner = hidden(function.parameters, bounds)
+            calls = work_of_statements(function.body.statements, inner, _calls)
+            stores = work_of_expression(exp, pattern, bounds) * SCALAR_COST
+            return (upper_bound(width, bounds) * calls + stores) * VECTOR_BYTES
+        case Hist():
+            stores = work_of_expression(exp, pattern, bounds)
+            return stores * (SCALAR_COST * VECTOR_BYTES)
+    work = _of_bodies(exp, bounds, _work)
+    return work or work_of_expression(exp, pattern, bounds) * VECTOR_BYTES
 
 
 def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
-    """The same of an operation on vectors: elements of 64 bits take two for one."""
-    widths = [p.type.bytes for p in pattern if isinstance(p.type, ScalarType)]
-    registers = max(1, max(widths, default=1) // VECTOR_BYTES)
-    return work_of_expression(exp, pattern, bounds) * registers
+    """The same of an operation on vectors."""
+    types = [p.type for p in pattern if isinstance(p.type, ScalarType)]
+    if isinstance(exp, core.ScalarOp):
+        types.append(exp.operator.type)
+    nbytes = max((type_.bytes for type_ in types), default=VECTOR_BYTES)
+    return work_of_expression(exp, pattern, bounds) * nbytes
 
 
 def _scaled_work(
@@ -124,7 +138,13 @@ def _scaled_work(
     """The same inside of a SOAC that is not done in vectors of the device's."""
     if isinstance(exp, SOAC_EXPRESSIONS):
         return _work(exp, pattern, bounds, scale)
-    return work_of_expression(exp, pattern, bounds) * scale
+    return work_of_expression(exp, pattern, bounds) * (scale * VECTOR_BYTES)
+
+
+def _calls(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+    """What calls of the library for scalars cost beyond an operation."""
+    is_call = isinstance(exp, core.ScalarOp) and calls_library(exp.operator)
+    return Size.constant(CALL_COST) if is_call else ZERO
 
 
 class _Commands:
@@ -207,6 +227,39 @@ def _mean(loop: Loop, cost: Cost) -> Size:
     return total // Size.constant(common)
 
 
+def _without_borders(loop: Loop) -> Loop:
+    """The loop without code for points at borders: what tests of positions decide has
+    the interior as its first branch (`passes.split`)."""
+    names = frozenset(bound_names(loop))
+    return replace(loop, body=_interior(loop.body, frozenset(), names))
+
+
+def _interior(body: Body, positions: Set[Name], inside: frozenset[Name]) -> Body:
+    """A body that knows these positions and tests of them; of the names bound `inside`
+    of the loop, others depend on data that it changes."""
+    known = set(positions)
+    statements: list[core.Stm] = []
+
+    def is_known(atom: core.Atom) -> bool:
+        return not isinstance(atom, Name) or atom in known or atom not in inside
+
+    for statement in body.statements:
+        match statement.exp:
+            case core.ScalarOp(_, operands) if all(map(is_known, operands)):
+                known.add(statement.pattern[0].name)
+            case core.If(condition, then) if condition in known:
+                statements.extend(_interior(then, known, inside).statements)
+                continue
+            case Screma(_, arrays, _, _, function) as soac:
+                pairs = zip(function.parameters, arrays, strict=False)
+                more = {p.name for p, array in pairs if array not in inside}
+                inner = _interior(function.body, known | more, inside)
+                soac = replace(soac, function=replace(function, body=inner))
+                statement = replace(statement, exp=soac)
+        statements.append(statement)
+    return replace(body, statements=tuple(statements))
+
+
 def _in_vectors(soac: Any) -> bool:
     """Whether a loop over the elements becomes vectors: each gives values by a row of
     plain operators."""
@@ -227,8 +280,11 @@ def _in_lanes(soac: Any) -> bool:
 
 
 def is_plain(statement: core.Stm) -> bool:
-    """Whether the compiler of the device makes vectors of it."""
+    """Whether it is done in vectors."""
     exp = statement.exp
     if not isinstance(exp, core.ScalarOp):
         return isinstance(exp, IN_VECTORS)
-    return not is_costly(exp.operator) or exp.operator.name in DIVISIONS
+    operator = exp.operator
+    return (
+        not is_costly(operator) or operator.name in DIVISIONS or calls_library(operator)
+    )

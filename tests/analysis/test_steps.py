@@ -82,7 +82,24 @@ CASES = {
     let b: [n]i64 = if c then {{
       let d: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {{
         let y: i64 = add_i64(x, s) return y }})
-      return d }} else {{a}}""": ("4 * n + max(0, 4 * n) + 2", "7"),
+      return d }} else {{a}}""": (
+        "floor_div(16 * n + max(0, 16 * n) + 8, 4)",
+        "7",
+    ),
+    # elements of 8 bits are a quarter
+    """let c: [n]i8 = map(n, (a), \\(x: i64) -> (i8) {
+        let y: i8 = convert_i64_i8(x) return y })
+    let d: [n]i8 = map(n, (c), \\(x: i8) -> (i8) {
+        let y: i8 = mul_i8(x, x)
+        let z: i8 = mul_i8(y, x)
+        let u: i8 = mul_i8(z, x) return u })
+    let b: [n]i64 = a""": ("floor_div(27 * n + 4, 4)", "3"),
+    # the branch of an interior, of which the position tells
+    """let b: [n]i64 = map(n, (f, a), \\(i: i64, x: i64) -> (i64) {
+      let c: bool = lt_i64(i, n)
+      let y: i64 = if c then { let v: i64 = mul_i64(x, x) return v } else {
+        let u: i64 = mod_i64(x, n) return u }
+      return y })""": ("6 * n", "1"),
 }
 
 

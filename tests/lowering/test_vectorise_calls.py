@@ -89,3 +89,31 @@ def test_circular_functions_in_lanes_are_exact_to_three_units(lanes: int) -> Non
     np.testing.assert_array_equal(
         np.signbit(program.main(xs)[0][zeros]), np.signbit(xs[zeros])
     )
+
+
+IN_PLACE = {
+    "one array": """entry main [n] (xss: [3][n]f32): [3][n]f32 =
+      map (\\xs -> loop xs for k < 4 do map (\\x -> f32.log (1.5 + f32.abs x)) xs)
+          xss""",
+    "by branches": """entry main [n] (xss: [3][n]f32): [3][n]f32 =
+      map (\\xs -> loop xs for k < 4 do
+             map (\\x -> if x > 1 then f32.exp (-x) else x + 0.5) xs) xss""",
+    "neighbours": """entry main [n] (xss: [3][n]f32): [3][n]f32 =
+      map (\\xs -> loop xs for k < 4 do
+             map (\\i -> f32.sin xs[i64.max 0 (i - 1)] + xs[i]) (iota n)) xss""",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_maps_in_place_visit_each_point_once(name: str) -> None:
+    program = minifut.compile(IN_PLACE[name])
+    oracle = interpreted_program(
+        stages.to_core(stages.check(Source("", IN_PLACE[name])))
+    )
+    for version in program.versions("main"):
+        program.tuning.update(version.settings)
+        for n in (1, 7, 8, 15, 16, 17, 40):
+            xss = np.linspace(-3, 3, 3 * n, dtype=np.float32).reshape(3, n)
+            wanted = oracle.main(xss)
+            np.testing.assert_allclose(program.main(xss), wanted, 2e-5, 2e-6)

@@ -24,6 +24,7 @@ from minifut.kernel_passes.vectorise.context import (
     widths_of,
 )
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
+from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
@@ -42,7 +43,8 @@ COMMUTES = "the operator commutes, so that points can be distributed cyclically"
 def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
-    than lanes is executed point by point.
+    than lanes is executed point by point, and so are the last ones of a map that is
+    done in place, of which none may be repeated.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -77,8 +79,17 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
     own = find_own_arrays(k, body)
+    in_place = memory_in_place(body, loop.variable, own)
 
     def blocks(width: int) -> None:
+        if in_place:
+            whole = k.declare("whole", stop - (stop - start) % width)
+            with k.loop("block", whole, start, width) as block:
+                k.statements.extend(
+                    vectorise(k, body, loop.variable, (block, 1), width, arrays=own)
+                )
+            k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
+            return
         with k.branch(stop - start >= width):
             with k.loop("block", stop, start, width) as block:
                 begin = kc.Call("min", (block, stop - width), kc.LONG)

@@ -3,7 +3,7 @@ left to the rules of `masks`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -19,6 +19,7 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_counted_loop,
     mask_loop,
 )
+from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import declare_in_lanes
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
@@ -46,7 +47,8 @@ def vectorise(
     Raises `NotVectorisable` with the reason.
     """
     own, declared = declare_in_lanes(k, arrays or {}, width)
-    _refuse_early(statements, own)
+    _refuse_calls(statements)
+    memory_in_place(statements, index, own)
     given = [index.name, *(variable.name for variable in running)]
     given += [memory.name for memory in own]
     varying, changing = find_varying(statements, given), assigned(statements)
@@ -59,29 +61,10 @@ def vectorise(
     return [*declared, *made]
 
 
-def _refuse_early(
-    statements: Sequence[kc.Statement], own: Collection[kc.Memory]
-) -> None:
-    """Points may not read what others write; and bodies with calls are refused here, as
-    they are large and would be refused only after most of the work."""
-    loaded, stored = set(), set()
-    for statement in statements:
-        for node in walk(statement):
-            match node:
-                case kc.Load(memory) | kc.Store(memory) if memory in own:
-                    continue
-                case kc.Load(memory, _, _):
-                    loaded.add(memory)
-                    shared = memory in stored
-                case kc.Store(memory, _, _, _):
-                    stored.add(memory)
-                    shared = memory in loaded
-                case kc.CallFunction():
-                    raise NotVectorisable("CallFunction has no vector form")
-                case _:
-                    continue
-            if shared:
-                raise NotVectorisable("points read what they write")
+def _refuse_calls(statements: Sequence[kc.Statement]) -> None:
+    """Bodies with calls are large, and would be refused after most of the work."""
+    if any(isinstance(node, kc.CallFunction) for s in statements for node in walk(s)):
+        raise NotVectorisable("CallFunction has no vector form")
 
 
 def _refuse_shared(
