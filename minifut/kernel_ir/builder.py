@@ -146,7 +146,6 @@ class CodeBuilder:
         type_: kc.VectorType = kc.LONG,
         parallel: bool = False,
         points: bool = False,
-        extent: kc.Operand | None = None,
     ) -> Iterator[kc.Variable]:
         """A for loop; gives its variable, of type `type_`."""
         variable = self.variable(base, type_)
@@ -161,7 +160,6 @@ class CodeBuilder:
                 kc.Block(tuple(body)),
                 parallel,
                 points,
-                extent=None if extent is None else kc.as_expression(extent, type_),
             )
         )
 

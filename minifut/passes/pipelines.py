@@ -31,7 +31,7 @@ from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
-from minifut.passes.unroll_literals import unroll_literals
+from minifut.passes.unroll_short import unroll_short
 from minifut.suggestions import nearest
 
 DIFFERENTIATE = Pass(
@@ -72,12 +72,12 @@ REMOVE_CHECKS = Pass(
     "drop checks, clamps and branches that the facts of their place decide",
 )
 FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
-UNROLL_LITERALS = Pass(
-    "unroll-literals",
-    unroll_literals,
+UNROLL_SHORT = Pass(
+    "unroll-short",
+    unroll_short,
     SOACS,
     SOACS,
-    "write out SOACs over small literals in functions of SOACs",
+    "write out SOACs of few elements in functions of SOACs",
 )
 SIMPLIFY_KERNELS = Pass(
     "simplify-kernels",
@@ -207,7 +207,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     SIMPLIFY,
     REMOVE_CHECKS,
     FUSE,
-    UNROLL_LITERALS,
+    UNROLL_SHORT,
     ACCUMULATE,
     SPLIT,
     FLATTEN,
@@ -240,7 +240,7 @@ DEFAULT: tuple[Pass, ...] = (
     REMOVE_CHECKS,
     FUSE,
     # when producers and consumers are one, and what they read is seen
-    UNROLL_LITERALS,
+    UNROLL_SHORT,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
     # when producers have been fused into the maps that update

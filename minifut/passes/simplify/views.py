@@ -248,12 +248,13 @@ def _is_whole(place: Place, size: Size) -> bool:
     )
 
 
-INDEX_OF_RESHAPE_REFUSED = Declined("no vector was reshaped")
+INDEX_OF_RESHAPE_REFUSED = Declined("no vector was reshaped, nor is the place known")
 
 
 @rule(core.Index)
 def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
-    """A place in a reshaped vector, or in an array only renamed in its sizes.
+    """A place in a reshaped vector, a place in any reshaped array whose numbers are
+    known, or one in an array only renamed in its sizes.
 
     before:
         given (xs: [6]i32)
@@ -264,10 +265,17 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
         let a: i64 = mul_i64(1i64, 3i64)
         let b: i64 = add_i64(a, 2i64)
         let x: i32 = xs[b]
-    declines: no vector was reshaped
+    before:
         given (xss: [2][3]i32)
         let t: [3][2]i32 = reshape([3][2], xss)
-        let x: i32 = t[1i64, 0i64]
+        let x: i32 = t[2i64, 0i64]
+    after:
+        let t: [3][2]i32 = reshape([3][2], xss)
+        let x: i32 = xss[1i64, 1i64]
+    declines: no vector was reshaped, nor is the place known
+        given (xss: [2][3]i32, i: i64)
+        let t: [3][2]i32 = reshape([3][2], xss)
+        let x: i32 = t[2i64, i]
     """
     exp = statement.exp
     assert isinstance(exp, Index)
@@ -283,12 +291,35 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
     if len(before) == len(source.shape) == 1:
         return with_expression(statement, Index(source.array, exp.slice))
     if len(before) != 1:
-        return INDEX_OF_RESHAPE_REFUSED
+        known = _known_place(indices, source.shape, before)
+        if known is None:
+            return INDEX_OF_RESHAPE_REFUSED
+        return with_expression(statement, Index(source.array, known))
     build = context.builder(statement)
     flat: Atom = indices[0]
     for index, size in zip(indices[1:], source.shape[1:], strict=True):
         flat = build.add(build.mul(flat, build.size_atom(size)), index)
     return with_expression(statement, Index(source.array, (flat,)), build)
+
+
+def _known_place(
+    indices: tuple[Atom, ...], shape: tuple[Size, ...], before: tuple[Size, ...]
+) -> tuple[Atom, ...] | None:
+    """Where an element was before its array got a shape, if numbers say that."""
+    sizes = [size.as_constant for size in (*shape[1:], *before[1:])]
+    if None in sizes or not all(isinstance(index, Constant) for index in indices):
+        return None
+    flat = 0
+    for index, size in zip(indices, (1, *sizes[: len(shape) - 1]), strict=True):
+        assert isinstance(index, Constant) and size is not None
+        flat = flat * size + int(index.value)
+    place: list[Atom] = []
+    for size in reversed(sizes[len(shape) - 1 :]):
+        if not size:
+            return None
+        flat, rest = divmod(flat, size)
+        place.append(i64(rest))
+    return (i64(flat), *reversed(place))
 
 
 REARRANGE_AGAIN_REFUSED = Declined("the array was not rearranged before")

@@ -1,4 +1,5 @@
-"""SOACs over small literals in threads: meaning, and what is left of them."""
+"""SOACs over small literals, and folds of few elements, in threads: meaning, and what
+is left of them."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
 from minifut.names import NameSource
 from minifut.passes.pipelines import DEFAULT, find_pass, run_pass
-from minifut.passes.unroll_literals import unroll_literals
+from minifut.passes.unroll_short import unroll_short
 from tests.passes.test_versions import compiled
 
-PASS = find_pass("unroll-literals")
+PASS = find_pass("unroll-short")
 BEFORE = DEFAULT[: DEFAULT.index(PASS)]
 
 UNROLLED = {
@@ -40,6 +41,27 @@ entry main [n] (xs: [n]f32): [n]i64 =
   map (\\x -> (reduce (\\(a, i) (b, j) -> if b > a then (b, j) else (a, i)) (-1e9, -1)
     (zip (map (\\k -> f32.abs (x - k)) [1, 4, 2]) (iota 3))).1) xs""",
 }
+UNROLLED |= {
+    "distances in space": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  let points : [n][3]f32 = map (\\x -> [x, x * x, 1 - x]) xs
+  in map (\\p -> f32.sqrt (f32.sum (map2 (*) p (reverse p)))) points""",
+    "a pooled window": """
+entry main [n] (xs: [n]f32): []f32 =
+  let rows = unflatten (sized (n / 8 * 8) xs[:n / 8 * 8])
+  in tabulate (n / 8) (\\i -> f32.maximum (flatten rows[i:i + 1, 2:6]))""",
+    "folds of folds": """
+entry main [n] (xs: [n]f32): []f32 =
+  let rows = unflatten (sized (n / 8 * 8) xs[:n / 8 * 8])
+  in tabulate (n / 16) (\\i -> f32.sum (map f32.product rows[2 * i:2 * i + 2, 1:4]))""",
+    "the place of the greatest": """
+entry main [n] (xs: [n]f32): [n]i64 =
+  let best = reduce (\\(a, i) (b, j) -> if b > a then (b, j) else (a, i)) (-1e9, -1)
+  in map (\\x -> (best (tabulate 4 (\\k -> (f32.sin (x * f32.i64 k), k)))).1) xs""",
+    "no elements": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> x + f32.sum (map (* x) ([] : [0]f32))) xs""",
+}
 
 KEPT = {
     "on the host": "entry main (xs: [4]f32): [4]f32 = map2 (*) [1, 2, 3, 4] xs",
@@ -48,6 +70,13 @@ entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> scan (+) 0 [x, x + 1, 2]) x
     "a check in each step": """
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> f32.sum (map (\\k -> xs[i64.f32 x / k]) [1, 2, 3])) xs""",
+    "folds of arrays": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.sum (reduce (map2 (+)) (replicate n 0)
+    (tabulate 3 (\\k -> map (* f32.i64 k) xs))) + x) xs""",
+    "folds of some elements": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> f32.sum (tabulate 9 (\\k -> x * f32.i64 k))) xs""",
     "many elements": f"""
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> f32.sum (map (* x) [{", ".join(f"{k}.5f32" for k in range(40))}])) xs""",
@@ -64,7 +93,7 @@ def nested(program: Program) -> list[Screma]:
 def around(source: str) -> tuple[Program, Program]:
     """A program before and after the pass."""
     _, before = compiled(source, BEFORE)
-    return before, run_pass("unroll-literals", before)
+    return before, run_pass("unroll-short", before)
 
 
 @pytest.mark.parametrize("name", UNROLLED)
@@ -96,4 +125,4 @@ def test_the_device_agrees(name: str, schedule: str) -> None:
 
 def test_a_program_without_literals_stays_the_same_object() -> None:
     _, before = compiled("entry main [n] (xs: [n]f32) = map (+ 1) xs", BEFORE)
-    assert unroll_literals(before, NameSource(10_000)) is before
+    assert unroll_short(before, NameSource(10_000)) is before

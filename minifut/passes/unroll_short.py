@@ -1,4 +1,5 @@
-r"""Pass: SOACs in functions of SOACs, over small literals, are written out.
+r"""Pass: SOACs in functions of SOACs, over small literals or of few elements, are
+written out.
 
     let dx = [-1, 0, 1]                             a table of offsets or weights
     map (\i -> reduce (+) 0 (map (\d -> f (i + d)) dx)) is
@@ -7,7 +8,9 @@ r"""Pass: SOACs in functions of SOACs, over small literals, are written out.
 
 So what depends on elements of a table is decided when the program is compiled: reads at
 `i + d` are at known distances, which index-set splitting and vectors need, factors of 0
-and 1 disappear, and small arrays between such SOACs are scalars.
+and 1 disappear, and small arrays between such SOACs are scalars. Folds of at most `FEW`
+elements, such as those of a row of a 4 x 4 matrix or of a point in space, are no
+parallelism that pays, and a loop keeps the map around them from being one of vectors.
 
 Conditions: at most `WIDEST` elements, and `LARGEST` statements when written out; scalar
 code without checks; no scan. SOACs of the host stay as they are: they are parallel.
@@ -23,7 +26,7 @@ from minifut.ir.core import ArrayLiteral, Atom, Body, Copy, Lambda, Program, Stm
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import contains, map_children, rename, walk
+from minifut.ir.traverse import map_children, rename, walk
 from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
@@ -34,19 +37,19 @@ from minifut.rewrite.trace import Derivation, Trace
 
 WIDEST = 16
 """elements of a literal"""
+FEW = 4
+"""elements of what is folded, whatever it is"""
 LARGEST = 256
 """statements of a SOAC that is written out"""
-NO_LITERAL = Declined("no input is a small literal")
+NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
 NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
 TOO_LARGE = Declined("it would be too many statements")
 
 
-def unroll_literals(
+def unroll_short(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without SOACs over small literals in functions of SOACs."""
-    if not contains(program, ArrayLiteral):
-        return program
+    """The program without such SOACs in functions of SOACs."""
     literals = {
         statement.pattern[0].name: statement
         for statement in walk(program)
@@ -57,17 +60,24 @@ def unroll_literals(
         names, scope_of(program), literals, derivation=derivation
     )
 
+    def unrolled(statement: Stm) -> tuple[Stm, ...] | None:
+        if not isinstance(statement.exp, Screma):
+            return None
+        outcome = unroll_short_soac(statement, context)
+        return outcome if isinstance(outcome, tuple) else None
+
     def inside(node: Any) -> Any:
         if not isinstance(node, Body):
             return map_children(node, inside)
         made: list[Stm] = []
         for statement in node.statements:
-            outcome = None
-            if isinstance(statement.exp, Screma):
-                outcome = unroll_over_literal(statement, context)
-            if not isinstance(outcome, tuple):
-                made.append(inside(statement))
-                continue
+            outcome = unrolled(statement)
+            if outcome is None:
+                made.append(changed := inside(statement))
+                outcome = None if changed is statement else unrolled(changed)
+                if outcome is None:
+                    continue
+                made.pop()
             made += outcome
             for new in outcome:
                 if isinstance(new.exp, ArrayLiteral):
@@ -82,8 +92,8 @@ def unroll_literals(
 
 
 @rule(Screma)
-def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Write out a SOAC of which an input is a small literal.
+def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Write out a SOAC with a small literal as an input, or a fold of few elements.
 
     before:
         given (x: i32, y: i32, zs: [2]i32)
@@ -105,9 +115,21 @@ def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
         let ps: [2]i32 = [p, p_1]: i32
         let s: i32 = b
         let rs: [2]i32 = ps
-    declines: no input is a small literal
+    before:
         given (zs: [2]i32)
         let s: i32 = redomap(2, (zs), reduce commutative(add_i32, (0i32)),
+          \(z: i32) -> (i32) {mul_i32(z, z)})
+    after:
+        let z: i32 = zs[0i64]
+        let p: i32 = mul_i32(z, z)
+        let z_1: i32 = zs[1i64]
+        let p_1: i32 = mul_i32(z_1, z_1)
+        let a: i32 = add_i32(0i32, p)
+        let b: i32 = add_i32(a, p_1)
+        let s: i32 = b
+    declines: no input is a small literal, and it is no fold of few elements
+        given (zs: [8]i32)
+        let s: i32 = redomap(8, (zs), reduce commutative(add_i32, (0i32)),
           \(z: i32) -> (i32) {mul_i32(z, z)})
     """
     exp = statement.exp
@@ -115,9 +137,11 @@ def unroll_over_literal(statement: Stm, context: StatementContext) -> Outcome:
     width = exp.width.as_constant
     inputs = [context.definition(array) for array in exp.arrays]
     if width is None or width > WIDEST:
-        return NO_LITERAL
-    if not any(isinstance(source, ArrayLiteral) for source in inputs):
-        return NO_LITERAL
+        return NOT_SHORT
+    folded = sum(len(reduce.neutral) for reduce in exp.reduces)
+    is_short = folded == len(exp.function.results) and width <= FEW
+    if not (is_short or any(isinstance(source, ArrayLiteral) for source in inputs)):
+        return NOT_SHORT
     functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
     if exp.scans or not all(map(_is_scalar, functions)):
         return NOT_SCALAR
