@@ -22,11 +22,13 @@ Dimensions = frozenset[int]
 @dataclass(frozen=True, slots=True)
 class Operand:
     """Something that a redomap reads at each step: the dimensions it varies with
-    (besides the common one), and the bytes of an element."""
+    (besides the common one), the bytes of an element, and whether loaded elements
+    decide where it is read."""
 
     array: Name
     dimensions: Dimensions
     bytes: int
+    gathered: bool = False
 
 
 def redomaps_of(kernel: SegMap) -> list[tuple[Stm, Screma]]:
@@ -67,12 +69,14 @@ def operands_of(
     their functions read at places that depend on the step."""
     found: list[Operand] = []
     for _, redomap in redomaps_of(kernel):
-        stepping: set[Name] = set()
+        stepping, loaded = set[Name](), set[Name]()
         for parameter, array in zip(
             redomap.function.parameters, redomap.arrays, strict=True
         ):
             stepping.add(parameter.name)
+            variance.known[parameter.name] = variance.of((array,))
             if array not in iotas:
+                loaded.add(parameter.name)
                 bytes_ = element_of(array_type(array, scope)).bytes
                 found.append(Operand(array, variance.of((array,)), bytes_))
         for statement in redomap.function.body.statements:
@@ -80,13 +84,16 @@ def operands_of(
             variance.add(statement)
             if stepping.isdisjoint(used):
                 continue
-            stepping.update(p.name for p in statement.pattern)
+            made = [p.name for p in statement.pattern]
+            stepping.update(made)
+            if gathered := not loaded.isdisjoint(used):
+                loaded.update(made)
             if isinstance(statement.exp, Index) and not shape_of(
                 statement.pattern[0].type
             ):
                 bytes_ = element_of(statement.pattern[0].type).bytes
-                dimensions = variance.of(used)
-                found.append(Operand(statement.exp.array, dimensions, bytes_))
+                dimensions, array = variance.of(used), statement.exp.array
+                found.append(Operand(array, dimensions, bytes_, gathered))
     return found
 
 

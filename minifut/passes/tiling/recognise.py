@@ -8,7 +8,8 @@ pair); else the innermost dimension alone, if some operand does not vary with it
 pair in which only the columns' operand is shared, by the rows.
 
 Conditions: around the redomaps only views, scalars and checks; scalars are reduced and
-returned; the redomaps are equally long at all points of the tiled dimensions.
+returned; the redomaps are equally long at all points of the tiled dimensions. What
+each point gathers for itself takes the time, and tiles do not share it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,18 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
             })
           return returns s
         }
+    declines: each point gathers elements of its own
+        given (n: i64, m: i64, p: i64, v: i64, ks: [n][m]i64, t: [v][p]f32)
+        #[nest(main.map_map_redomap)] let c: [n][p]f32 =
+          segmap grid (i < n, j < p) -> (f32) {
+            let row: [m]i64 = ks[i]
+            let s: f32 = redomap(m, (row), reduce(add_f32, (0f32)),
+              \\(k: i64) -> (f32) {
+                let x: f32 = t[k, j]
+                return x
+              })
+            return returns s
+          }
     """
     kernel, mark = statement.exp, mark_of(statement, NEST)
     if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
@@ -76,6 +89,8 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     if not dimensions:
         return Declined("every operand varies with every dimension")
     tiled = frozenset(dimensions)
+    if any(o.gathered and tiled <= o.dimensions for o in operands):
+        return Declined("each point gathers elements of its own")
     for _, redomap in redomaps_of(kernel):
         if variance.of(redomap.width.names()) & tiled:
             return Declined("a reduction is not equally long at all points")

@@ -224,6 +224,12 @@ def main [n] (k: i64) (a: [n][n]f32): [n][n]f32 =
             " in loop x = s for _i < k do x * x) a",
             "beside the reductions there is a loop",
         ),
+        (
+            "def main [n][m][v][d] (ks: [n][m]i32) (t: [v][d]f32) ="
+            " map (\\k -> tabulate d (\\j ->"
+            " f32.sum (map (\\i -> t[i64.i32 i, j]) k))) ks",
+            "each point gathers elements of its own",
+        ),
     ],
 )
 def test_refusals_have_reasons(text: str, reason: str) -> None:
