@@ -107,7 +107,7 @@ class _Distribution:
             # deeper dimensions may be empty
             self.kernel((), [])
         for position, statement in enumerate(self.body.statements):
-            self.statement(position, substitute(statement, self.accumulators))
+            self.statement(position, self.renamed(statement))
         self.finish()
 
     def statement(self, position: int, statement: Stm) -> None:
@@ -116,6 +116,7 @@ class _Distribution:
             return
         if self.nest_of_own(position, statement):
             return
+        statement = self.renamed(statement)
         needed = free_names(statement)
         again = is_cheap(statement) and not has_check((statement,))
         if again and self.gathered_names.isdisjoint(needed):
@@ -123,6 +124,10 @@ class _Distribution:
             return
         self.gathered.append(statement)
         self.gathered_names.update(p.name for p in statement.pattern)
+
+    def renamed(self, statement: Stm) -> Stm:
+        """With the names that accumulators have by now: a flush changes them."""
+        return substitute(statement, self.accumulators)
 
     def is_for_the_host(self, statement: Stm) -> bool:
         """Whether it gives a scalar that is the same at all points."""
@@ -140,7 +145,7 @@ class _Distribution:
             return False
         waiting = list(self.waiting)
         targets = tuple(self.target(p) for p in statement.pattern)
-        inner = Judgement(self.nest, statement, targets)
+        inner = Judgement(self.nest, self.renamed(statement), targets)
         if not self.context.attempt(inner, self.context):
             self.waiting = waiting
             return False

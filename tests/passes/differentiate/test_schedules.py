@@ -47,6 +47,15 @@ FUNCTIONS = {
         "[n] [k]",
         ((20,), (4,)),
     ),
+    "sums of updates in loops": (
+        "def f [b][n] (ys: [n]f64, xss: [b][n]f64) ="
+        " f64.sum (map (\\xs -> f64.sum (loop c = copy ys for i < n do"
+        " if i == 0 then c with [i] = c[i] * xs[i]"
+        " else c with [i] = c[i] * xs[i] + c[i - 1] * ys[i])) xss)",
+        ("[n]f64", "[b][n]f64"),
+        "[b] [n]",
+        ((5,), (7, 5)),
+    ),
     "loop that grows": (
         "def f [n] (xs: [n]f64, ys: [n]f64) = f64.sum (loop a = xs for i < n do"
         " map f64.sin a ++ map (* a[i]) ys)",
