@@ -16,7 +16,7 @@ import numpy as np
 
 from minifut import compiler, stages
 from minifut.benchmarking.compare import forced
-from minifut.benchmarking.measure import Candidate, Plan, measure_together
+from minifut.benchmarking.measure import Candidate, RunPlan, measure_together
 from minifut.benchmarking.ratios import ratio
 from minifut.errors import Source
 from minifut.ir.kernels import NEVER
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--schedule", choices=stages.SCHEDULES)
     parser.add_argument("--runs", type=int, default=9)
     given = parser.parse_args()
-    plan = Plan(runs=given.runs, seconds=0, converge=False)
+    plan = RunPlan(runs=given.runs, seconds=0, converge=False)
     for name, (text, shapes) in NESTS.items():
         if re.search(given.only, name):
             options = stages.Options(schedule=given.schedule, use_tuning=False)
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def measure_shape(
-    program: Program, shapes: tuple[tuple[int, ...], ...], plan: Plan
+    program: Program, shapes: tuple[tuple[int, ...], ...], plan: RunPlan
 ) -> None:
     """A line for one shape; tiled versions are left out."""
     names = list(program.tuning)

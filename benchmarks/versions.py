@@ -34,7 +34,7 @@ from minifut import compiler, loaded_module, stages
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.loaded import Loaded, load_program
-from minifut.benchmarking.measure import Plan
+from minifut.benchmarking.measure import RunPlan
 from minifut.benchmarking.version_report import (
     readable_seconds,
     version_table,
@@ -219,7 +219,7 @@ def run_program(
     for data in left:
         versions = versions_of(loaded.kernels, data.entry, options.most)
         comparison = Comparison(data)
-        plan = Plan(runs=options.runs, converge=False, limit=options.timeout)
+        plan = RunPlan(runs=options.runs, converge=False, limit=options.timeout)
         compare(comparison, loaded, versions, plan, others=others, rivals=rivals)
         print("\n" + version_table(comparison), flush=True)
         ((described),) = versions_json([comparison]).values()

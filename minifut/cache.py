@@ -92,7 +92,7 @@ def _warn(folder: str, why: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CacheEntry:
     """A file of the cache; `used` is when it was last read or written, in seconds."""
 
     path: Path
@@ -101,7 +101,7 @@ class Entry:
     used: float
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[CacheEntry]:
     """All entries, those that were left half written included; no other files."""
     for path in cache_folder().glob("*/*"):
         if not _NAME.fullmatch(path.name):
@@ -109,7 +109,7 @@ def entries() -> Iterator[Entry]:
         with contextlib.suppress(OSError):
             found = path.stat()
             used = max(found.st_atime, found.st_mtime)
-            yield Entry(path, path.parent.name, found.st_size, used)
+            yield CacheEntry(path, path.parent.name, found.st_size, used)
 
 
 def reduce_to(most: int) -> int:

@@ -20,7 +20,7 @@ from minifut.program import EntryPoint, Program
 from minifut.signature import describe, value_type_of_text
 from minifut.values.foreign import NoView, numpy_view
 from minifut.values.structured import close_value
-from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value
+from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
 from minifut.values.types import DTYPES, element_name
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opaque:
+class OpaqueValue:
     """A value that only its program understands."""
 
     type_text: str
@@ -100,7 +100,7 @@ def interpreted_program(
         source,
         compile,
     )
-    return Program(entries, "the interpreter", opaques=OpaqueValues(), recipe=recipe)
+    return Program(entries, "the interpreter", opaques=Opaques(), recipe=recipe)
 
 
 def _items(documentation: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
@@ -153,11 +153,11 @@ def _dimension(size: Size) -> int | str | None:
     return None if size.as_name is None else size.as_name.base
 
 
-class OpaqueValues:
+class Opaques:
     """Opaque values from their leaves and back; see `minifut.program`."""
 
-    def make(self, text: str, leaves: Sequence[Any]) -> Opaque:
-        return Opaque(text, tuple(leaves))
+    def make(self, text: str, leaves: Sequence[Any]) -> OpaqueValue:
+        return OpaqueValue(text, tuple(leaves))
 
     def leaves(self, value: Any) -> list[Any]:
         return list(value.leaves)
@@ -171,13 +171,13 @@ def take_apart(type_: EntryType, value: Any) -> list[Any]:
 
 
 def _open_opaque(type_: EntryType, value: Any, path: str) -> Leaves:
-    if not isinstance(value, Opaque) or value.type_text != type_.text:
-        raise Mismatch(path, f"an opaque value of type {type_.text}", value)
+    if not isinstance(value, OpaqueValue) or value.type_text != type_.text:
+        raise WrongValue(path, f"an opaque value of type {type_.text}", value)
     return [(leaf, path) for leaf in value.leaves]
 
 
-def _close_opaque(type_: EntryType, leaves: Sequence[Any]) -> Opaque:
-    return Opaque(type_.text, tuple(leaves))
+def _close_opaque(type_: EntryType, leaves: Sequence[Any]) -> OpaqueValue:
+    return OpaqueValue(type_.text, tuple(leaves))
 
 
 def _fitting(parameters: Sequence[Param], leaves: Sequence[Any]) -> list[Any]:

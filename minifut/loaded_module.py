@@ -53,7 +53,7 @@ class LoadedModule:
     def load(self, tuned: Mapping[str, int] | None = None) -> Program:
         """The program on the device. `tuned`: the values of the tuning file as they
         were read, with their lines for messages."""
-        from minifut.opencl.runtime.opaque_values import OpaqueValues
+        from minifut.opencl.runtime.opaque_values import DeviceOpaques
         from minifut.parameters.tuning import Tunable, Tuning
 
         generated = generated_program(self.text)
@@ -89,7 +89,7 @@ class LoadedModule:
             chosen,
             instance.watch,
         )
-        opaques = OpaqueValues(instance.session, generated.name)
+        opaques = DeviceOpaques(instance.session, generated.name)
         upload = instance.to_device
         return Program(entries, str(device), tuning, opaques, self, upload)
 

@@ -19,7 +19,7 @@ Shape = tuple["int | str | None", ...]
 """dimensions: a number, the name of a size, or any"""
 
 
-class Described(StructuredType, Protocol):
+class DescribedType(StructuredType, Protocol):
     """What backends say about a parameter or result."""
 
     @property
@@ -68,7 +68,7 @@ def value_type_of_text(text: str) -> ValueType | None:
 
 
 def describe(
-    parts: Iterable[Described], shapes: Iterable[Shape | None]
+    parts: Iterable[DescribedType], shapes: Iterable[Shape | None]
 ) -> tuple[Parameter, ...]:
     """Parameters or results from what a backend says about them."""
     return tuple(

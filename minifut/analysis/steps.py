@@ -69,7 +69,7 @@ DIVISIONS = {"div", "sqrt"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoopStep:
     """The mean over the iterations of a loop, in names that are bound outside of it;
     `commands` with what the host waits for them."""
 
@@ -77,7 +77,7 @@ class Step:
     commands: Size
 
 
-def step_of(loop: Loop) -> Step | None:
+def step_of(loop: Loop) -> LoopStep | None:
     """What an iteration costs; None where that depends on data or nothing is for the
     device."""
     try:
@@ -87,7 +87,7 @@ def step_of(loop: Loop) -> Step | None:
         return None
     if commands == ZERO:
         return None
-    return Step(work, commands)
+    return LoopStep(work, commands)
 
 
 def _work(

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.kernel_file import KernelFile, KernelFileError
 from minifut.benchmarking.loaded import Loaded
-from minifut.benchmarking.measure import Candidate, Plan, Progress, measure_together
+from minifut.benchmarking.measure import Candidate, Progress, RunPlan, measure_together
 from minifut.benchmarking.ratios import Ratio, comparable_seconds, ratio
 from minifut.errors import InternalError, MinifutError
 from minifut.parameters.tuning import NEVER
@@ -127,7 +127,7 @@ def compare(
     comparison: Comparison,
     loaded: Loaded,
     versions: Versions,
-    plan: Plan,
+    plan: RunPlan,
     progress: Progress | None = None,
     others: Mapping[str, Settings] | None = None,
     rivals: Mapping[str, Loaded] | None = None,
@@ -186,7 +186,7 @@ def forced(
 
 
 def _expected(
-    comparison: Comparison, loaded: Loaded, plan: Plan
+    comparison: Comparison, loaded: Loaded, plan: RunPlan
 ) -> Sequence[Any] | None:
     data = comparison.data
     expected = data.expected()
@@ -212,7 +212,7 @@ class _Race:
     call: Timed
     tuning: Tuning
     before: dict[str, int]
-    plan: Plan
+    plan: RunPlan
     expected: Sequence[Any] | None
     seen: Observation
 
@@ -335,5 +335,5 @@ class _Race:
                 entrant.candidate.failure = _too_long(self.plan)
 
 
-def _too_long(plan: Plan) -> str:
+def _too_long(plan: RunPlan) -> str:
     return f"took more than {plan.limit:g} s"

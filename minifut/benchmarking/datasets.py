@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import UsageError
 from minifut.testing.blocks import (
-    Case,
     FailsWith,
     RandomValues,
-    Spec,
+    RunCase,
+    RunSpec,
     ValuesFile,
     ValuesText,
     check_entries,
@@ -82,7 +82,7 @@ class DataSet:
     path: Path
     entry: str
     name: str
-    case: Case
+    case: RunCase
 
     @property
     def program_name(self) -> str:
@@ -139,7 +139,7 @@ def check_chosen(paths: Iterable[Path], selection: Selection) -> None:
         check_entries(sorted(selection.entries), specs)
 
 
-def case_name(case: Case, number: int) -> str:
+def case_name(case: RunCase, number: int) -> str:
     """What Futhark's tools call the case of that number (from 0) in its block."""
     match case.input:
         case ValuesText(text) if not case.is_named:
@@ -152,7 +152,7 @@ def case_name(case: Case, number: int) -> str:
     return case.name
 
 
-def _spec(path: Path, selection: Selection) -> Spec:
+def _spec(path: Path, selection: Selection) -> RunSpec:
     from minifut.stages import read_source
 
     if selection.spec_file is None:
@@ -166,5 +166,5 @@ def _of_file(path: Path, entry: str, data: Path) -> DataSet:
         wrong = "is no file" if data.exists() else "there is no such file"
         raise UsageError(f"--data: {data}: {wrong}")
     name = str(data).removesuffix(".gz")
-    case = Case(name, (), ValuesFile(str(data.resolve())), "any", 1, True)
+    case = RunCase(name, (), ValuesFile(str(data.resolve())), "any", 1, True)
     return DataSet(path, entry, name, case)

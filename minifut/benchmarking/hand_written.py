@@ -21,11 +21,11 @@ import numpy as np
 
 from minifut.benchmarking.kernel_file import (
     Argument,
+    BufferName,
     KernelFile,
     KernelFileError,
-    Launch,
+    LaunchBlock,
     LocalMemory,
-    Named,
 )
 from minifut.errors import UsageError
 from minifut.ir.sizes import Size
@@ -100,19 +100,19 @@ class _Places:
             return self.leaves[name][1].shape is not None
         return name in self.results or name in self.memory
 
-    def check(self, launch: Launch, argument: Argument) -> None:
+    def check(self, launch: LaunchBlock, argument: Argument) -> None:
         """An error for what the entry point does not have."""
         match argument:
             case LocalMemory(size):
                 self.check(launch, size)
-            case Named(name):
+            case BufferName(name):
                 if not self.is_array(name) and name not in self.leaves:
                     self._check_size(launch, name)
             case Size():
                 for each in argument.names():
                     self._check_size(launch, str(each))
 
-    def _check_size(self, launch: Launch, name: str) -> None:
+    def _check_size(self, launch: LaunchBlock, name: str) -> None:
         if name in self.sizes:
             return
         if name in self.leaves and not self.is_array(name):
@@ -171,7 +171,9 @@ class _Launching:
             )
         )
 
-    def launch(self, launch: Launch, kernel: Any, blocks: Mapping[str, Any]) -> None:
+    def launch(
+        self, launch: LaunchBlock, kernel: Any, blocks: Mapping[str, Any]
+    ) -> None:
         """Enqueue one kernel."""
         session = self.run.session
         extent = tuple(map(self.number, launch.global_size))
@@ -192,7 +194,7 @@ class _Launching:
         match argument:
             case LocalMemory(nbytes):
                 return self.run.local(self.number(nbytes))
-            case Named(name):
+            case BufferName(name):
                 if self.places.is_array(name):
                     return blocks[name].buffer
                 if name in self.places.leaves:
@@ -215,7 +217,7 @@ class _Launching:
         )
 
 
-def _kernel(file: KernelFile, launch: Launch, session: Session) -> Any:
+def _kernel(file: KernelFile, launch: LaunchBlock, session: Session) -> Any:
     """The kernel of the launch, built."""
     cl = session.cl
     options = f"-w -cl-kernel-arg-info {file.options}"
@@ -233,7 +235,11 @@ def _kernel(file: KernelFile, launch: Launch, session: Session) -> Any:
 
 
 def _check_kernel(
-    file: KernelFile, launch: Launch, kernel: Any, places: _Places, session: Session
+    file: KernelFile,
+    launch: LaunchBlock,
+    kernel: Any,
+    places: _Places,
+    session: Session,
 ) -> None:
     """Whether the arguments are what the kernel takes; sets types of numbers."""
     arguments = launch.arguments
@@ -270,7 +276,7 @@ def _described(argument: Argument, places: _Places) -> tuple[str, str]:
     match argument:
         case LocalMemory(size):
             return "local memory", f"local({size})"
-        case Named(name):
+        case BufferName(name):
             return ("an array" if places.is_array(name) else "a number"), name
         case Size():
             return "a number", str(argument)

@@ -47,17 +47,17 @@ class LocalMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class BufferName:
     """Something of the entry point, or of the file's own memory."""
 
     name: str
 
 
-Argument: TypeAlias = LocalMemory | Named | Size
+Argument: TypeAlias = LocalMemory | BufferName | Size
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchBlock:
     """A block; `line` is where it begins."""
 
     line: int
@@ -74,11 +74,11 @@ class KernelFile:
     path: Path
     text: str
     entry: str
-    launches: tuple[Launch, ...]
+    launches: tuple[LaunchBlock, ...]
     memory: tuple[tuple[str, Size], ...]
     options: str
 
-    def error(self, launch: Launch, problem: str) -> KernelFileError:
+    def error(self, launch: LaunchBlock, problem: str) -> KernelFileError:
         """The error for something that is wrong with a launch."""
         return KernelFileError(f"{self.path}:{launch.line}: {problem}")
 
@@ -93,7 +93,7 @@ def read_kernel_file(path: Path) -> KernelFile:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise KernelFileError(f"{path}: cannot be read: {reason(error)}") from None
-    launches: list[Launch] = []
+    launches: list[LaunchBlock] = []
     memory: list[tuple[str, Size]] = []
     entries: dict[str, int] = {}
     options: list[str] = []
@@ -163,7 +163,7 @@ class _Block:
     line: int
     fields: Fields
 
-    def launch(self) -> Launch:
+    def launch(self) -> LaunchBlock:
         global_size = self._sizes("global size")
         local_size = self._sizes("local size")
         if len(global_size) != len(local_size) or len(global_size) > 3:
@@ -172,7 +172,7 @@ class _Block:
             )
         arguments = tuple(self._argument(part) for part in self._parts("arguments"))
         kernel = self._field("kernel").strip()
-        return Launch(self.line, kernel, arguments, global_size, local_size)
+        return LaunchBlock(self.line, kernel, arguments, global_size, local_size)
 
     def memory(self) -> Iterator[tuple[str, Size]]:
         if "memory" not in self.fields:
@@ -187,7 +187,7 @@ class _Block:
         local = _LOCAL.match(part)
         if local is not None:
             return LocalMemory(self._size("arguments", local[1]))
-        return Named(part) if _NAME.match(part) else self._size("arguments", part)
+        return BufferName(part) if _NAME.match(part) else self._size("arguments", part)
 
     def _sizes(self, key: str) -> tuple[Size, ...]:
         return tuple(self._size(key, part) for part in self._parts(key))

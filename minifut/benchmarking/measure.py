@@ -59,7 +59,7 @@ WARM_UP = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """How many runs: at least `runs` of them and `seconds` together, then (`converge`)
     as many as precision wants, for at most `most_seconds` and `most_runs` of short
     ones, whose outliers no number of runs would average out. `limit` ends everything
@@ -154,7 +154,7 @@ Progress = Callable[[Candidate], None]
 
 
 def measure(
-    candidate: Candidate, plan: Plan, progress: Progress | None = None
+    candidate: Candidate, plan: RunPlan, progress: Progress | None = None
 ) -> Candidate:
     """Warm up and run it as the plan says. Errors of a run are those of its program;
     raises `TimeLimit` when the plan's limit is reached."""
@@ -183,7 +183,7 @@ def measure(
 
 def measure_together(
     candidates: Sequence[Candidate],
-    plan: Plan,
+    plan: RunPlan,
     *,
     slow: float = 3.0,
     abandon: float | None = None,
@@ -236,7 +236,7 @@ def measure_together(
             run(candidate, times)
 
 
-def _at_least(candidate: Candidate, plan: Plan, count: Callable[[], None]) -> None:
+def _at_least(candidate: Candidate, plan: RunPlan, count: Callable[[], None]) -> None:
     """So many runs and seconds as the plan wants, whatever they show."""
     started = time.perf_counter()
     # What stands around a short run may take longer than the run.
@@ -256,7 +256,7 @@ def _count(
             progress(candidate)
 
 
-def _enough(candidate: Candidate, plan: Plan) -> bool:
+def _enough(candidate: Candidate, plan: RunPlan) -> bool:
     if len(candidate.rounds) < plan.runs:
         return False
     if candidate.total < plan.seconds:
@@ -272,7 +272,7 @@ def _is_slow(candidate: Candidate, most: float) -> bool:
     return len(candidate.seconds) >= enough or candidate.total >= LONG
 
 
-def _is_spent(candidate: Candidate, plan: Plan) -> bool:
+def _is_spent(candidate: Candidate, plan: RunPlan) -> bool:
     """Whether more precision is not worth more runs."""
     if candidate.total >= plan.most_seconds:
         return True

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from minifut.benchmarking.datasets import DataSet, Selection
     from minifut.benchmarking.kernel_file import KernelFile
     from minifut.benchmarking.loaded import Loaded
-    from minifut.benchmarking.measure import Candidate, Plan
+    from minifut.benchmarking.measure import Candidate, RunPlan
     from minifut.stages import Options
 
 Command = Callable[..., Any]
@@ -164,7 +164,7 @@ def command(
     """
     from minifut import stages
     from minifut.benchmarking.datasets import BENCH, Selection, check_chosen
-    from minifut.benchmarking.measure import Plan
+    from minifut.benchmarking.measure import RunPlan
 
     options = stages.Options(**target)
     programs = wanted_programs(paths, ignored)
@@ -187,7 +187,7 @@ def command(
     check_chosen(programs, selection)
     # Versions are compared by their fastest runs, which need no convergence.
     converge = converge and not versions
-    plan = Plan(runs, converge=converge, most_seconds=most_seconds, limit=limit)
+    plan = RunPlan(runs, converge=converge, most_seconds=most_seconds, limit=limit)
     job = Job(options, selection, plan, kernel_files(against))
     run = job.compare_program if versions else job.bench_program
     try:
@@ -235,7 +235,7 @@ class Job:
         self,
         options: Options,
         selection: Selection,
-        plan: Plan,
+        plan: RunPlan,
         against: Sequence[KernelFile] = (),
     ) -> None:
         self.options = options

@@ -47,7 +47,7 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class ChunkFold:
     """A statement to run on each chunk, how its results are combined, and what remains
     to be done with what came of it."""
 
@@ -56,7 +56,7 @@ class Fold:
     afterwards: tuple[Stm, ...] = ()
 
 
-def as_fold(statement: Stm, spread: Spread, names: NameSource) -> Fold | None:
+def as_fold(statement: Stm, spread: Spread, names: NameSource) -> ChunkFold | None:
     """The statement as a fold; None if it is none."""
     match statement.exp:
         case Screma() as exp if spread.factors(exp.width) is not None:
@@ -64,7 +64,7 @@ def as_fold(statement: Stm, spread: Spread, names: NameSource) -> Fold | None:
                 return None
             check_elementwise(exp.function, spread)
             results = [parameter.name for parameter in statement.pattern]
-            return Fold((statement,), combinations_of(exp.reduces, results))
+            return ChunkFold((statement,), combinations_of(exp.reduces, results))
         case Hist() as exp if spread.factors(exp.width) is not None:
             return _histogram(statement, exp, spread, names)
         case Screma() as exp if not exp.folds:
@@ -84,7 +84,7 @@ def combinations_of(
 
 def _histogram(
     statement: Stm, exp: Hist, spread: Spread, names: NameSource
-) -> Fold | None:
+) -> ChunkFold | None:
     """Chunks begin with neutral elements; the destinations come in at the end."""
     check_elementwise(exp.function, spread)
     build = Builder(names, spread.scope, statement.location)
@@ -116,7 +116,9 @@ def _histogram(
             exp=replace(exp, operators=tuple(operators)),
         )
     )
-    return Fold(tuple(build.statements), tuple(combinations), tuple(after.statements))
+    return ChunkFold(
+        tuple(build.statements), tuple(combinations), tuple(after.statements)
+    )
 
 
 def rename_last(build: Builder, wanted: Sequence[Param], made: Sequence[Atom]) -> None:
@@ -174,7 +176,7 @@ def _enter(build: Builder, statement: Stm) -> None:
 
 def _mapped_folds(
     statement: Stm, exp: Screma, spread: Spread, names: NameSource
-) -> Fold | None:
+) -> ChunkFold | None:
     """A map whose body ends in a fold and returns its results only."""
     body = exp.function.body
     if not body.statements:
@@ -206,7 +208,7 @@ def _mapped_folds(
     before = (*body.statements[:-1], *inner.on_chunk)
     function = replace(exp.function, body=replace(body, statements=before))
     new = replace(statement, exp=replace(exp, function=function))
-    return Fold((new,), tuple(combinations))
+    return ChunkFold((new,), tuple(combinations))
 
 
 # --- splitting maps -------------------------------------------------------------------

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 from minifut.distributed import filters
 from minifut.distributed.folds import (
+    ChunkFold,
     Combination,
-    Fold,
     as_fold,
     combinations_of,
     lifted,
@@ -176,7 +176,7 @@ class Scheduler:
         else:
             check_local(statement, spread)
 
-    def _fold(self, fold: Fold, number: int) -> None:
+    def _fold(self, fold: ChunkFold, number: int) -> None:
         self.on_chunks(fold.on_chunk, number)
         self.phase(number).combinations.extend(fold.combinations)
         for combination in fold.combinations:
@@ -257,7 +257,9 @@ class Scheduler:
         after.bind((Param(whole, build.type(count)),), Copy(partial))
         cut = len(found.cuts)
         chunk = (*statements[:-cut], *build.statements, *statements[-cut:])
-        fold = Fold(chunk, (Combination((partial,), add),), tuple(after.statements))
+        fold = ChunkFold(
+            chunk, (Combination((partial,), add),), tuple(after.statements)
+        )
         self._fold(fold, number)
 
     def _only_in_filters(

@@ -73,7 +73,7 @@ _KINDS = {
 
 
 @dataclass(slots=True)
-class Tokens:
+class TokenTable:
     """The tokens of a source, one list per property; the last is the end marker.
 
     Lines and columns count from 1; `ends` holds the column behind the token. Only a
@@ -98,10 +98,10 @@ class Tokens:
         )
 
 
-def tokenize(source: Source) -> Tokens:
+def tokenize(source: Source) -> TokenTable:
     """The tokens of a text. Raises CompileError at what is no token."""
     text = source.text
-    tokens = Tokens(source)
+    tokens = TokenTable(source)
     add_kind, add_text = tokens.kinds.append, tokens.texts.append
     add_line, add_column = tokens.lines.append, tokens.columns.append
     add_end = tokens.ends.append

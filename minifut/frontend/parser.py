@@ -15,7 +15,7 @@ from minifut.frontend.build_declarations import DECLARATIONS
 from minifut.frontend.build_expressions import EXPRESSIONS
 from minifut.frontend.build_lists import LISTS, node
 from minifut.frontend.build_types import TYPES
-from minifut.frontend.lexer import Tokens, tokenize
+from minifut.frontend.lexer import TokenTable, tokenize
 from minifut.frontend.syntax import Program
 from minifut.frontend.syntax_errors import unexpected_token
 from minifut.frontend.tables import Table, load_table
@@ -61,7 +61,9 @@ def parse(source: Source, start: str) -> Any:
     return _run(table, rules, tokenize(source), table.starts[start])
 
 
-def _run(table: Table, rules: list[tuple[Any, ...]], tokens: Tokens, state: int) -> Any:
+def _run(
+    table: Table, rules: list[tuple[Any, ...]], tokens: TokenTable, state: int
+) -> Any:
     """Shift and reduce until the end marker is accepted."""
     rows = table.rows
     kinds, texts = tokens.kinds, tokens.texts

@@ -8,7 +8,7 @@ looking at the tokens before.
 from __future__ import annotations
 
 from minifut.errors import CompileError, Location
-from minifut.frontend.lexer import END, KEYWORDS, Tokens
+from minifut.frontend.lexer import END, KEYWORDS, TokenTable
 from minifut.frontend.tables import RULE, Table
 
 _OPENERS = {"(": ")", "[": "]", "INDEX": "]", "#[": "]", "{": "}"}
@@ -55,7 +55,7 @@ _WORDS = {
 
 
 def unexpected_token(
-    table: Table, states: list[int], tokens: Tokens, place: int
+    table: Table, states: list[int], tokens: TokenTable, place: int
 ) -> CompileError:
     """The error for the token at `place`, which the parser in `states` cannot take."""
     at = tokens.location(place, place)
@@ -75,7 +75,7 @@ def unexpected_token(
     )
 
 
-def _found(tokens: Tokens, place: int) -> str:
+def _found(tokens: TokenTable, place: int) -> str:
     kind, text = tokens.kinds[place], tokens.texts[place]
     if kind == END:
         return "end of file"
@@ -137,7 +137,7 @@ def _in_words(expected: set[str]) -> str:
 # --- hints ------------------------------------------------------------------
 
 
-def _hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+def _hint(tokens: TokenTable, place: int, expected: set[str]) -> str | None:
     """What to do, from the token found and those before it."""
     kind, text = tokens.kinds[place], tokens.texts[place]
     brackets = _bracket_hint(tokens, place, expected)
@@ -200,7 +200,7 @@ _TOKEN_HINTS = {
 }
 
 
-def _equals_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+def _equals_hint(tokens: TokenTable, place: int, expected: set[str]) -> str | None:
     """Why a `=` is not in place."""
     if _binds_pattern(tokens, place):
         return (
@@ -217,7 +217,7 @@ def _equals_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
     return None
 
 
-def _bracket_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
+def _bracket_hint(tokens: TokenTable, place: int, expected: set[str]) -> str | None:
     """Which bracket before `place` the found token does not fit, if any."""
     kind = tokens.kinds[place]
     ends = kind in (END, "def", "entry") or (kind == "=" and ")" in expected)
@@ -238,7 +238,7 @@ def _bracket_hint(tokens: Tokens, place: int, expected: set[str]) -> str | None:
     return _unclosed(tokens, place)
 
 
-def _open_brackets(tokens: Tokens, place: int) -> list[int]:
+def _open_brackets(tokens: TokenTable, place: int) -> list[int]:
     """The brackets before `place` that are open there."""
     found: list[int] = []
     for earlier in range(place):
@@ -250,7 +250,7 @@ def _open_brackets(tokens: Tokens, place: int) -> list[int]:
     return found
 
 
-def _unclosed(tokens: Tokens, place: int) -> str | None:
+def _unclosed(tokens: TokenTable, place: int) -> str | None:
     """The innermost bracket that is open at `place`."""
     found = _open_brackets(tokens, place)
     if not found:
@@ -259,7 +259,7 @@ def _unclosed(tokens: Tokens, place: int) -> str | None:
     return f"the `{tokens.texts[found[-1]]}` at {line}:{column} is not closed"
 
 
-def _binds_pattern(tokens: Tokens, place: int) -> bool:
+def _binds_pattern(tokens: TokenTable, place: int) -> bool:
     """Whether the `=` at `place` follows `def (...)` or `let {...}`."""
     depth = 0
     for earlier in range(place - 1, 0, -1):

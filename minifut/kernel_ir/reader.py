@@ -31,7 +31,7 @@ _TAG = re.compile(r"\w_([0-9]+)\b")
 
 def read_program(text: str) -> KernelProgram:
     """A whole program; a `UsageError` says where the text is wrong."""
-    return Reader(text).kernel_program()
+    return KernelReader(text).kernel_program()
 
 
 def is_program(text: str) -> bool:
@@ -45,7 +45,7 @@ def names_after(program: KernelProgram) -> NameSource:
     return NameSource(max(map(int, tags), default=0) + 1)
 
 
-class Reader(ExpressionReader):
+class KernelReader(ExpressionReader):
     """Reads nodes; `functions` are those that were read before."""
 
     def __init__(self, text: str) -> None:
@@ -207,11 +207,11 @@ class Reader(ExpressionReader):
         return self.functions[name]
 
 
-Reader.fields = {
+KernelReader.fields = {
     **CoreReader.fields,
-    kc.VectorType: Reader.vector_type,
-    kc.Memory: Reader.memory,
-    kc.DeviceFunction: Reader.function,
+    kc.VectorType: KernelReader.vector_type,
+    kc.Memory: KernelReader.memory,
+    kc.DeviceFunction: KernelReader.function,
     kc.Block: lambda reader: kc.Block(reader.block(kc.Statement)),
     kc.HostBlock: lambda reader: kc.HostBlock(reader.block(kc.HostStatement)),
 }

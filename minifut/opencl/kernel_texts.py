@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.opencl.print_c import KernelPrinter
+from minifut.opencl.print_c import CPrinter
 
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
 LONG_ATOMICS = (
@@ -27,13 +27,13 @@ class Texts:
     def add(self, function: kc.DeviceFunction) -> None:
         """Print a function, unless that is done."""
         if function.name not in self.functions:
-            printer = KernelPrinter(function.callees)
+            printer = CPrinter(function.callees)
             self.functions[function.name] = printer.function(function)
             self.helpers[function.name] = printer.helpers
 
     def of_kernel(self, kernel: kc.Kernel) -> tuple[str, str]:
         """What stands before the functions that a kernel calls, and the kernel."""
-        printer = KernelPrinter(kernel.functions)
+        printer = CPrinter(kernel.functions)
         text = printer.kernel(kernel)
         whole = text
         for function in kernel.functions:

@@ -28,7 +28,7 @@ from minifut.opencl.float_atomics import ADDITIONS, addition
 from minifut.opencl.pointers import unaliased_memories
 
 
-class KernelPrinter(ExpressionPrinter):
+class CPrinter(ExpressionPrinter):
     """Prints one kernel, or one of the functions that it calls."""
 
     def __init__(self, called: Iterable[kc.DeviceFunction] = ()) -> None:

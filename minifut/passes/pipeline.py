@@ -25,7 +25,7 @@ PassFunction = Callable[..., Any]
 DumpFunction = Callable[[str, Any], None]
 
 
-class Level(Protocol):
+class ProgramForm(Protocol):
     """What a program consists of at some stage."""
 
     def verify(self, program: Any) -> None:
@@ -42,8 +42,8 @@ class Pass:
 
     name: str
     function: PassFunction
-    reads: Level
-    writes: Level
+    reads: ProgramForm
+    writes: ProgramForm
     summary: str
     traced: bool = True
 
@@ -151,7 +151,7 @@ def report_pass(timing: Timing, text: str) -> None:
     )
 
 
-def check(step: str, program: Any, level: Level) -> None:
+def check(step: str, program: Any, level: ProgramForm) -> None:
     """Verify a program; a fault becomes an error that names the step before it."""
     try:
         level.verify(program)

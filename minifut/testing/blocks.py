@@ -63,7 +63,7 @@ Output: TypeAlias = ValuesText | ValuesFile | FailsWith | Literal["auto", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RunCase:
     """One input and what must come of it."""
 
     name: str
@@ -75,23 +75,23 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TestBlock:
     """Cases that are run for each of the entry points."""
 
     entries: tuple[str, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[RunCase, ...]
     warnings: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class RunSpec:
     """All that a program says about its tests; `compile_error` is the regular
     expression of the error that it must be rejected with."""
 
     tags: tuple[str, ...] = ()
     compile_error: str | None = None
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[TestBlock, ...] = ()
 
 
 class _Cursor:
@@ -146,12 +146,12 @@ class _Cursor:
         return text.strip()
 
 
-def read_spec(name: str, text: str) -> Spec:
+def read_spec(name: str, text: str) -> RunSpec:
     """The test blocks of a program. Raises `UsageError` with the line of a mistake."""
     return _read_all(_find_blocks(name, text))
 
 
-def check_entries(wanted: Iterable[str], specs: Iterable[Spec]) -> None:
+def check_entries(wanted: Iterable[str], specs: Iterable[RunSpec]) -> None:
     """Refuse entry points that no block tests."""
     known = {
         name
@@ -164,7 +164,7 @@ def check_entries(wanted: Iterable[str], specs: Iterable[Spec]) -> None:
             raise UsageError(unknown("tested entry point", name, known))
 
 
-def read_bare_spec(name: str, text: str) -> Spec:
+def read_bare_spec(name: str, text: str) -> RunSpec:
     """One block in a file of its own, without comment marks; what stands before `==`
     is a description."""
     lines = text.split("\n")
@@ -174,8 +174,8 @@ def read_bare_spec(name: str, text: str) -> Spec:
     raise UsageError(f"{name}: no line begins with '=='")
 
 
-def _read_all(cursors: list[_Cursor]) -> Spec:
-    spec = Spec()
+def _read_all(cursors: list[_Cursor]) -> RunSpec:
+    spec = RunSpec()
     for number, cursor in enumerate(cursors):
         cursor.accept(r"[ \t]*==\s*")
         if number == 0:
@@ -187,7 +187,7 @@ def _read_all(cursors: list[_Cursor]) -> Spec:
         elif spec.compile_error is not None:
             raise cursor.fail("a program that must be rejected has one block only")
         block = _read_block(cursor)
-        spec = Spec(spec.tags, None, (*spec.blocks, block))
+        spec = RunSpec(spec.tags, None, (*spec.blocks, block))
     return spec
 
 
@@ -205,23 +205,23 @@ def _find_blocks(name: str, text: str) -> list[_Cursor]:
     return [_Cursor(name, "\n".join(lines), number) for number, lines in found]
 
 
-def _read_head(cursor: _Cursor) -> Spec:
+def _read_head(cursor: _Cursor) -> RunSpec:
     tags: tuple[str, ...] = ()
     if cursor.word("tags"):
         tags = tuple(cursor.braces().split())
     if cursor.accept("error:"):
-        return Spec(tags, cursor.rest_of_line())
-    return Spec(tags)
+        return RunSpec(tags, cursor.rest_of_line())
+    return RunSpec(tags)
 
 
-def _read_block(cursor: _Cursor) -> Block:
+def _read_block(cursor: _Cursor) -> TestBlock:
     properties: list[str] = []
     while cursor.accept("property:"):
         properties += cursor.rest_of_line().split()
     entries: list[str] = ["main"]
     if cursor.accept("entry:"):
         entries = cursor.rest_of_line().split()
-    cases: list[Case] = []
+    cases: list[RunCase] = []
     while (case := _read_case(cursor)) is not None:
         if case.is_named and any(case.name == c.name for c in cases):
             raise cursor.fail(f"two cases of one block are called '{case.name}'")
@@ -235,7 +235,7 @@ def _read_block(cursor: _Cursor) -> Block:
         warnings.append(cursor.rest_of_line())
     if cursor.offset < len(cursor.text):
         raise cursor.fail(f"'{cursor.rest_of_line()[:40]}' was not expected")
-    return Block(tuple(entries), tuple(cases), tuple(warnings), tuple(properties))
+    return TestBlock(tuple(entries), tuple(cases), tuple(warnings), tuple(properties))
 
 
 _CASE = (
@@ -244,7 +244,7 @@ _CASE = (
 )
 
 
-def _read_case(cursor: _Cursor) -> Case | None:
+def _read_case(cursor: _Cursor) -> RunCase | None:
     line = cursor.line
     found = cursor.accept(_CASE)
     if found is None:
@@ -253,8 +253,8 @@ def _read_case(cursor: _Cursor) -> Case | None:
     given = _read_input(cursor, tags)
     output = _read_output(cursor)
     if found["name"] is not None:
-        return Case(found["name"], tags, given, output, line, True)
-    return Case(_case_name(given), tags, given, output, line)
+        return RunCase(found["name"], tags, given, output, line, True)
+    return RunCase(_case_name(given), tags, given, output, line)
 
 
 def _read_input(cursor: _Cursor, tags: tuple[str, ...]) -> Input:

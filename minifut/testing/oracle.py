@@ -24,7 +24,7 @@ import numpy as np
 from minifut.cache import cache_folder, load_bytes, store_bytes
 from minifut.errors import UsageError
 from minifut.ir.interpret.steps import TooManySteps
-from minifut.testing.blocks import Case, ScriptValues, ValuesFile
+from minifut.testing.blocks import RunCase, ScriptValues, ValuesFile
 from minifut.testing.judge import announced_bytes
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Oracle:
         self._unlimited: Program | None = None
 
     def expected(
-        self, name: str, case: Case, folder: Path, arguments: Arguments
+        self, name: str, case: RunCase, folder: Path, arguments: Arguments
     ) -> list[Any] | None:
         """The results of an entry point for a case, None if there is no telling."""
         key = self._key(name, case, folder)
@@ -108,7 +108,7 @@ class Oracle:
         entry = self._unlimited.entry(name)
         return unpacked(entry.call(arguments(self._unlimited, entry)))
 
-    def _key(self, name: str, case: Case, folder: Path) -> str | None:
+    def _key(self, name: str, case: RunCase, folder: Path) -> str | None:
         """What the results depend on; None if that cannot be told."""
         if self.core is None:
             return None

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from minifut import compiler, loaded_module, stages
 from minifut.errors import CompileError, InternalError, MinifutError, UsageError
 from minifut.testing.blocks import (
-    Block,
-    Case,
     FailsWith,
-    Spec,
+    RunCase,
+    RunSpec,
+    TestBlock,
     ValuesFile,
     ValuesText,
     check_entries,
@@ -134,7 +134,7 @@ class _Run:
         self.options = options
         self.report = report
         self.source = stages.read_source(path)
-        self.spec = Spec()
+        self.spec = RunSpec()
         self.core: CoreProgram | None = None
         self.oracle: Oracle | None = None
         self.tuned = compiler.tuned_values(path, options.compile)
@@ -218,7 +218,7 @@ class _Run:
                 self.run_block(program, block)
                 self.run_properties(program, checked, block)
 
-    def run_block(self, program: Program, block: Block) -> None:
+    def run_block(self, program: Program, block: TestBlock) -> None:
         chosen = self.options.entries
         for name in block.entries:
             if chosen and name not in chosen:
@@ -231,7 +231,7 @@ class _Run:
                     self.run_case(program, name, case)
 
     def run_properties(
-        self, program: Program, checked: CheckedProgram, block: Block
+        self, program: Program, checked: CheckedProgram, block: TestBlock
     ) -> None:
         """The properties of a block."""
         if not block.properties:
@@ -247,7 +247,7 @@ class _Run:
                 self.report.runs += 1
                 self.fail(self.caught(partial(tester.test, name), f"{name} "))
 
-    def run_case(self, program: Program, name: str, case: Case) -> None:
+    def run_case(self, program: Program, name: str, case: RunCase) -> None:
         """One case of one entry point; a failure is noted and the others go on."""
 
         def judged() -> str | None:
@@ -258,10 +258,14 @@ class _Run:
         where = f"{name}, {case.name!r} (line {case.line})"
         self.fail(wrong and f"{where}: {_shorten(wrong)}")
 
-    def arguments(self, program: Program, entry: EntryPoint, case: Case) -> list[Any]:
+    def arguments(
+        self, program: Program, entry: EntryPoint, case: RunCase
+    ) -> list[Any]:
         return case_arguments(program, entry, case.input, self.path.parent)
 
-    def judge(self, entry: EntryPoint, arguments: list[Any], case: Case) -> str | None:
+    def judge(
+        self, entry: EntryPoint, arguments: list[Any], case: RunCase
+    ) -> str | None:
         """Run and compare."""
         if isinstance(case.output, FailsWith):
             return judge_failure(entry, arguments, case.output.regex)
@@ -273,7 +277,7 @@ class _Run:
         got = entry.call(arguments)
         return None if expected is None else judge_values(got, expected)
 
-    def expected_by_oracle(self, name: str, case: Case) -> list[Any] | None:
+    def expected_by_oracle(self, name: str, case: RunCase) -> list[Any] | None:
         """What another way of running the program gives for the same input."""
         if self.oracle is None:
             itself = self.options.compile.backend == "sequential"

@@ -37,7 +37,7 @@ Notify = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Gain:
     """A data set before and after tuning; `same`: nothing changes for it."""
 
     name: str
@@ -96,7 +96,7 @@ class Autotuner:
     """data sets that cannot be run, and why"""
     rejected: list[str] = field(default_factory=list)
     """parameters whose values gained nothing in the end"""
-    known: dict[str, Row] = field(default_factory=dict)
+    known: dict[str, Gain] = field(default_factory=dict)
     threshold_runs: int = 0
     pairs: int = 0
 
@@ -131,14 +131,14 @@ class Autotuner:
         """The geometric mean of the data sets' gains."""
         return geometric_mean(row.gain for row in self.known.values())
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Gain]:
         """What is known of each data set."""
-        rows: list[Row] = []
+        rows: list[Gain] = []
         for subject in self.task.subjects:
             if subject.name in self.failures:
                 failed = MeasuredTime(math.inf)
                 why = self.failures[subject.name]
-                rows.append(Row(subject.name, failed, failed, True, why))
+                rows.append(Gain(subject.name, failed, failed, True, why))
             elif subject.name in self.known:
                 rows.append(self.known[subject.name])
         return rows
@@ -222,16 +222,16 @@ class Autotuner:
             gains.append(0.0 if abs(gain) <= noise else gain)
         return bool(gains) and sum(gains) / len(gains) > math.log1p(SIGNIFICANT / 2)
 
-    def _row(self, subject: Subject) -> Row:
+    def _row(self, subject: Subject) -> Gain:
         several = (self.task.defaults, self.values)
         keys = self.trials.keys(subject, several)
         if keys[0] is not None and keys[0] == keys[1]:
             timing = self.trials.latest(subject, keys[0])
             if timing is None:
                 timing = self.trials.alone(subject, self.task.defaults, FINAL_RUNS)
-            return Row(subject.name, timing, timing, True)
+            return Gain(subject.name, timing, timing, True)
         before, after = self._times(subject, several)
-        return Row(subject.name, before, after, False)
+        return Gain(subject.name, before, after, False)
 
     def _times(
         self, subject: Subject, several: Sequence[Settings]

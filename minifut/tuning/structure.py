@@ -38,7 +38,7 @@ HOPELESS = math.log(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Structure:
+class VersionForm:
     """A version by what forces it, the parameters that shape it, and on each of its
     data sets the kernels that it starts."""
 
@@ -51,7 +51,7 @@ class Structure:
 class Point:
     """A structure with sizes."""
 
-    structure: Structure
+    structure: VersionForm
     sizes: tuple[tuple[str, int], ...]
 
     @property
@@ -89,7 +89,7 @@ class StructureSearch:
 
     def _search(self, subjects: Sequence[Subject]) -> None:
         structures = self._promising(self.structures(subjects))
-        best: dict[Structure, tuple[Point, float]] = {}
+        best: dict[VersionForm, tuple[Point, float]] = {}
         points = self._first(structures)
         while points:
             self.tried.update(points)
@@ -105,21 +105,21 @@ class StructureSearch:
         for point, _ in sorted(best.values(), key=lambda found: found[1]):
             self.adopt(point)
 
-    def _promising(self, structures: Sequence[Structure]) -> list[Structure]:
+    def _promising(self, structures: Sequence[VersionForm]) -> list[VersionForm]:
         """Without those that are far slower than others with their default sizes."""
         points = [_point(structure, self.start) for structure in structures]
         costs = self.costs(points, 1)
         most = min(costs, default=0.0) + HOPELESS
         return [s for s, c in zip(structures, costs, strict=True) if c <= most]
 
-    def structures(self, subjects: Sequence[Subject]) -> list[Structure]:
+    def structures(self, subjects: Sequence[Subject]) -> list[VersionForm]:
         """The versions of all entry points that parameters shape, each once, with the
         data sets that report most."""
         times = {
             subject.name: self.trials.alone(subject, self.values, 1).seconds
             for subject in subjects
         }
-        found: dict[object, Structure] = {}
+        found: dict[object, VersionForm] = {}
         for settings, concerned in _versions(subjects):
             forced = {**self.values, **settings}
             places: dict[Subject, frozenset[int]] = {}
@@ -133,7 +133,7 @@ class StructureSearch:
                     keys.append((subject.name, key_of(sample, forced)))
                     sizes |= used
             if places and tuple(keys) not in found:
-                structure = Structure(settings, tuple(sorted(sizes)), places)
+                structure = VersionForm(settings, tuple(sorted(sizes)), places)
                 found[tuple(keys)] = structure
         return list(found.values())[:MOST_STRUCTURES]
 
@@ -182,7 +182,7 @@ class StructureSearch:
     def _keep_best(self, subjects: Sequence[Subject]) -> None:
         """Of each structure the best sizes so far, where they gain much; and what leads
         to the best structure, if it is known for all data sets to be the best."""
-        done: set[Structure] = set()
+        done: set[VersionForm] = set()
         for point, cost in sorted(self.known.items(), key=lambda known: known[1]):
             structure = point.structure
             if structure in done or math.isinf(cost):
@@ -197,7 +197,7 @@ class StructureSearch:
                 if before - cost > MUCH and self.values[name] == self.start[name]:
                     self.values[name] = value
 
-    def _first(self, structures: Sequence[Structure]) -> list[Point]:
+    def _first(self, structures: Sequence[VersionForm]) -> list[Point]:
         """The default sizes of each structure, and half of all points around them."""
         found = [_point(structure, self.start) for structure in structures]
         each = max(0, self.points // 2 - len(found)) // max(1, len(structures))
@@ -209,7 +209,7 @@ class StructureSearch:
         return found
 
     def _around(
-        self, better: Sequence[Point], best: Mapping[Structure, tuple[Point, float]]
+        self, better: Sequence[Point], best: Mapping[VersionForm, tuple[Point, float]]
     ) -> list[Point]:
         """These points with neighbours that were not tried, as many as may be."""
         found: dict[Point, None] = {}
@@ -224,7 +224,7 @@ class StructureSearch:
         new = new[: max(0, self.points - len(self.tried))]
         return [*better, *new] if new else []
 
-    def _ladders(self, structure: Structure) -> dict[str, list[int]]:
+    def _ladders(self, structure: VersionForm) -> dict[str, list[int]]:
         return {n: ladder(self.tunables[n], self.start[n]) for n in structure.sizes}
 
     def _is_searched(self, name: str) -> bool:
@@ -236,7 +236,7 @@ class StructureSearch:
         self.report(f"sizes: {len(self.tried)} of at most {self.points} points", tried)
 
 
-def _point(structure: Structure, sizes: Settings) -> Point:
+def _point(structure: VersionForm, sizes: Settings) -> Point:
     return Point(structure, tuple((name, sizes[name]) for name in structure.sizes))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from minifut.benchmarking.version_report import readable_seconds
 from minifut.parameters.tuning import value_text
-from minifut.tuning.autotune import Autotuner, Row
+from minifut.tuning.autotune import Autotuner, Gain
 
 
 def summary_table(tuner: Autotuner) -> str:
@@ -63,7 +63,7 @@ def summary_json(tuner: Autotuner, program: str) -> dict[str, Any]:
     }
 
 
-def _cells(row: Row) -> tuple[str, str, str, str]:
+def _cells(row: Gain) -> tuple[str, str, str, str]:
     if row.failure is not None:
         return row.name, "-", "-", "fails"
     before, after = _time(row.before.seconds), _time(row.after.seconds)
@@ -74,7 +74,7 @@ def _time(seconds: float) -> str:
     return "fails" if math.isinf(seconds) else readable_seconds(seconds)
 
 
-def _described(row: Row) -> Mapping[str, Any]:
+def _described(row: Gain) -> Mapping[str, Any]:
     if row.failure is not None:
         return {"error": row.failure}
     return {

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from minifut.benchmarking.measure import WARM_UP, Candidate, Plan, measure_together
+from minifut.benchmarking.measure import WARM_UP, Candidate, RunPlan, measure_together
 from minifut.benchmarking.ratios import Ratio, comparable_seconds
 from minifut.parameters.decisions import Settings
 from minifut.parameters.execution_paths import ExecutionPath, execution_path
@@ -151,7 +151,7 @@ class Trials:
             return [MeasuredTime(1.0 if key else math.inf) for key in keys]
         measure_together(
             list(candidates.values()),
-            Plan(runs=runs or self.runs, seconds=0, converge=False),
+            RunPlan(runs=runs or self.runs, seconds=0, converge=False),
             slow=ABANDON,
             abandon=ABANDON,
             at_least=SHORTEST_RUN,
@@ -211,7 +211,7 @@ class Trials:
         if sample.failure is not None:
             return MeasuredTime(math.inf)
         candidate = Candidate(self._runner(subject, settings))
-        plan = Plan(runs=runs, seconds=0, converge=False)
+        plan = RunPlan(runs=runs, seconds=0, converge=False)
         measure_together([candidate], plan, warm=True)
         (time,) = comparable_seconds([candidate])
         found = timing(candidate, time)

@@ -21,7 +21,7 @@ from minifut.values.structured import Described, StructArray, Variant, leaf_type
 from minifut.values.types import DTYPES
 
 
-class Mismatch(ArgumentError):
+class WrongValue(ArgumentError):
     """A value is not of the type that a place has: which place, what was expected,
     what came, and what is wrong with it."""
 
@@ -60,7 +60,7 @@ def open_value(
     type_: Described, given: Any, path: str, opaque: OpenOpaque, depth: int = 0
 ) -> Leaves:
     """The leaves of a value. With a `depth`, it is an array of that many dimensions
-    around values of the type. Raises `Mismatch`."""
+    around values of the type. Raises `WrongValue`."""
     if isinstance(given, StructArray) and given.is_of(type_, depth):
         return [(leaf, path) for leaf in given.leaves]
     if depth and type_.kind != "array" and (rows := _rows(type_, given)) is not None:
@@ -76,12 +76,12 @@ def open_value(
         case "sum" if not depth:
             return _open_variant(type_, given, path, opaque)
         case "sum":
-            raise Mismatch(path, "a list of Variants", given)
+            raise WrongValue(path, "a list of Variants", given)
     return opaque(type_, given, path)
 
 
 def components(type_: Described, given: Any, path: str) -> list[Any]:
-    """What tuples and records consist of, however nested. Raises `Mismatch`."""
+    """What tuples and records consist of, however nested. Raises `WrongValue`."""
     if type_.kind not in ("tuple", "record"):
         return [given]
     pairs = zip(type_.parts, _fields(type_, given, path, 0), strict=True)
@@ -160,7 +160,7 @@ def _fields(type_: Described, given: Any, path: str, depth: int) -> Sequence[Any
     if depth:
         arrays = expected + (" arrays" if type_.kind == "tuple" else "")
         expected = f"{arrays}, a list of elements or a structured array"
-    raise Mismatch(path, expected, given, _different_fields(type_, known or ()))
+    raise WrongValue(path, expected, given, _different_fields(type_, known or ()))
 
 
 def _different_fields(type_: Described, known: Sequence[str]) -> str:
@@ -185,11 +185,13 @@ def _open_variant(
             why = f": {unknown('constructor', given.constructor, tags)}"
         else:
             why = f'; write minifut.Variant("{type_.parts[0].name}", ..)'
-        raise Mismatch(path, f"a Variant of {known}", given, why)
+        raise WrongValue(path, f"a Variant of {known}", given, why)
     chosen = type_.parts[tag]
     path = f"{path}.#{chosen.name}"
     if len(given.payload) != len(chosen.parts):
-        raise Mismatch(path, f"a payload of {len(chosen.parts)} ({chosen.text})", given)
+        raise WrongValue(
+            path, f"a payload of {len(chosen.parts)} ({chosen.text})", given
+        )
     own = _open_parts(chosen.parts, given.payload, path, opaque)
     leaves: Leaves = [(Blank(), path)] * type_.count
     leaves[0] = (tag, path)

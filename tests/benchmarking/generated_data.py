@@ -21,7 +21,7 @@ import numpy as np
 
 from minifut.benchmarking.datasets import DataSet
 from minifut.ir.types import I64, element_of, shape_of
-from minifut.testing.blocks import Case, ValuesText
+from minifut.testing.blocks import RunCase, ValuesText
 from minifut.values.text import format_value
 from minifut.values.types import DTYPES
 
@@ -71,7 +71,7 @@ def _of_entry(
         told.add(text)
         said = " ".join(f"{name.base}={n}" for name, n in known.items())
         name = f"generated_data {said}".strip()
-        case = Case(name, (), ValuesText(text), "auto", 1, True)
+        case = RunCase(name, (), ValuesText(text), "auto", 1, True)
         yield DataSet(path, entry.name, name, case)
 
 

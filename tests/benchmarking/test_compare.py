@@ -13,7 +13,7 @@ from minifut.benchmarking.bench import Outcome, bench
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.loaded import Loaded, load_program
-from minifut.benchmarking.measure import Plan
+from minifut.benchmarking.measure import RunPlan
 from minifut.benchmarking.plot import plot_versions
 from minifut.benchmarking.report import bench_json, result_line
 from minifut.benchmarking.version_report import version_table, versions_json
@@ -39,7 +39,7 @@ entry at (xs: []i64) (i: i64): i64 = xs[i]
 entry consume (xs: *[]i64) (i: i64): []i64 = xs with [i] = 5
 """
 NAME = "main.map_reduce_map.outer"
-QUICK = Plan(runs=2, seconds=0, converge=False)
+QUICK = RunPlan(runs=2, seconds=0, converge=False)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_data_sets_are_measured_and_judged(
     wrong = Outcome(data["main fails"])
     stray = Outcome(data['at #1 ("[1i64, 2i64, 3i64] 7i64")'])
     for outcome in (right, wrong, stray):
-        bench(outcome, loaded, Plan(runs=3, seconds=0.001))
+        bench(outcome, loaded, RunPlan(runs=3, seconds=0.001))
     assert right.failure is None and len(right.candidate.seconds) >= 3
     assert right.peak >= 40 * 30 * 4
     assert wrong.failure is not None
@@ -191,5 +191,5 @@ def test_backends_without_a_device_are_measured_too(
 
 def test_a_limit_ends_a_data_set(loaded: Loaded, data: dict[str, DataSet]) -> None:
     outcome = Outcome(data["main [40][30]f32"])
-    bench(outcome, loaded, Plan(runs=10**6, limit=0.1))
+    bench(outcome, loaded, RunPlan(runs=10**6, limit=0.1))
     assert outcome.failure == "took more than 0.1 s"

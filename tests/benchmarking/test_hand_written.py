@@ -14,7 +14,7 @@ from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.hand_written import hand_written
 from minifut.benchmarking.kernel_file import read_kernel_file
 from minifut.benchmarking.loaded import Loaded, load_program
-from minifut.benchmarking.measure import Plan
+from minifut.benchmarking.measure import RunPlan
 from minifut.benchmarking.plot import plot_versions
 from minifut.benchmarking.version_report import version_table, versions_json
 from minifut.errors import UsageError
@@ -73,7 +73,7 @@ kernel void moved(
     ys[i] = xs[i] + from;
 }
 """
-QUICK = Plan(runs=2, seconds=0, converge=False)
+QUICK = RunPlan(runs=2, seconds=0, converge=False)
 
 
 @pytest.fixture(scope="module")

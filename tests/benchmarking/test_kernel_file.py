@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minifut.benchmarking.kernel_file import (
+    BufferName,
     LocalMemory,
-    Named,
     read_kernel_file,
 )
 from minifut.errors import UsageError
@@ -50,7 +50,11 @@ def test_launches_are_read_in_their_order(tmp_path: Path) -> None:
     first, second = file.launches
     assert (first.line, first.kernel) == (2, "first") and second.kernel == "second"
     xs, partial, n, more, local = first.arguments
-    assert (xs, partial, n) == (Named("xs"), Named("partial"), Named("n"))
+    assert (xs, partial, n) == (
+        BufferName("xs"),
+        BufferName("partial"),
+        BufferName("n"),
+    )
     assert str(more) == "2 * n + 2"
     assert isinstance(local, LocalMemory) and str(local.nbytes) == "256"
     assert [str(size) for size in first.global_size] == ["64 * ceil_div(n, 64)"]

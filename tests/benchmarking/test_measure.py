@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from minifut.benchmarking.measure import Candidate, Plan, measure, measure_together
+from minifut.benchmarking.measure import Candidate, RunPlan, measure, measure_together
 from minifut.errors import ProgramError
 from minifut.testing.time_limit import TimeLimit
 
@@ -22,14 +22,14 @@ def runs(times: Iterable[float]) -> Callable[[], float]:
 
 def test_the_warm_up_does_not_count() -> None:
     candidate = Candidate(runs([100.0, *[1.0] * 30]))
-    measure(candidate, Plan())
+    measure(candidate, RunPlan())
     assert candidate.seconds == [1.0] * 10
     assert candidate.best == candidate.mean == 1.0 and candidate.error == 0
 
 
 def test_short_runs_go_on_for_half_a_second() -> None:
     candidate = Candidate(runs(itertools.repeat(0.01)))
-    measure(candidate, Plan())
+    measure(candidate, RunPlan())
     assert 50 <= len(candidate.seconds) <= 51
 
 
@@ -38,7 +38,7 @@ def test_what_varies_is_forgotten_and_measured_until_it_is_precise() -> None:
     first = [5.0, 1.0] * 5
     rest = (1 + source.random() / 10 for _ in itertools.count())
     candidate = Candidate(runs(itertools.chain([1.0], first, rest)))
-    measure(candidate, Plan())
+    measure(candidate, RunPlan())
     assert max(candidate.seconds) < 1.2
     assert candidate.is_robust and candidate.error <= 0.01
 
@@ -46,10 +46,10 @@ def test_what_varies_is_forgotten_and_measured_until_it_is_precise() -> None:
 def test_convergence_has_a_limit_and_can_be_left_out() -> None:
     noise = [1.0, 10.0]
     candidate = Candidate(runs(itertools.cycle(noise)))
-    measure(candidate, Plan(most_seconds=100))
+    measure(candidate, RunPlan(most_seconds=100))
     assert 100 <= sum(candidate.seconds) <= 200
     plain = Candidate(runs(itertools.cycle(noise)))
-    measure(plain, Plan(runs=4, converge=False))
+    measure(plain, RunPlan(runs=4, converge=False))
     assert len(plain.seconds) == 4
 
 
@@ -69,7 +69,7 @@ def test_a_measurement_that_ends_early_keeps_its_runs() -> None:
 
     candidate = Candidate(interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure(candidate, Plan())
+        measure(candidate, RunPlan())
     assert candidate.seconds == [1.0] * 3
 
 
@@ -80,9 +80,9 @@ def test_the_limit_holds_for_all_runs_together() -> None:
 
     started = time.perf_counter()
     with pytest.raises(TimeLimit):
-        measure(Candidate(run), Plan(runs=1000, limit=0.1))
+        measure(Candidate(run), RunPlan(runs=1000, limit=0.1))
     with pytest.raises(TimeLimit):
-        measure_together([Candidate(run), Candidate(run)], Plan(1000, limit=0.1))
+        measure_together([Candidate(run), Candidate(run)], RunPlan(1000, limit=0.1))
     assert time.perf_counter() - started < 2
 
 
@@ -93,18 +93,18 @@ def test_candidates_take_turns() -> None:
         return lambda: order.append(name) or 1.0  # type: ignore[func-returns-value]
 
     candidates = [Candidate(run("a")), Candidate(run("b"))]
-    measure_together(candidates, Plan(runs=3, converge=False))
+    measure_together(candidates, RunPlan(runs=3, converge=False))
     assert order == ["a", "a", "b", "b", *["a", "b"] * 2]
     assert [c.seconds for c in candidates] == [[1.0] * 3] * 2
 
 
 def test_who_is_much_slower_leaves() -> None:
     slow, fast = Candidate(lambda: 10.0), Candidate(lambda: 1.0)
-    measure_together([slow, fast], Plan(runs=5), slow=3)
+    measure_together([slow, fast], RunPlan(runs=5), slow=3)
     assert len(slow.seconds) == 1 and len(fast.seconds) == 5
     for seconds, runs in ((0.04, 3), (0.1, 2)):
         short, shorter = Candidate(lambda s=seconds: s), Candidate(lambda: 0.01)
-        measure_together([short, shorter], Plan(runs=5, seconds=0), slow=3)
+        measure_together([short, shorter], RunPlan(runs=5, seconds=0), slow=3)
         assert len(short.seconds) == runs and len(shorter.seconds) == 5
 
 
@@ -113,7 +113,7 @@ def test_who_fails_is_noted_and_the_others_go_on() -> None:
         raise ProgramError("index 3 out of bounds")
 
     broken, fine = Candidate(fails), Candidate(lambda: 1.0)
-    measure_together([broken, fine], Plan(runs=4))
+    measure_together([broken, fine], RunPlan(runs=4))
     assert broken.failure is not None and "index 3" in broken.failure
     assert broken.is_over and broken.best == math.inf
     assert len(fine.seconds) == 4
@@ -133,7 +133,7 @@ def test_a_run_in_progress_is_cut_off() -> None:
 
     candidates = [Candidate(fast), Candidate(slow)]
     started = time.perf_counter()
-    measure_together(candidates, Plan(runs=3, seconds=0), abandon=3)
+    measure_together(candidates, RunPlan(runs=3, seconds=0), abandon=3)
     assert time.perf_counter() - started < 2
     assert candidates[1].seconds == [] and candidates[1].is_over
     assert candidates[1].abandoned == pytest.approx(0.06)

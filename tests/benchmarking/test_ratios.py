@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minifut.benchmarking.measure import Candidate, Plan, measure_together
+from minifut.benchmarking.measure import Candidate, RunPlan, measure_together
 from minifut.benchmarking.ratios import comparable_seconds, ratio
 
 
@@ -29,7 +29,7 @@ class Machine:
 
 def raced(machine: Machine, *seconds: float, repeats: int = 1) -> list[Candidate]:
     candidates = [Candidate(machine.runs(each)) for each in seconds]
-    plan = Plan(runs=8 // repeats + 1, seconds=0, converge=False)
+    plan = RunPlan(runs=8 // repeats + 1, seconds=0, converge=False)
     measure_together(candidates, plan, warm=True, repeats=repeats)
     return candidates
 
@@ -67,5 +67,5 @@ def test_who_had_no_turn_is_infinitely_slow() -> None:
 
 def test_the_number_of_runs_can_be_bounded() -> None:
     candidates = [Candidate(lambda: 1.0) for _ in range(3)]
-    measure_together(candidates, Plan(runs=99, seconds=0), warm=True, most=10)
+    measure_together(candidates, RunPlan(runs=99, seconds=0), warm=True, most=10)
     assert sum(len(c.seconds) for c in candidates) == 9

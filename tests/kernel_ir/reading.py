@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.reader import Reader
+from minifut.kernel_ir.reader import KernelReader
 
 
 def read_kernels(text: str) -> tuple[kc.Kernel, ...]:
     """The kernels of a text, with the functions that stand before them."""
-    reader = Reader(text)
+    reader = KernelReader(text)
     found: list[kc.Kernel] = []
     while reader.kind != "end":
         made = reader.definition(kc.Kernel | kc.DeviceFunction)
@@ -19,7 +19,7 @@ def read_kernels(text: str) -> tuple[kc.Kernel, ...]:
 
 def read_statements(text: str) -> tuple[kc.Statement, ...]:
     """Statements in order."""
-    reader = Reader(text)
+    reader = KernelReader(text)
     found: list[kc.Statement] = []
     while reader.kind != "end":
         found.append(reader.value(kc.Statement))

@@ -46,7 +46,7 @@ from minifut.kernel_passes.vectorise.statements import Vectoriser, vectorise
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name, NameSource
-from minifut.opencl.print_c import KernelPrinter
+from minifut.opencl.print_c import CPrinter
 from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Derivation, Trace
 from tests.rewrite.examples import Example
@@ -171,7 +171,7 @@ def complaint(rule: Rule, example: Example) -> str | None:
 
 def printed(written: Written, statements: Sequence[kc.Statement]) -> str:
     """Statements, with the names that the example has."""
-    printer = KernelPrinter()
+    printer = CPrinter()
     for each in (*written.given, *written.lanes):
         printer.names.text(each.name)
     for statement in statements:

@@ -8,8 +8,8 @@ from minifut.errors import UsageError
 from minifut.testing.blocks import (
     FailsWith,
     RandomValues,
+    RunSpec,
     ScriptValues,
-    Spec,
     ValuesFile,
     ValuesText,
     read_spec,
@@ -53,7 +53,7 @@ def test_a_block_with_everything() -> None:
 
 
 def test_no_block() -> None:
-    assert read_spec("a.fut", "--==\n -- ==\ndef x = 1") == Spec()
+    assert read_spec("a.fut", "--==\n -- ==\ndef x = 1") == RunSpec()
 
 
 def test_a_compile_error() -> None:

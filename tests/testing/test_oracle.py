@@ -13,7 +13,7 @@ from minifut.errors import Source, UsageError
 from minifut.interpreted import interpreted_program
 from minifut.program import Program
 from minifut.testing import oracle
-from minifut.testing.blocks import Case, RandomValues
+from minifut.testing.blocks import RandomValues, RunCase
 from minifut.testing.oracle import Oracle
 
 TEXT = """
@@ -43,7 +43,7 @@ class Asked:
         self.oracle = Oracle(core, interpreted, other)
 
     def expected(self, name: str, count: int) -> Any:
-        case = Case("c", (), RandomValues(f"{count}i64"), "auto", 1)
+        case = RunCase("c", (), RandomValues(f"{count}i64"), "auto", 1)
         return self.oracle.expected(
             name, case, Path("."), lambda program, entry: [np.int64(count)]
         )

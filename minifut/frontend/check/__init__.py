@@ -45,7 +45,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Source
-from minifut.frontend.check.environment import Context, Scope
+from minifut.frontend.check.environment import Checking, Scope
 from minifut.frontend.check.imports import FileReader, Files
 from minifut.names import NameSource
 
@@ -70,7 +70,7 @@ class CheckedProgram:
     warnings: list[str]
     prelude: Prelude
     names: NameSource
-    context: Context
+    context: Checking
 
 
 def check_program(
@@ -85,7 +85,7 @@ def check_program(
 
     depth = sys.getrecursionlimit()
     sys.setrecursionlimit(max(depth, _DEPTH))
-    context = Context(NameSource())
+    context = Checking(NameSource())
     try:
         program = parse_program(source)
         prelude = Prelude(context)

@@ -21,12 +21,12 @@ from minifut.frontend.check.witnesses import free_sizes, witnessed
 from minifut.frontend.types import Scheme, Type
 
 if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Context, Parameters, Scope
+    from minifut.frontend.check.environment import Checking, Parameters, Scope
     from minifut.names import Name
 
 
 def evaluate_type(
-    context: Context,
+    context: Checking,
     scope: Scope,
     parameters: tuple[syntax.TypeParameter, ...],
     node: syntax.TypeExp,
@@ -49,7 +49,7 @@ def evaluate_type(
 
 
 def type_declaration(
-    context: Context, scope: Scope, node: syntax.TypeDeclaration
+    context: Checking, scope: Scope, node: syntax.TypeDeclaration
 ) -> TypeBinding:
     """A type abbreviation."""
     parameters, type_, exts, lifted = evaluate_type(
@@ -97,7 +97,9 @@ def type_declaration(
     return TypeBinding(node.name_resolved, parameters, type_, exts, node.lifted)
 
 
-def value_spec_scheme(context: Context, scope: Scope, node: syntax.ValueSpec) -> Scheme:
+def value_spec_scheme(
+    context: Checking, scope: Scope, node: syntax.ValueSpec
+) -> Scheme:
     """The type of a `val`."""
     parameters, type_, exts, _ = evaluate_type(
         context, scope, node.type_parameters, node.type

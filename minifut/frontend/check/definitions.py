@@ -52,7 +52,7 @@ from minifut.frontend.types import (
 )
 
 if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Context, Parameters, Scope
+    from minifut.frontend.check.environment import Checking, Parameters, Scope
     from minifut.names import Name
 
 
@@ -61,7 +61,7 @@ FORMS = (applications, bindings, sized_applications, sized_bindings, loops, slic
 
 
 def check_definition(
-    context: Context, scope: Scope, node: syntax.ValueDeclaration
+    context: Checking, scope: Scope, node: syntax.ValueDeclaration
 ) -> Name:
     """Check a `def`, `let` or `entry`; its name is not yet in scope."""
     if node.name in ("&&", "||"):
@@ -85,7 +85,7 @@ def check_definition(
 
 
 def _check(
-    context: Context, scope: Scope, node: syntax.ValueDeclaration, recursive: bool
+    context: Checking, scope: Scope, node: syntax.ValueDeclaration, recursive: bool
 ) -> Name:
     inference = Inference(context, scope)
     name = context.names.fresh(node.name)

@@ -2,7 +2,7 @@
 
 A `Scope` maps the names as written; it is one dictionary per name space with a trail,
 so that binding and leaving a block cost what was bound there, however deep the nest.
-What a value's unique `Name` has for a type stands in the `Context`, program-wide.
+What a value's unique `Name` has for a type stands in `Checking`, program-wide.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Scope:
 
 
 @dataclass(slots=True, eq=False)
-class Context:
+class Checking:
     """What is known of the whole program."""
 
     names: NameSource

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import Portable, Source
 from minifut.files import read_text
-from minifut.frontend.check.environment import Context, Scope, Structure
+from minifut.frontend.check.environment import Checking, Scope, Structure
 from minifut.frontend.check.messages import error, quote
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class FileReader:
 class Files:
     """The imported files of one program."""
 
-    context: Context
+    context: Checking
     prelude: Prelude
     read: Callable[[str], Source]
     programs: dict[str, syntax.Program] = field(default_factory=dict)

@@ -37,7 +37,7 @@ from minifut.frontend.types import Named, Scheme, SizeVar, Type, has_unique, sub
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.environment import Context, Module, Parameters, Scope
+    from minifut.frontend.check.environment import Checking, Module, Parameters, Scope
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.frontend.types import Size
     from minifut.names import Name
@@ -69,7 +69,7 @@ class FunctorBindings:
 
 
 def match_module(
-    context: Context,
+    context: Checking,
     scope: Scope,
     module: Module,
     signature: Signature,
@@ -82,7 +82,7 @@ def match_module(
 
 
 class _Matcher:
-    def __init__(self, context: Context, scope: Scope, location: Location) -> None:
+    def __init__(self, context: Checking, scope: Scope, location: Location) -> None:
         self.context = context
         self.scope = scope
         self.location = location

@@ -32,7 +32,7 @@ from minifut.frontend.types import Named, SizeVar
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.environment import Context, Module, Scope
+    from minifut.frontend.check.environment import Checking, Module, Scope
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.names import Name
 
@@ -46,7 +46,7 @@ class Importer(Protocol):
 class Checker:
     """Checks the declarations of one file."""
 
-    def __init__(self, context: Context, scope: Scope, importer: Importer) -> None:
+    def __init__(self, context: Checking, scope: Scope, importer: Importer) -> None:
         self.context = context
         self.scope = scope
         self.importer = importer

@@ -36,7 +36,7 @@ from minifut.frontend.types import (
 from minifut.names import Name
 
 if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Context, Module, Signature
+    from minifut.frontend.check.environment import Checking, Module, Signature
 
 _START = re.compile(
     r"^(?P<kind>def|val|module type)\s+(?:\((?P<symbol>[^)]+)\)|(?P<name>[\w']+))", re.M
@@ -164,7 +164,7 @@ class Intrinsics(Structure):
 class Prelude:
     """The part of the prelude that one program uses."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Checking) -> None:
         self.context = context
         self.definitions: dict[Name, syntax.ValueDeclaration] = {}
         """checked definitions, each after those it uses"""

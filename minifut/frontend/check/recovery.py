@@ -18,7 +18,7 @@ from minifut.frontend import syntax
 
 if TYPE_CHECKING:
     from minifut.errors import CompileError
-    from minifut.frontend.check.environment import Context
+    from minifut.frontend.check.environment import Checking
 
 _TOKENS = re.compile(r"[A-Za-z_][\w']*|[^\s\w()\[\]{},;\"']+")
 
@@ -26,7 +26,7 @@ _TOKENS = re.compile(r"[A-Za-z_][\w']*|[^\s\w()\[\]{},;\"']+")
 class Faults:
     """The faults found so far in the declarations of a file."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Checking) -> None:
         self.found: list[CompileError] = []
         self.is_lost = False
         self._context = context

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minifut.errors import Location
-    from minifut.frontend.check.environment import Context
+    from minifut.frontend.check.environment import Checking
     from minifut.names import Name
 
 _LARGEST = {"f16": 65520.0, "f32": 3.4028235677973366e38}
@@ -109,7 +109,7 @@ _NOT_EVALUATED = (syntax.Pattern, syntax.TypeExp)
 
 
 def check_restrictions(
-    context: Context, symbol: Callable[[Name], str | None], body: syntax.Exp
+    context: Checking, symbol: Callable[[Name], str | None], body: syntax.Exp
 ) -> None:
     """Walk through an expression and refuse what is not allowed."""
     stack: list[syntax.Node] = [body]
@@ -126,7 +126,7 @@ def check_restrictions(
 
 
 def _equality(
-    context: Context, symbol: Callable[[Name], str | None], node: syntax.BinaryOp
+    context: Checking, symbol: Callable[[Name], str | None], node: syntax.BinaryOp
 ) -> None:
     name = node.operator.name_resolved
     if name is None or symbol(name) not in ("==", "!="):

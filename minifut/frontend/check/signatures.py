@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minifut.errors import CompileError, Location
-    from minifut.frontend.check.environment import Context, Module, Scope
+    from minifut.frontend.check.environment import Checking, Module, Scope
     from minifut.frontend.check.type_substitution import Replacement
     from minifut.names import Name
 
 
 def evaluate_signature(
-    context: Context, scope: Scope, node: syntax.ModuleTypeExp
+    context: Checking, scope: Scope, node: syntax.ModuleTypeExp
 ) -> Signature:
     """What a module type expression asks for, under names of its own."""
     match node:
@@ -62,7 +62,7 @@ def evaluate_signature(
 
 
 def resolve_signature(
-    context: Context, scope: Scope, name: syntax.QualName
+    context: Checking, scope: Scope, name: syntax.QualName
 ) -> Signature:
     """The module type that a qualified name stands for."""
     found: Signature | None
@@ -87,7 +87,9 @@ def resolve_signature(
     return found
 
 
-def _specs(context: Context, scope: Scope, specs: tuple[syntax.Spec, ...]) -> Signature:
+def _specs(
+    context: Checking, scope: Scope, specs: tuple[syntax.Spec, ...]
+) -> Signature:
     structure = Structure()
     abstract: dict[Name, tuple[tuple[str, ...], str]] = {}
     seen: dict[tuple[str, str], Location] = {}
@@ -178,7 +180,7 @@ def unapplied(location: Location) -> Exception:
 
 
 def copy_signature(
-    context: Context, signature: Signature, mapping: Mapping[Name, Replacement]
+    context: Checking, signature: Signature, mapping: Mapping[Name, Replacement]
 ) -> tuple[Signature, dict[Name, Name]]:
     """The same with new names for all it binds; old names to new ones."""
     renamed: dict[Name, Name] = {}
@@ -188,7 +190,7 @@ def copy_signature(
 
 
 def _rename(
-    context: Context,
+    context: Checking,
     signature: Signature,
     renamed: dict[Name, Name],
     mapping: dict[Name, Replacement],
@@ -221,7 +223,7 @@ def _rename(
 
 
 def _copy(
-    context: Context,
+    context: Checking,
     signature: Signature,
     renamed: Mapping[Name, Name],
     mapping: Mapping[Name, Replacement],
@@ -233,7 +235,7 @@ def _copy(
 
 
 def copy_module(
-    context: Context,
+    context: Checking,
     module: Module,
     renamed: Mapping[Name, Name],
     mapping: Mapping[Name, Replacement],
@@ -263,7 +265,7 @@ def copy_module(
 
 
 def copy_scheme(
-    context: Context, scheme: Scheme, mapping: Mapping[Name, Replacement]
+    context: Checking, scheme: Scheme, mapping: Mapping[Name, Replacement]
 ) -> Scheme:
     """A type scheme with types replaced."""
     type_, exts = replace_types(context.names, scheme.type, mapping)
@@ -272,7 +274,7 @@ def copy_scheme(
 
 
 def copy_binding(
-    context: Context, binding: TypeBinding, mapping: Mapping[Name, Replacement]
+    context: Checking, binding: TypeBinding, mapping: Mapping[Name, Replacement]
 ) -> TypeBinding:
     """A type abbreviation with types replaced."""
     type_, exts = replace_types(context.names, binding.type, mapping)
@@ -284,7 +286,7 @@ def copy_binding(
 # --- refinement ------------------------------------------------------------------
 
 
-def _refine(context: Context, scope: Scope, node: syntax.ModuleTypeWith) -> Signature:
+def _refine(context: Checking, scope: Scope, node: syntax.ModuleTypeWith) -> Signature:
     signature = evaluate_signature(context, scope, node.signature)
     if not isinstance(signature.module, Structure):
         raise unapplied(node.location)

@@ -24,7 +24,7 @@ from minifut.ir.entries import Entry
 from minifut.ir.interpret.arithmetic import NUMPY_TYPES, from_numpy, to_numpy
 from minifut.ir.interpret.deep import call_deep, raised_limit, recursive_functions
 from minifut.ir.interpret.steps import Steps
-from minifut.ir.interpret.walk import Run
+from minifut.ir.interpret.walk import Evaluation
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.names import Name
@@ -48,7 +48,9 @@ class Interpreter:
         self.functions = {f.name: f for f in program.functions}
         self._deep = recursive_functions(program)
         self._steps = None if steps is None else Steps(steps)
-        self._run = Run(program, dict(parameters or {}), device_kind, self._steps)
+        self._run = Evaluation(
+            program, dict(parameters or {}), device_kind, self._steps
+        )
 
     def run(self, entry: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The leaf values of an entry point's results, for its leaf arguments.

@@ -138,7 +138,7 @@ def whole(part: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
     return part
 
 
-class Accumulator:
+class AccValue:
     """What an accumulator is when it runs: copies of its arrays, updated in place."""
 
     def __init__(
@@ -151,7 +151,7 @@ class Accumulator:
         self.rank = rank
         self.operator = operator
 
-    def update(self, indices: tuple[int, ...], values: list[Any]) -> Accumulator:
+    def update(self, indices: tuple[int, ...], values: list[Any]) -> AccValue:
         """Combine what is at an index with the values, if there is such an index."""
         if inside(indices, self.arrays[0].shape[: self.rank]):
             if self.operator is not None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from minifut.errors import ProgramError
 from minifut.ir.core import Apply, Program, Stm
-from minifut.ir.interpret.walk import Run
+from minifut.ir.interpret.walk import Evaluation
 from minifut.ir.traverse import walk
 from minifut.names import Name
 
@@ -92,7 +92,7 @@ def _too_deep(
     """The error for the innermost of the functions that is running."""
     innermost: Any = next(iter(functions))
     while trace is not None:
-        if trace.tb_frame.f_code is Run.call.__code__:
+        if trace.tb_frame.f_code is Evaluation.call.__code__:
             called = trace.tb_frame.f_locals["name"]
             innermost = called if called in functions else innermost
         trace = trace.tb_next

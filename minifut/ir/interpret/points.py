@@ -31,7 +31,7 @@ from minifut.names import Name
 STEPS_OF_LANES, LANES_OF_A_STEP = 4, 64
 
 
-class Points:
+class PointValues:
     """The values at all points, for each result in the order of the points: an array
     (or one value for all) in lanes, else a list."""
 
@@ -56,16 +56,16 @@ class Points:
         return list(self.values[i])
 
     @staticmethod
-    def one_by_one(found: list[list[Any]], results: int) -> Points:
+    def one_by_one(found: list[list[Any]], results: int) -> PointValues:
         """From the results of each point."""
-        return Points(
+        return PointValues(
             [[p[i] for p in found] for i in range(results)], len(found), False
         )
 
 
 def soac_points(
     f: Frame, width: Size, sources: tuple[Name, ...], function: Lambda
-) -> Points:
+) -> PointValues:
     """The lambda at every row of the arrays."""
     count, given = f.size(width), f.atoms(sources)
     parameters, body = function.parameters, function.body
@@ -81,7 +81,7 @@ def soac_points(
     ]
     points = zip(*columns, strict=True) if columns else [()] * count
     found = [f.apply(function, point) for point in points]
-    return Points.one_by_one(found, len(body.result))
+    return PointValues.one_by_one(found, len(body.result))
 
 
 def space_points(
@@ -90,7 +90,7 @@ def space_points(
     body: kernels.KernelBody,
     types: Sequence[Type],
     seen: Mapping[Name, Any],
-) -> Points:
+) -> PointValues:
     """The kernel body at every point, row by row; results as a flat list of atoms.
     `seen` are arrays whose element at the point the body sees."""
     atoms = [atom for result in body.result for atom in result_atoms(result)]
@@ -106,7 +106,7 @@ def space_points(
         f.values.update({name: all_[number].item() for name, all_ in seen.items()})
         f.statements(body.statements)
         found.append(f.atoms(atoms))
-    return Points.one_by_one(found, len(atoms))
+    return PointValues.one_by_one(found, len(atoms))
 
 
 def result_atoms(result: kernels.KernelResult) -> list[Atom]:
@@ -176,7 +176,7 @@ def _in_lanes(
     results: Sequence[Atom],
     count: int,
     rows: set[Name],
-) -> Points:
+) -> PointValues:
     """All points at once; `rows` are the arrays of which each point has a row."""
     value: Any
     for statement in body.statements:
@@ -196,7 +196,7 @@ def _in_lanes(
             case core.Copy(atom) | core.Opaque(atom):
                 value = f.atom(atom)
         f.values[statement.pattern[0].name] = value
-    return Points(f.atoms(results), count, True)
+    return PointValues(f.atoms(results), count, True)
 
 
 def _check(f: Frame, check: core.Assert, count: int) -> None:

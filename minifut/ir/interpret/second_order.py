@@ -16,7 +16,12 @@ from minifut.ir import core, kernels, soacs
 from minifut.ir.core import Lambda
 from minifut.ir.interpret import arrays
 from minifut.ir.interpret.arithmetic import dtype_of, fold_function
-from minifut.ir.interpret.points import Points, result_atoms, soac_points, space_points
+from minifut.ir.interpret.points import (
+    PointValues,
+    result_atoms,
+    soac_points,
+    space_points,
+)
 from minifut.ir.interpret.walk import Frame
 from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
@@ -54,7 +59,7 @@ def screma(f: Frame, exp: soacs.Screma) -> list[Any]:
 
 
 def _folded(
-    f: Frame, fold: soacs.Scan | soacs.Reduce, points: Points, first: int
+    f: Frame, fold: soacs.Scan | soacs.Reduce, points: PointValues, first: int
 ) -> list[Any]:
     """The values from result `first` on, scanned or reduced."""
     operator, start = fold.operator, f.atoms(fold.neutral)
@@ -82,11 +87,11 @@ def _stacked(
     ]
 
 
-def _columns(points: Points, first: int, types: Sequence[Type]) -> list[list[Any]]:
+def _columns(points: PointValues, first: int, types: Sequence[Type]) -> list[list[Any]]:
     return [points.column(i, type_) for i, type_ in enumerate(types, first)]
 
 
-def _mapped(f: Frame, points: Points, i: int, type_: Type) -> Any:
+def _mapped(f: Frame, points: PointValues, i: int, type_: Type) -> Any:
     """The i-th values as they are; an accumulator is the same for all points."""
     if isinstance(type_, AccType):
         return f.values[type_.root]
@@ -113,7 +118,12 @@ def scatter(f: Frame, exp: soacs.Scatter) -> list[Any]:
 
 
 def _write_all(
-    made: np.ndarray, points: Points, index: int, rank: int, value: int, type_: Type
+    made: np.ndarray,
+    points: PointValues,
+    index: int,
+    rank: int,
+    value: int,
+    type_: Type,
 ) -> None:
     """Write the values of result `value` at the indices from result `index` on."""
     indices = zip(*_columns(points, index, [I64] * rank), strict=True)
@@ -131,7 +141,7 @@ def hist(f: Frame, exp: soacs.Hist) -> list[Any]:
 def _histograms(
     f: Frame,
     operators: Sequence[soacs.HistOp | kernels.SegHistOp],
-    points: Points,
+    points: PointValues,
     types: Sequence[Type],
     segments: list[list[int]],
 ) -> list[Any]:
@@ -180,7 +190,11 @@ def segmented(f: Frame, exp: Segmented) -> list[Any]:
 
 
 def _segments(
-    f: Frame, exp: Segmented, operator: kernels.SegBinOp, points: Points, first: int
+    f: Frame,
+    exp: Segmented,
+    operator: kernels.SegBinOp,
+    points: PointValues,
+    first: int,
 ) -> list[Any]:
     """The values from result `first` on, scanned or reduced in each segment."""
     *outer, inner = space = f.shape(exp.space.sizes)
@@ -213,7 +227,7 @@ def _returned(
     exp: Segmented,
     result: kernels.KernelResult,
     type_: Type,
-    points: Points,
+    points: PointValues,
     at: int,
 ) -> Any:
     """A result from the `at`-th values on: returned values, writes or tiles."""

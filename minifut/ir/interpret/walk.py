@@ -29,7 +29,7 @@ from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
 
 
-class Run:
+class Evaluation:
     """What all calls of a program share."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Run:
 class Frame:
     """The values of a call of a function by name."""
 
-    def __init__(self, run: Run, values: dict[Name, Any]) -> None:
+    def __init__(self, run: Evaluation, values: dict[Name, Any]) -> None:
         self.run = run
         self.values = values
 
@@ -200,8 +200,8 @@ def _literal(f: Frame, exp: core.ArrayLiteral, type_: Type) -> np.ndarray:
     return arrays.stack(rows, len(rows), f.shape(exp.row), dtype_of(type_))
 
 
-def _update_acc(f: Frame, exp: UpdateAcc, _: Type) -> arrays.Accumulator:
-    accumulator: arrays.Accumulator = f.values[exp.accumulator]
+def _update_acc(f: Frame, exp: UpdateAcc, _: Type) -> arrays.AccValue:
+    accumulator: arrays.AccValue = f.values[exp.accumulator]
     return accumulator.update(tuple(f.atoms(exp.indices)), f.atoms(exp.values))
 
 
@@ -280,7 +280,7 @@ def _apply(f: Frame, exp: core.Apply) -> list[Any]:
 
 def _with_acc(f: Frame, exp: WithAcc) -> list[Any]:
     lent = [
-        arrays.Accumulator(
+        arrays.AccValue(
             f.atoms(item.arrays),
             len(item.shape),
             None if item.operator is None else f.function(item.operator),

@@ -25,9 +25,9 @@ from minifut.lowering.packing.copy_loops import copy_panels, copy_rows, nonempty
 from minifut.lowering.packing.facts import (
     CopyRegion,
     DimRange,
-    InPlace,
     Panels,
     Rows,
+    Unpacked,
     clamped,
     copy_region,
 )
@@ -56,7 +56,7 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
         _copy_element(k, region, has_elements)
         return
     packing = Rows(region.innermost, padded=False) if plan is None else plan.packing
-    if isinstance(packing, InPlace):
+    if isinstance(packing, Unpacked):
         k.bind(bound.name, _in_place(region, packing))
         return
     made = _memory(k, bound, packing)
@@ -99,7 +99,7 @@ def _without_unread(
     return replace(region, ranges=ranges)
 
 
-def _in_place(region: CopyRegion, packing: InPlace) -> InPlaceArray:
+def _in_place(region: CopyRegion, packing: Unpacked) -> InPlaceArray:
     source = region.source
     places = tuple(
         (

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @value
-class InPlace:
+class Unpacked:
     """No copy; `clamped` are the dimensions of the array whose positions may exceed its
     extent."""
 
@@ -62,7 +62,7 @@ class Rows:
     padded: bool
 
 
-Packing: TypeAlias = InPlace | Panels | Rows
+Packing: TypeAlias = Unpacked | Panels | Rows
 
 
 @dataclass(frozen=True, slots=True)

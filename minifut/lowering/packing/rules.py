@@ -15,10 +15,10 @@ from minifut.lowering.packing.copy_loops import NOT_VECTORISABLE
 from minifut.lowering.packing.facts import (
     CopyRegion,
     GroupFacts,
-    InPlace,
     Packing,
     Panels,
     Rows,
+    Unpacked,
 )
 from minifut.rewrite.rule import Declined, Refused, Remark, decision
 from minifut.rewrite.strategy import first_of
@@ -39,12 +39,12 @@ def choose_packing(region: CopyRegion, facts: GroupFacts) -> Packing:
     packing = first_of(rules, region, facts)
     if isinstance(packing, Declined):
         return Rows(region.innermost, padded=False)
-    assert isinstance(packing, InPlace | Panels | Rows)
+    assert isinstance(packing, Unpacked | Panels | Rows)
     return packing
 
 
 @decision(paper=LOCALITY, remark=lambda region, _: Remark((region.source_name,)))
-def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
+def read_in_place(region: CopyRegion, facts: GroupFacts) -> Unpacked | Declined:
     """Read rows of the array itself instead of a copy, which would bring nothing: the
     steps of the reduction read them at unit stride. Only the row is clamped, once
     before the steps, if these are certainly in bounds.
@@ -85,7 +85,7 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> InPlace | Declined:
         clamped.append(position not in limits)
     if not unit_stride:
         return Declined(f"what steps read of {name} is not contiguous")
-    return InPlace(tuple(clamped))
+    return Unpacked(tuple(clamped))
 
 
 def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bool:

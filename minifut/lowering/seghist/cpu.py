@@ -32,8 +32,8 @@ from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
 from minifut.lowering.operators import Place, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
+    Binning,
     Bins,
-    Histogram,
     Range,
     all_bins,
     bind_all,
@@ -77,7 +77,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
     outer, length = sizes[:-1], host.let_size(sizes[-1], "length")
     segments = host.let_size(product(outer), "segments")
     cells = host.let_size(sum_of(each.cells for each in bins), "cells")
-    histogram = Histogram(operation, bins, segments, length, cells)
+    histogram = Binning(operation, bins, segments, length, cells)
     if not privatise_bins.fires(histogram, host):
         _update_results(host, histogram, ONE)
     bind_all(host, pattern, bins)
@@ -92,7 +92,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> 
         )
     ),
 )
-def privatise_bins(histogram: Histogram, host: HostBuilder) -> bool | Declined:
+def privatise_bins(histogram: Binning, host: HostBuilder) -> bool | Declined:
     """Give each chunk of a segment private copies of the bins, which are combined
     afterwards, where the host finds elements enough.
 
@@ -183,7 +183,7 @@ def private_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
     return replace(bins, arrays=arrays)
 
 
-def _update_results(host: HostBuilder, histogram: Histogram, wanted: Size) -> None:
+def _update_results(host: HostBuilder, histogram: Binning, wanted: Size) -> None:
     """Segment after segment into the results; an empty launch if `wanted` is 0."""
     operation, segments = histogram.operation, histogram.segments
     k = host.kernel("hist")

@@ -76,7 +76,7 @@ class Bins:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class Binning:
     """A histogram with the memory of its results, `bins`: `segments` of `length`
     elements, all bins of a segment have `cells`; sizes in host variables."""
 

@@ -28,9 +28,9 @@ from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.operators import is_cheap
 from minifut.lowering.seghist.histograms import (
+    Binning,
     Bins,
     BinUpdate,
-    Histogram,
     Range,
     bin_updates,
     update_bin,
@@ -57,7 +57,7 @@ BLOCK = 8
         )
     )
 )
-def replicate_subhistograms(histogram: Histogram, host: HostBuilder) -> Size | Declined:
+def replicate_subhistograms(histogram: Binning, host: HostBuilder) -> Size | Declined:
     """Give a chunk replicas of the bins, for one element after the other: updates of
     neighbouring elements are independent.
 

@@ -53,7 +53,7 @@ Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class PointKind:
     """Whether the points of a loop are parallel, whether they are expensive, and how
     many there are in all where results may be too large for the caches."""
 
@@ -123,10 +123,10 @@ def launch_nest(
     elif len(shape) == 1:
         streams = fresh and not expensive and total.as_constant is None
         index = k.variable("i", kc.LONG)
-        kind = Points(parallel, expensive, total_size if streams else None)
+        kind = PointKind(parallel, expensive, total_size if streams else None)
         points(k, index, start, stop, (index,), visit, kind, phases)
     else:
-        kind = Points(parallel, expensive)
+        kind = PointKind(parallel, expensive)
         rows(k, shape, start, stop, visit, kind, phases)
     host.launch(k, threads, 1, fresh=fresh)
 
@@ -144,7 +144,7 @@ def rows(
     at: kc.Variable,
     stop: kc.Variable,
     visit: Visit,
-    kind: Points,
+    kind: PointKind,
     phases: Phases | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
@@ -172,7 +172,7 @@ def points(
     stop: kc.Expression,
     at: Indices,
     visit: Visit,
-    kind: Points,
+    kind: PointKind,
     phases: Phases | None = None,
 ) -> None:
     """The points of a chunk: the interior of a stencil apart from its border, if none
@@ -201,7 +201,7 @@ def points(
             k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
         with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
-            there, kind = (*at[:-1], again), Points(True, kind.expensive)
+            there, kind = (*at[:-1], again), PointKind(True, kind.expensive)
             points(k, again, at_block, end, there, phases.work, kind)
         with k.otherwise():
             k.emit(replace(loop, start=at_block, bound=end))
@@ -223,7 +223,9 @@ def split_points(
     return change_loops(blocks, split) if isinstance(blocks, tuple) else split(loop)
 
 
-def streamed(k: KernelBuilder, statement: kc.Statement, kind: Points) -> kc.Statement:
+def streamed(
+    k: KernelBuilder, statement: kc.Statement, kind: PointKind
+) -> kc.Statement:
     """The statement, or what is left to do after blocks with non-temporal stores."""
     total = kind.total
     if total is None or not isinstance(statement, kc.For) or not statement.points:

@@ -24,7 +24,7 @@ from minifut.ir.core import Constant, Stm
 from minifut.ir.node import value
 from minifut.ir.printer import Printer
 from minifut.ir.sizes import Size
-from minifut.lowering.packing.facts import InPlace, Packing, Panels, Rows
+from minifut.lowering.packing.facts import Packing, Panels, Rows, Unpacked
 from minifut.names import Name
 
 
@@ -108,7 +108,7 @@ def plan_lines(plan: TilePlan, printer: Printer) -> Iterator[str]:
 def packing_text(packing: Packing, printer: Printer) -> str:
     """A packing in words."""
     match packing:
-        case InPlace():
+        case Unpacked():
             return "read in place"
         case Panels(dimension, width, transposed):
             how = ", transposed" if transposed else ""

@@ -22,7 +22,7 @@ from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
 from minifut.values.foreign import NoView, astype_hint, numpy_view, scalar_of
 from minifut.values.structured import close_value
-from minifut.values.structured_arguments import Blank, Leaves, Mismatch, open_value
+from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -83,7 +83,7 @@ class Converter:
 
         try:
             found = open_value(value, given, value.name, opaque)
-        except Mismatch as error:
+        except WrongValue as error:
             self._wrong(value, error.path, error.given, error.expected, error.why)
         for leaf, (inner, path) in zip(value.leaves, found, strict=True):
             if isinstance(inner, _Opened):

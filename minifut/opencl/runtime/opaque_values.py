@@ -46,7 +46,7 @@ def fits(leaves: tuple[EntryLeaf, ...], given: Opaque) -> bool:
     return True
 
 
-class OpaqueValues:
+class DeviceOpaques:
     """The opaque values of one loaded program."""
 
     def __init__(self, session: Session, program: str) -> None:

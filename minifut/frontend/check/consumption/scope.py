@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Entry:
+class ScopeEntry:
     """A variable in scope."""
 
     tree: Tree
@@ -35,7 +35,7 @@ class State:
     """`result_types`: functions whose uniqueness was inferred, with their full type;
     `reasons`: what to call values that have no name of their own."""
 
-    table: dict[Name, Entry] = field(default_factory=dict)
+    table: dict[Name, ScopeEntry] = field(default_factory=dict)
     consumed: dict[Name, Location] = field(default_factory=dict)
     depth: int = 0
     inferred: dict[Name, Type] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class State:
 
     def bind(self, name: Name, tree: Tree, consumable: bool = True) -> None:
         """Bring a variable into scope; names are unique, so it need not leave."""
-        self.table[name] = Entry(tree, consumable, self.depth)
+        self.table[name] = ScopeEntry(tree, consumable, self.depth)
 
     def temporary(self, reason: str) -> Alias:
         """A free alias standing for an unnamed value, with how messages call it."""

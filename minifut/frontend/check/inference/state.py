@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from minifut.errors import CompileError, Location
     from minifut.frontend import syntax
-    from minifut.frontend.check.environment import Context, Module, Scope, TypeBinding
+    from minifut.frontend.check.environment import Checking, Module, Scope, TypeBinding
     from minifut.frontend.types import Type
 
 SIGNED = ("i8", "i16", "i32", "i64")
@@ -49,7 +49,7 @@ _KINDS = {
 class Inference:
     """One definition (or type) being inferred."""
 
-    def __init__(self, context: Context, scope: Scope) -> None:
+    def __init__(self, context: Checking, scope: Scope) -> None:
         self.context = context
         self.scope = scope
         self.solver = Solver()

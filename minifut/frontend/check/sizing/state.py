@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from minifut.errors import Location
     from minifut.frontend import syntax
-    from minifut.frontend.check.environment import Context
+    from minifut.frontend.check.environment import Checking
     from minifut.frontend.check.inference.state import Inference
     from minifut.frontend.types import Size, Type
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 class Sizing:
     """The sizes of one definition."""
 
-    def __init__(self, context: Context, inference: Inference) -> None:
+    def __init__(self, context: Checking, inference: Inference) -> None:
         self.context = context
         self.inference = inference
         self.level = 0
