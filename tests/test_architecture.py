@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -183,6 +184,65 @@ def test_no_function_is_over_eighty_lines() -> None:
                 if lines > 80:
                     long[f"{path.relative_to(ROOT)}:{node.name}"] = lines
     assert not long
+
+
+CONTAINERS = re.compile(r"(dict|list|set|deque|Counter|defaultdict|OrderedDict)\b")
+LARGE_STATES = {
+    "GroupBuilder": 10,  # what threads of a group read and write, besides their code
+    "HostBuilder": 9,  # statements, names, and the place of what is being lowered
+    "SizeInfo": 12,  # what unification finds of a size, and what messages say of it
+    "Sizing": 10,  # all tables of the sizes of a definition
+}
+"""classes with more mutable fields, and how many: no others come, and these shrink"""
+
+
+def mutable_fields(node: ast.ClassDef, stored: set[str]) -> set[str]:
+    """Fields that hold containers, or that are set after construction: by methods, or
+    as one of those that are `stored` elsewhere."""
+    if any("frozen=True" in ast.unparse(d) for d in node.decorator_list):
+        return set()
+    types: dict[str, str] = {}
+    found: set[str] = set()
+    for part in node.body:
+        match part:
+            case ast.AnnAssign(target=ast.Name(name), annotation=hint):
+                types[name] = ast.unparse(hint)
+            case ast.FunctionDef(name=method):
+                for target, hint in stores(part, own=True):
+                    types.setdefault(target, hint)
+                    found |= {target} if method != "__init__" else set()
+    found |= {name for name, hint in types.items() if CONTAINERS.match(hint)}
+    return found | (types.keys() & stored)
+
+
+def stores(tree: ast.AST, own: bool) -> Iterator[tuple[str, str]]:
+    """Attributes of `self` (or of anything else) that are set, with annotations."""
+    hints = {
+        node.target: ast.unparse(node.annotation)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(place, name, ast.Store()):
+                if (ast.unparse(place) == "self") == own:
+                    yield name, hints.get(node, "")
+
+
+def test_no_class_has_more_than_eight_mutable_fields() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in FILES}
+    stored: dict[Path, set[str]] = {}
+    for path, tree in trees.items():
+        names = {name for name, _ in stores(tree, own=False)}
+        stored.setdefault(path.parent, set()).update(names)
+    large = {}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                count = len(mutable_fields(node, stored[path.parent]))
+                if count > 8:
+                    large[node.name] = count
+    assert large == LARGE_STATES
 
 
 def test_types_are_hardly_ever_ignored() -> None:

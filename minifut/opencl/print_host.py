@@ -19,6 +19,7 @@ import builtins
 import keyword
 import math
 import re
+from dataclasses import dataclass, field, replace
 
 from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
@@ -48,6 +49,21 @@ DEEPEST = 16
 """levels of indentation in one function; Python has 20 loops and 100 levels"""
 
 
+@dataclass(slots=True)
+class FunctionText:
+    """What has been printed of a function; `visible` are the constants it sees."""
+
+    name: str = ""
+    visible: tuple[Name, ...] = ()
+    bound: dict[Name, None] = field(default_factory=dict)
+    """variables that have a value here, in their order"""
+    lines: list[str] = field(default_factory=list)
+    used: set[Name] = field(default_factory=set)
+    depth: int = 0
+    parts: list[str] = field(default_factory=list)
+    """functions that it calls for its deepest blocks"""
+
+
 class HostPrinter:
     """Prints host functions; functions share the texts of names."""
 
@@ -60,26 +76,19 @@ class HostPrinter:
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""
         self.parameters = {name: number for number, name in enumerate(parameters)}
-        self.constants = self.visible = constants
-        """those of the program, and those that the function being printed sees"""
-        self.function_name = ""
-        self.lines: list[str] = []
-        self.depth = 0
-        self.used: set[Name] = set()
-        self.bound: dict[Name, None] = {}
-        """variables that have a value here, in their order"""
-        self.parts: list[str] = []
-        """functions that the one being printed calls for its deepest blocks"""
+        self.constants = constants
+        self.made = FunctionText(visible=constants)
+        """of the function that is being printed"""
 
     # --- values -----------------------------------------------------------------------
 
     def name(self, name: Name) -> str:
-        self.used.add(name)
+        self.made.used.add(name)
         return self.names.text(name)
 
     def target(self, name: Name) -> str:
         """A variable that is given a value."""
-        self.bound[name] = None
+        self.made.bound[name] = None
         return self.name(name)
 
     def atom(self, atom: Atom) -> str:
@@ -132,18 +141,20 @@ class HostPrinter:
     # --- statements -------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        self.lines.append("    " * self.depth + text)
+        self.made.lines.append("    " * self.made.depth + text)
 
     def block(self, block: kc.HostBlock) -> list[Name]:
         """The variables that only the block has."""
-        self.depth += 1
-        outside = len(self.bound)
+        self.made.depth += 1
+        outside = len(self.made.bound)
         if not block.statements:
             self.line("pass")
         for statement in block.statements:
             self.statement(statement)
-        self.depth -= 1
-        return [self.bound.popitem()[0] for _ in range(len(self.bound) - outside)]
+        self.made.depth -= 1
+        return [
+            self.made.bound.popitem()[0] for _ in range(len(self.made.bound) - outside)
+        ]
 
     def statement(self, statement: kc.HostStatement) -> None:
         match statement:
@@ -159,7 +170,7 @@ class HostPrinter:
                 self.line(f"{self.target(memory.name)} = run.allocate({size})")
             case kc.Drop(names):
                 for name in names:
-                    self.bound.pop(name, None)
+                    self.made.bound.pop(name, None)
                 self.line(f"del {', '.join(self.name(n) for n in names)}")
             case kc.Launch():
                 self.launch(statement)
@@ -194,23 +205,23 @@ class HostPrinter:
                 self.line(f"if not {self.atom(condition)}:")
                 inner = ", ".join([str(number), *[self.atom(v) for v in values]])
                 self.line(f"    run.fail({inner})")
-            case _ if self.depth >= DEEPEST:
+            case _ if self.made.depth >= DEEPEST:
                 self.part(statement)
             case _:
                 self.control(statement)
 
     def part(self, statement: kc.HostIf | kc.HostFor | kc.HostWhile) -> None:
         """A statement as a call of a function, which returns what it may have set."""
-        outer, outside = (self.lines, self.used, self.depth), len(self.bound)
-        self.lines, self.used, self.depth = [], set(), 1
+        outer, outside = self.made, len(self.made.bound)
+        self.made = replace(outer, lines=[], used=set(), depth=1)
         self.control(statement)
-        number = len(self.parts) + 1
-        name = self.names.text(Name(f"{self.function_name}_part", -number))
-        texts = [self.name(n) if n in self.used else "" for n in self.bound]
+        number = len(outer.parts) + 1
+        name = self.names.text(Name(f"{self.made.name}_part", -number))
+        texts = [self.name(n) if n in self.made.used else "" for n in self.made.bound]
         given, made = (list(filter(None, t)) for t in (texts[:outside], texts))
-        self.parts.append(self.text(name, given, self.lines, made))
-        lines, used, depth = outer
-        self.lines, self.used, self.depth = lines, used | self.used, depth
+        outer.parts.append(self.text(name, given, self.made.lines, made))
+        outer.used |= self.made.used
+        self.made = outer
         left = "".join(f"{text}, " for text in made)
         call = f"{name}({', '.join(['run', *given])})"
         self.line(f"{left}= {call}" if left else call)
@@ -223,11 +234,11 @@ class HostPrinter:
                 if otherwise.statements:
                     self.line("else:")
                     both = set(self.block(otherwise))
-                    self.bound |= dict.fromkeys(n for n in made if n in both)
+                    self.made.bound |= dict.fromkeys(n for n in made if n in both)
             case kc.HostFor(index, bound, body):
                 self.line(f"for {self.target(index)} in range({self.atom(bound)}):")
                 self.block(body)
-                del self.bound[index]
+                del self.made.bound[index]
             case kc.HostWhile(condition, body):
                 self.line(f"while {self.name(condition)}:")
                 self.block(body)
@@ -267,19 +278,20 @@ class HostPrinter:
 
     def function(self, function: kc.HostFunction, sees_constants: bool = True) -> str:
         """The text of a function that returns a tuple of scalars and blocks."""
-        self.function_name = self.names.text(function.name)
-        self.visible = self.constants if sees_constants else ()
+        self.made = FunctionText(
+            self.names.text(function.name),
+            self.constants if sees_constants else (),
+            dict.fromkeys(function.parameters),
+        )
         parameters = [self.names.text(p) for p in function.parameters]
-        self.lines, self.used, self.depth = [], set(), 0
-        self.bound, self.parts = dict.fromkeys(function.parameters), []
         self.block(function.body)
-        body = self.lines if function.body.statements else []
+        body = self.made.lines if function.body.statements else []
         results = [self.atom(r) for r in function.results]
         if function.recursion is not None:
             enter = f"    run.enter({function.recursion})"
             body = [enter, *body, "    run.depth -= 1"]
-        whole = self.text(self.function_name, parameters, body, results)
-        return "\n\n".join([*self.parts, whole])
+        whole = self.text(self.made.name, parameters, body, results)
+        return "\n\n".join([*self.made.parts, whole])
 
     def text(
         self, name: str, given: list[str], body: list[str], made: list[str]
@@ -288,8 +300,8 @@ class HostPrinter:
         head = [f"def {name}({', '.join(['run', *given])}):"]
         if any("kernels[" in line for line in body):
             head.append("    kernels = run.kernels")
-        if not self.used.isdisjoint(self.visible):
-            texts = "".join(f"{self.names.text(c)}, " for c in self.visible)
+        if not self.made.used.isdisjoint(self.made.visible):
+            texts = "".join(f"{self.names.text(c)}, " for c in self.made.visible)
             head.append(f"    {texts}= run.constants")
         results = "".join(f"{text}, " for text in made)
         return "\n".join([*head, *body, f"    return ({results})"]) + "\n"

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from minifut.analysis.facts import meaning, proof, ranges
@@ -36,6 +35,8 @@ from minifut.analysis.facts.forms import (
     of_atom,
     type_range,
 )
+from minifut.analysis.facts.journal import Journal
+from minifut.analysis.facts.open_conditions import OpenCondition, OpenConditions
 from minifut.ir import core
 from minifut.ir.core import Exp, Param, ScalarOp, Stm
 from minifut.ir.scope import Scope
@@ -51,18 +52,6 @@ MOST_TERMS = 12
 """of a form; longer ones are not reasoned about"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Unresolved:
-    """A disjunction that holds (or a conjunction that does not), the atoms that it is
-    about, and the time at which its parts were last looked at."""
-
-    condition: Name
-    truth: bool
-    origin: str
-    about: frozenset[Atom]
-    asked: int
-
-
 class Facts:
     """What is known at a place; see the module."""
 
@@ -73,12 +62,10 @@ class Facts:
         self.about: dict[Atom, list[Fact]] = {}
         self.bounds: dict[Atom | Monomial, Range] = {}
         self.truths: dict[Name, bool] = {}
-        self.unresolved: list[_Unresolved] = []
-        self.clock = 0
-        self.learnt: dict[Atom, int] = {}
-        """the time at which something was last learnt of an atom"""
+        self.open = OpenConditions()
         self.memo: dict[Any, Any] = {}
-        self.undo: list[tuple[Any, Any, Any]] = []
+        self.journal = Journal()
+        self.put = self.journal.put
         self.version = 0
         self.proving = 0
 
@@ -88,23 +75,13 @@ class Facts:
     def inner(self) -> Iterator[None]:
         """A scope: what is learnt in it is forgotten at its end, so that what was found
         out before it counts again (its version is that of before)."""
-        mark = len(self.undo)
-        open_before, version_before = list(self.unresolved), self.version
+        mark = len(self.journal.replaced)
+        open_before, version_before = self.open.entries, self.version
         try:
             yield
         finally:
-            while len(self.undo) > mark:
-                table, key, old = self.undo.pop()
-                if old is None:
-                    del table[key]
-                else:
-                    table[key] = old
-            self.unresolved, self.version = open_before, version_before
-
-    def put(self, table: Any, key: Any, value: Any) -> None:
-        """Enter a value into a table until the end of the scope."""
-        self.undo.append((table, key, table.get(key)))
-        table[key] = value
+            self.journal.undo(mark)
+            self.open.entries, self.version = open_before, version_before
 
     def remembered(
         self, what: str, atom: Atom, find: Callable[[Facts, Atom], list[T]]
@@ -193,7 +170,7 @@ class Facts:
             return
         self.version += 1
         for atom in atoms if new is None else [new]:
-            self.put(self.learnt, atom, self.clock)
+            self.put(self.open.learnt, atom, self.open.clock)
         for atom in atoms:
             self.put(self.about, atom, [*self.about.get(atom, ()), fact])
         for monomial, coefficient in form.items():
@@ -217,7 +194,7 @@ class Facts:
         if not isinstance(condition, Name):
             return
         self.put(self.truths, condition, truth)
-        self.put(self.learnt, condition, self.clock)
+        self.put(self.open.learnt, condition, self.open.clock)
         exp = self.definition(condition)
         if not isinstance(exp, ScalarOp):
             return
@@ -229,8 +206,7 @@ class Facts:
                 self.assume(operand, truth, origin)
         elif name == ("or" if truth else "and"):
             about = self.subjects(condition)
-            entry = _Unresolved(condition, truth, origin, about, -1)
-            self.unresolved = [*self.unresolved, entry]
+            self.open.add(OpenCondition(condition, truth, origin, about))
             self.resolve()
         elif _compares_integers(exp):
             self.compare(exp, truth, origin)
@@ -251,23 +227,17 @@ class Facts:
     def resolve(self) -> None:
         """Look again at disjunctions of which a part may be known to fail by now: those
         about something that was learnt since they were last looked at."""
-        asked, self.clock = self.clock, self.clock + 1
-        for entry in self.unresolved:
-            if not any(other is entry for other in self.unresolved):
-                continue  # settled while an earlier one was
-            if all(self.learnt.get(atom, 0) <= entry.asked for atom in entry.about):
-                continue
+        for entry in self.open.due():
             exp = self.definition(entry.condition)
             assert isinstance(exp, ScalarOp)
             left, right = exp.operands
-            again = [replace(entry, asked=asked)]
+            again = [entry]
             part: core.Atom | None = None
             for one, other in ((left, right), (right, left)):
                 if proof.holds(self, one, not entry.truth) is not None:
                     again, part = [], other
                     break
-            others = [e for e in self.unresolved if e.condition != entry.condition]
-            self.unresolved = [*others, *again]
+            self.open.replace(entry.condition, again)
             if part is not None:
                 self.assume(part, entry.truth, entry.origin)
                 # What follows may resolve others, and so on.

@@ -1,0 +1,50 @@
+"""Disjunctions that hold (or conjunctions that do not) while it is not known by which
+of their parts: they are looked at again once more is known of what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from minifut.ir.sizes import Atom
+from minifut.names import Name
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCondition:
+    """The atoms that a condition is about, and the time at which its parts were last
+    looked at."""
+
+    condition: Name
+    truth: bool
+    origin: str
+    about: frozenset[Atom]
+    asked: int = -1
+
+
+class OpenConditions:
+    """`learnt`: the time at which something was last learnt of an atom."""
+
+    def __init__(self) -> None:
+        self.entries: list[OpenCondition] = []
+        self.learnt: dict[Atom, int] = {}
+        self.clock = 0
+
+    def add(self, entry: OpenCondition) -> None:
+        """Lists are not changed in place: scopes restore them."""
+        self.entries = [*self.entries, entry]
+
+    def due(self) -> Iterator[OpenCondition]:
+        """Those about something that was learnt since they were last looked at, which
+        is now, unless they are settled meanwhile."""
+        asked, self.clock = self.clock, self.clock + 1
+        for entry in self.entries:
+            if any(other is entry for other in self.entries) and any(
+                self.learnt.get(atom, 0) > entry.asked for atom in entry.about
+            ):
+                yield replace(entry, asked=asked)
+
+    def replace(self, condition: Name, entries: list[OpenCondition]) -> None:
+        """What is left of a condition: itself, or nothing."""
+        others = [entry for entry in self.entries if entry.condition != condition]
+        self.entries = [*others, *entries]
