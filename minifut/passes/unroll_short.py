@@ -11,6 +11,8 @@ So what depends on elements of a table is decided when the program is compiled: 
 and 1 disappear, and small arrays between such SOACs are scalars. Folds of at most `FEW`
 elements, such as those of a row of a 4 x 4 matrix or of a point in space, are no
 parallelism that pays, and a loop keeps the map around them from being one of vectors.
+In a map of at most `WIDEST` points, such as that of a small matrix, folds may be as
+long: elsewhere products of thin matrices are better tiled, and rows summed as segments.
 
 Conditions: at most `WIDEST` elements, and `LARGEST` statements when written out; scalar
 code without checks; no scan. SOACs of the host stay as they are: they are parallel.
@@ -38,7 +40,7 @@ from minifut.rewrite.trace import Derivation, Trace
 WIDEST = 16
 """elements of a literal"""
 FEW = 4
-"""elements of what is folded, whatever it is"""
+"""elements of what is folded in a map of many points"""
 LARGEST = 256
 """statements of a SOAC that is written out"""
 NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
@@ -60,24 +62,29 @@ def unroll_short(
         names, scope_of(program), literals, derivation=derivation
     )
 
-    def unrolled(statement: Stm) -> tuple[Stm, ...] | None:
-        if not isinstance(statement.exp, Screma):
+    def unrolled(statement: Stm, most: int) -> tuple[Stm, ...] | None:
+        exp = statement.exp
+        if not isinstance(exp, Screma):
+            return None
+        if not (_is_within(exp, most) or _reads_literal(exp, context)):
             return None
         outcome = unroll_short_soac(statement, context)
         return outcome if isinstance(outcome, tuple) else None
 
-    def inside(node: Any) -> Any:
+    def inside(node: Any, most: int) -> Any:
+        """The same, with folds of at most so many elements written out."""
+        if isinstance(node, Screma):
+            most = WIDEST if _is_within(node, WIDEST) else FEW
         if not isinstance(node, Body):
-            return map_children(node, inside)
+            return map_children(node, lambda child: inside(child, most))
         made: list[Stm] = []
         for statement in node.statements:
-            outcome = unrolled(statement)
+            outcome = unrolled(statement, most)
             if outcome is None:
-                made.append(changed := inside(statement))
-                outcome = None if changed is statement else unrolled(changed)
-                if outcome is None:
-                    continue
-                made.pop()
+                changed = inside(statement, most)
+                if changed is not statement:
+                    outcome = unrolled(changed, most)
+                outcome = outcome or (changed,)
             made += outcome
             for new in outcome:
                 if isinstance(new.exp, ArrayLiteral):
@@ -85,8 +92,9 @@ def unroll_short(
         return replace(node, statements=same_or(made, node.statements))
 
     def outside(node: Any) -> Any:
-        change = inside if isinstance(node, SOAC_EXPRESSIONS) else outside
-        return map_children(node, change)
+        if isinstance(node, SOAC_EXPRESSIONS):
+            return inside(node, FEW)
+        return map_children(node, outside)
 
     return replace(program, functions=tuple(map(outside, program.functions)))
 
@@ -128,20 +136,20 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let b: i32 = add_i32(a, p_1)
         let s: i32 = b
     declines: no input is a small literal, and it is no fold of few elements
-        given (zs: [8]i32)
-        let s: i32 = redomap(8, (zs), reduce commutative(add_i32, (0i32)),
+        given (zs: [20]i32)
+        let s: i32 = redomap(20, (zs), reduce commutative(add_i32, (0i32)),
           \(z: i32) -> (i32) {mul_i32(z, z)})
     """
     exp = statement.exp
     assert isinstance(exp, Screma)
     width = exp.width.as_constant
-    inputs = [context.definition(array) for array in exp.arrays]
     if width is None or width > WIDEST:
         return NOT_SHORT
     folded = sum(len(reduce.neutral) for reduce in exp.reduces)
-    is_short = folded == len(exp.function.results) and width <= FEW
-    if not (is_short or any(isinstance(source, ArrayLiteral) for source in inputs)):
+    is_fold = folded == len(exp.function.results)
+    if not (is_fold or _reads_literal(exp, context)):
         return NOT_SHORT
+    inputs = [context.definition(array) for array in exp.arrays]
     functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
     if exp.scans or not all(map(_is_scalar, functions)):
         return NOT_SCALAR
@@ -160,6 +168,15 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     results = write_out(build, exp, elements, _applied)
     atoms = tuple(e.atom if isinstance(e, Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
+
+
+def _is_within(exp: Screma, most: int) -> bool:
+    width = exp.width.as_constant
+    return width is not None and width <= most
+
+
+def _reads_literal(exp: Screma, context: StatementContext) -> bool:
+    return any(isinstance(context.definition(a), ArrayLiteral) for a in exp.arrays)
 
 
 def _is_scalar(function: Lambda) -> bool:

@@ -123,6 +123,27 @@ def test_the_device_agrees(name: str, schedule: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+PRODUCTS = """
+entry main [n] (as: [n][8][8]i32) (bs: [n][8][8]i32): [n][8][8]i32 =
+  map2 (\\a b -> map (\\r -> map (\\c -> i32.sum (map2 (*) r c)) (transpose b)) a) as bs"""
+
+
+def test_folds_in_maps_of_few_points_are_written_out() -> None:
+    assert not any(exp.is_redomap for exp in nested(around(PRODUCTS)[1]))
+    thin = PRODUCTS.replace("[8][8]i32", "[n][8]i32").replace(
+        "): [n][n][8]", "): [n][n][n]"
+    )
+    thin = thin.replace("(transpose b)", "b")
+    assert any(exp.is_redomap for exp in nested(around(thin)[1]))
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_products_of_small_matrices_agree(schedule: str) -> None:
+    a, b = np.random.default_rng(8).integers(-9, 9, (2, 37, 8, 8), np.int32)
+    found = minifut.compile(PRODUCTS, schedule=schedule).main(a, b)
+    np.testing.assert_array_equal(found, a @ b)
+
+
 def test_a_program_without_literals_stays_the_same_object() -> None:
     _, before = compiled("entry main [n] (xs: [n]f32) = map (+ 1) xs", BEFORE)
     assert unroll_short(before, NameSource(10_000)) is before
