@@ -11,8 +11,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a scan                             0.9-6.4    in any shape
     products: operands are shared      0.5-1.0    from 16 x 16 results on: lanes are
                                                   columns; with fewer columns 1.4-3.7
-    folds of rows that points share    0.6-1.0    from 256 points on: lanes are points;
-                                                  with functions 1.1-1.2
+    folds of rows that points share,   0.5-1.0    from 256 points on: lanes are points;
+      or windows                                  with functions 1.1-1.2
     a reduction, then a map            0.6-1.1    one pass less over memory
     reductions of rows, nothing else   1.2-8.1    rows of 16 elements on, with functions
                                                   of 128; of 4: 0.4-1.3, 0.1
@@ -40,9 +40,21 @@ too: fewer heavy points than that are better mapped first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import TypeGuard
 
-from minifut.ir.core import Assert, If, Index, Lambda, Loop, ScalarOp, SizeExp, Stm
+from minifut.ir.core import (
+    Assert,
+    Atom,
+    DimSlice,
+    If,
+    Index,
+    Lambda,
+    Loop,
+    ScalarOp,
+    SizeExp,
+    Stm,
+)
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
@@ -68,10 +80,11 @@ INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 
 def outer_defaults(
-    function: Lambda, last: Iterable[Stm], one_operation: bool
+    function: Lambda, last: Iterable[Stm], one_operation: bool, iotas: Set[Name]
 ) -> tuple[int, int]:
     """For a CPU and a GPU, of a map of this function whose last version has these
-    statements on the host, and may be one segmented operation."""
+    statements on the host, and may be one segmented operation; these arrays number
+    their elements."""
     made = [statement.exp for statement in last]
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
@@ -79,7 +92,7 @@ def outer_defaults(
         folds = [exp for exp in made if isinstance(exp, SegRed)]
         if any(map(shares_operands, folds)):
             return CPU_PRODUCTS, GPU_BUSY
-        if any(map(shares_rows, folds)):
+        if any(shares_rows(fold, iotas) for fold in folds):
             calls = folds_calls(function)
             return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS, GPU_BUSY
         deepest = max((len(fold.space.sizes) for fold in folds), default=0)
@@ -193,17 +206,19 @@ def shares_all(kernel: SegRed) -> bool:
     )
 
 
-def shares_rows(kernel: SegRed) -> bool:
+def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     """Whether all that is read for an element is the same for all segments, or for all
-    elements of one, so that lanes may be segments: each reads the same in turn."""
+    elements of one, or next to what the segment before reads, as in windows, so that
+    lanes may be segments."""
     body, (*outer, reduced) = kernel.body, kernel.space.indices
     if not outer or len(body.result) != _folded(kernel):
         return False
+    positions = _Positions(kernel, iotas)
     for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
         both = reduced in found and len(found) > 1
         if isinstance(exp, Index):
-            fits = not both
+            fits = not both or positions.is_window(exp, outer[-1])
         elif isinstance(exp, Assert):
             fits = reduced not in found
         else:
@@ -211,7 +226,43 @@ def shares_rows(kernel: SegRed) -> bool:
             fits = scalar and isinstance(exp, ScalarOp | SizeExp | If)
         if not fits:
             return False
+        positions.add(statement, found)
     return True
+
+
+class _Positions:
+    """Which numbers of a point are sums of indices and of what all points share."""
+
+    def __init__(self, kernel: SegRed, iotas: Set[Name]) -> None:
+        self._iotas = iotas
+        self._sums: dict[Name, Set[Name]] = {i: {i} for i in kernel.space.indices}
+        self._varying = set(kernel.space.indices)
+
+    def add(self, statement: Stm, depends: Set[Name]) -> None:
+        """A statement that depends on these indices."""
+        match statement.exp:
+            case Index(array, (Name() as place,)) if array in self._iotas:
+                parts = [place]
+            case ScalarOp(operator, operands) if operator.name == "add":
+                parts = [atom for atom in operands if atom in self._varying]
+            case _:
+                parts = []
+        if parts and all(part in self._sums for part in parts):
+            found = [self._sums[part] for part in parts]
+            whole = set().union(*found)
+            if len(whole) == sum(map(len, found)):
+                self._sums[statement.pattern[0].name] = whole
+        if depends:
+            self._varying.update(parameter.name for parameter in statement.pattern)
+
+    def is_window(self, access: Index, segment: Name) -> bool:
+        """Whether neighbouring segments read neighbouring elements of a row."""
+        *before, last = access.slice
+        moved = (segment in self._sums.get(i, {segment}) for i in before if self._is(i))
+        return self._is(last) and segment in self._sums.get(last, ()) and not any(moved)
+
+    def _is(self, entry: Atom | DimSlice) -> TypeGuard[Name]:
+        return isinstance(entry, Name) and entry in self._varying
 
 
 def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from minifut.ir.core import Body, If, Stm
+from minifut.ir.core import Body, If, Iota, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import replace
@@ -99,7 +99,9 @@ class VersionChoice:
         """For a CPU and a GPU."""
         last = host_statements(self.inner.build.statements)
         if self.soac.is_map:
-            return outer_defaults(self.soac.function, last, self.perfect)
+            known = self.context.definitions.items()
+            iotas = {name for name, exp in known if isinstance(exp, Iota)}
+            return outer_defaults(self.soac.function, last, self.perfect, iotas)
         return fold_defaults(last)
 
     def body(self, context: NestContext) -> Body:

@@ -30,6 +30,14 @@ NESTS = {
     ),
     "map (\\i -> f32.sum (map (+ f32.i64 i) a[i])) (iota n)": NEVER,
     "map (\\i -> f32.sum (map (\\y -> b[0, i64.f32 y]) b[1])) (iota n)": NEVER,
+    "tabulate (n - 4) (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[1, i + j])))": (
+        defaults.CPU_SHARED_ROWS
+    ),
+    "tabulate n (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[1, 2 * i + j])))": NEVER,
+    "tabulate n (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] a[i + j, 0])))": NEVER,
+    "map (\\f -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[0, i64.f32 f + j]))) a[0]": (
+        NEVER
+    ),
     "map (scan (+) 0) a": NEVER,
     "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
     "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
