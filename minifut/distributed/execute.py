@@ -8,7 +8,7 @@ made from chunk i of each argument, and combinations form one tree over the chun
 
 which does not depend on how many workers there are. So neither do the results.
 
-Chunks of arguments are not held from one step over chunks to the next, but asked for
+Chunks of arguments are not kept from one step over chunks to the next, but asked for
 again, so that an argument may be larger than the memory of the cluster: what was
 combined is waited for before the next such step is asked for, and what steps made of
 chunks is kept.

@@ -26,7 +26,7 @@ from minifut.recipe import entry_again
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Owned:
     """A value of one rank (None elsewhere), or of all if there is no owner."""
 
     value: Any
@@ -40,36 +40,36 @@ class MpiCluster:
     module: LoadedModule
     comm: Any
 
-    def constant(self, value: Any) -> Held:
+    def constant(self, value: Any) -> Owned:
         """A value that all ranks have."""
-        return Held(value)
+        return Owned(value)
 
     def owner(self, place: int | None) -> int | None:
         """The rank that a chunk belongs to."""
         return None if place is None else place % self.comm.Get_size()
 
     def call(
-        self, function: str, arguments: Sequence[Held], results: int, place: int | None
-    ) -> list[Held]:
+        self, function: str, arguments: Sequence[Owned], results: int, place: int | None
+    ) -> list[Owned]:
         """On the owner of the chunk, or on all ranks."""
         owner = self.owner(place)
         given = [self._at(argument, owner) for argument in arguments]
         if owner not in (None, self.comm.Get_rank()):
-            return [Held(None, owner)] * max(results, 1)
+            return [Owned(None, owner)] * max(results, 1)
         made = entry_again(self.module, (), function).call(given)
-        return [Held(value, owner) for value in made] or [Held(None, owner)]
+        return [Owned(value, owner) for value in made] or [Owned(None, owner)]
 
-    def _at(self, held: Held, owner: int | None) -> Any:
+    def _at(self, owned: Owned, owner: int | None) -> Any:
         """The value for calls of a rank, or of all (None)."""
-        if held.owner is None or held.owner == owner:
-            return held.value
-        return self.comm.bcast(held.value, root=held.owner)
+        if owned.owner is None or owned.owner == owner:
+            return owned.value
+        return self.comm.bcast(owned.value, root=owned.owner)
 
-    def keep(self, references: Sequence[Held]) -> list[Held]:
+    def keep(self, references: Sequence[Owned]) -> list[Owned]:
         """Everything is computed at once, so nothing is to be done."""
         return list(references)
 
-    def value(self, reference: Held) -> Any:
+    def value(self, reference: Owned) -> Any:
         """The value, on all ranks."""
         return self._at(reference, None)
 
@@ -98,8 +98,8 @@ class OverRanks:
         given = arguments_of(plan, self.entry, arguments, named)
         bounds = given.bounds(self.chunk_bytes)
         inputs: dict[str, Any] = {
-            **{size: Held(number) for size, number in given.sizes.items()},
-            **{n: Held(as_numpy(*pair)) for n, pair in given.whole.items()},
+            **{size: Owned(number) for size, number in given.sizes.items()},
+            **{n: Owned(as_numpy(*pair)) for n, pair in given.whole.items()},
         }
         for name, array in given.cut.items():
             parts = []
@@ -110,7 +110,7 @@ class OverRanks:
                     where = [slice(None)] * len(array.shape)
                     where[plan.axes[name]] = slice(bounds[number], bounds[number + 1])
                     part = np.asarray(array[tuple(where)])
-                parts.append(Held(part, owner))
+                parts.append(Owned(part, owner))
             inputs[name] = Chunked(tuple(parts))
         values = execute(plan, cluster, inputs, bounds)
         leaves = [

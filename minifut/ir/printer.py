@@ -150,45 +150,45 @@ class Printer:
                 texts = [self.parts(row, parts) for row in rows]
                 return (", " if commas else "").join(texts)
             case forms.Field():
-                held = getattr(node, part.name)
-                return self.field(
-                    node, part, held if part.component is None else held[part.component]
-                )
+                value = getattr(node, part.name)
+                if part.component is not None:
+                    value = value[part.component]
+                return self.field(node, part, value)
         assert_never(part)
 
     def parts(self, node: Any, parts: Iterable[forms.Part]) -> str:
         return "".join([self.part(node, part) for part in parts])
 
-    def field(self, node: Any, field: forms.Field, held: Any) -> str:
+    def field(self, node: Any, field: forms.Field, value: Any) -> str:
         """What a field holds, as its annotation wants it."""
         if forms.item_of(field.hint) is Size:
-            return self.sizes(held)
-        return self.value(held, forms.is_mixed(field.hint))
+            return self.sizes(value)
+        return self.value(value, forms.is_mixed(field.hint))
 
-    def value(self, held: Any, in_union: bool = False) -> str:
+    def value(self, value: Any, in_union: bool = False) -> str:
         """A field by its class alone."""
-        match held:
+        match value:
             case None:
                 return "_"
             case Name() | Constant():
-                return self.atom(held)
+                return self.atom(value)
             case Size():
-                return self.size(held)
+                return self.size(value)
             case ArrayType() | AccType():
-                return self.type(held)
+                return self.type(value)
             case ScalarType() | Operator() | Level() | int():
-                return str(held)
+                return str(value)
             case str():
-                return quoted(held)
+                return quoted(value)
             case tuple():
-                return self.list([self.value(each, in_union) for each in held])
+                return self.list([self.value(each, in_union) for each in value])
             case Param():
-                return self.parameter(held)
+                return self.parameter(value)
             case Body() | KernelBody():
-                return self.body(held)
+                return self.body(value)
             case Stm():
-                return self.statement(held)
-        return self.expression(held)
+                return self.statement(value)
+        return self.expression(value)
 
     def list(self, texts: Sequence[str]) -> str:
         """In parentheses, with commas."""

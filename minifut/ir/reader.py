@@ -74,12 +74,12 @@ class Reader(Tokens):
 
     def node(self, cls: type) -> Any:
         """What a form describes."""
-        held: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for part in forms.form_of(cls):
-            self.part(cls, part, held)
-        return cls(**held)
+            self.part(cls, part, fields)
+        return cls(**fields)
 
-    def part(self, cls: type, part: forms.Part, held: dict[str, Any]) -> None:
+    def part(self, cls: type, part: forms.Part, fields: dict[str, Any]) -> None:
         match part:
             case forms.Word(text):
                 if not text.isspace():
@@ -89,22 +89,22 @@ class Reader(Tokens):
                     raise self.fault(name)
                 self.advance()
             case forms.Flag(name):
-                held[name] = self.take(name)
+                fields[name] = self.take(name)
             case forms.Optional(parts, defaults):
                 if self.begins(parts):
                     for inner in parts:
-                        self.part(cls, inner, held)
+                        self.part(cls, inner, fields)
                 else:
-                    held.update(defaults)
+                    fields.update(defaults)
             case forms.Each():
-                self.each(cls, part, held)
+                self.each(cls, part, fields)
             case forms.Field(name):
                 made = self.field(cls, part)
                 if part.component is not None:
-                    made = (*held.get(name, ()), made)
-                held[name] = made
+                    made = (*fields.get(name, ()), made)
+                fields[name] = made
 
-    def each(self, cls: type, part: forms.Each, held: dict[str, Any]) -> None:
+    def each(self, cls: type, part: forms.Each, fields: dict[str, Any]) -> None:
         rows: list[dict[str, Any]] = []
         while self.token not in (")", "]") if part.commas else self.begins(part.parts):
             if rows and part.commas:
@@ -112,7 +112,7 @@ class Reader(Tokens):
             rows.append({})
             for inner in part.parts:
                 self.part(cls, inner, rows[-1])
-        held.update({name: tuple(row[name] for row in rows) for name in part.names})
+        fields.update({name: tuple(row[name] for row in rows) for name in part.names})
 
     def begins(self, parts: tuple[forms.Part, ...]) -> bool:
         """Whether the next token is one with which parts begin."""

@@ -124,25 +124,25 @@ class KernelPrinter(printer.Printer):
             self.declared.declare(node.name, kc.VectorType(node.type))
         return text
 
-    def field(self, node: Any, field: forms.Field, held: Any) -> str:
+    def field(self, node: Any, field: forms.Field, value: Any) -> str:
         if field.declared:
-            return self.declaration(held)
-        if isinstance(node, OPEN) and isinstance(held, kc.Block):
-            return self.statements(held)
-        return super().field(node, field, held)
+            return self.declaration(value)
+        if isinstance(node, OPEN) and isinstance(value, kc.Block):
+            return self.statements(value)
+        return super().field(node, field, value)
 
-    def declaration(self, held: kc.Variable | kc.Register | kc.Memory) -> str:
+    def declaration(self, value: kc.Variable | kc.Register | kc.Memory) -> str:
         """A name where it is declared."""
-        match held:
+        match value:
             case kc.Memory(name, element, space):
-                self.declared.declare(name, held)
+                self.declared.declare(name, value)
                 return f"{self.name(name)}: {space} {element}"
             case kc.Variable(name, type_):
                 self.declared.declare(name, type_)
                 return f"{self.name(name)}: {type_}"
             case kc.Register(family, _, type_):
                 self.declared.declare(family, type_)
-                return f"{self.node(held)}: {type_}"
+                return f"{self.node(value)}: {type_}"
 
     def block(self, block: kc.Block | kc.HostBlock) -> str:
         self.declared.scopes.append({})
@@ -157,28 +157,28 @@ class KernelPrinter(printer.Printer):
 
     # --- fields -----------------------------------------------------------------------
 
-    def value(self, held: Any, in_union: bool = False) -> str:
+    def value(self, value: Any, in_union: bool = False) -> str:
         """What a field holds; in a union sizes and texts are marked as such."""
-        match held:
+        match value:
             case kc.Expression():
-                return self.exp(held)
+                return self.exp(value)
             case kc.Block() | kc.HostBlock():
-                return self.block(held)
+                return self.block(value)
             case kc.Memory(name):
-                if self.declared.of(name) == held:
+                if self.declared.of(name) == value:
                     return self.name(name)
-                return f"{self.name(name)}: {held.space} {held.element}"
+                return f"{self.name(name)}: {value.space} {value.element}"
             case kc.DeviceFunction():
-                return held.name
-            case Size() if in_union and held.as_constant is None:
-                return f"size({self.size(held)})"
+                return value.name
+            case Size() if in_union and value.as_constant is None:
+                return f"size({self.size(value)})"
             case kc.VectorType():
-                return str(held)
+                return str(value)
             case Tunable():
-                return printer.show(held)
-            case str() if is_word(held) and not in_union:
-                return held
-        return super().value(held, in_union)
+                return printer.show(value)
+            case str() if is_word(value) and not in_union:
+                return value
+        return super().value(value, in_union)
 
     def list(self, texts: Sequence[str]) -> str:
         """In one line, or each in its own."""

@@ -197,9 +197,9 @@ def _side(
                 if name in inside:
                     made.append(kc.Assign(variable, value))
                     continue
-                held = k.variable(name.base, type_)
-                made.append(kc.Declare(held, value))
-                values[name] = variable, held
+                saved = k.variable(name.base, type_)
+                made.append(kc.Declare(saved, value))
+                values[name] = variable, saved
             case kc.Branch(condition, then, otherwise):
                 both = kc.Binary("&", active, renamed(condition), kc.TRUTH)
                 other = otherwise and renamed(otherwise)

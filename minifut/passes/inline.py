@@ -162,7 +162,7 @@ class _Inliner:
         self.functions = functions
         self.chosen = chosen
         self.replaced: dict[Name, Atom] = {}
-        self.telling: dict[Name, bool] = {}
+        self.located: dict[Name, bool] = {}
 
     def function(self, name: Name) -> Function:
         """The function with the chosen calls in it replaced; remembered for callers."""
@@ -204,20 +204,20 @@ class _Inliner:
         body = rename(function.body, self.names, arguments)
         for bound, atom in zip(statement.pattern, body.result, strict=True):
             self.replaced[bound.name] = atom
-        if statement.location is None or not self.tells_places(exp.function):
+        if statement.location is None or not self.has_places(exp.function):
             return body.statements
         return tuple(_called_from(s, statement.location) for s in body.statements)
 
-    def tells_places(self, name: Name) -> bool:
+    def has_places(self, name: Name) -> bool:
         """Whether the function, as it is by now, has checks with backtraces, or
         statements of the prelude."""
-        if name not in self.telling:
+        if name not in self.located:
             found = any(
                 isinstance(n, Assert) or _is_of_prelude(n)
                 for n in walk(self.functions[name])
             )
-            self.telling[name] = found
-        return self.telling[name]
+            self.located[name] = found
+        return self.located[name]
 
     def resolved(self) -> dict[Name, Atom]:
         """What each replaced name stands for in the end."""

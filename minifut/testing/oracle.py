@@ -71,7 +71,7 @@ class Oracle:
     def expected(
         self, name: str, case: RunCase, folder: Path, arguments: Arguments
     ) -> list[Any] | None:
-        """The results of an entry point for a case, None if there is no telling."""
+        """The results of an entry point for a case, None if it has none."""
         key = self._key(name, case, folder)
         kept = None if key is None else load_bytes(KIND, key)
         if kept is not None:
@@ -109,7 +109,7 @@ class Oracle:
         return unpacked(entry.call(arguments(self._unlimited, entry)))
 
     def _key(self, name: str, case: RunCase, folder: Path) -> str | None:
-        """What the results depend on; None if that cannot be told."""
+        """What the results depend on; None if that is unknown."""
         if self.core is None:
             return None
         files: list[str] = []

@@ -95,7 +95,7 @@ class Facts:
         self.put(self.memo, (what, atom), (made, self.version))
         return made
 
-    # --- telling ----------------------------------------------------------------------
+    # --- learning ---------------------------------------------------------------------
 
     def define(self, statement: Stm) -> None:
         """The names of a statement; results that come with their size have a size."""

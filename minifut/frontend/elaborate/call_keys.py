@@ -84,11 +84,11 @@ def captured_key(value: object) -> Hashable:
         case values.SumValue(_, own):
             return tuple(captured_key(leaf) for leaf in own)
         case Closure(_, _, body, env, arguments):
-            held = tuple(captured_key(argument) for argument in arguments)
-            return ("closure", id(body), id(env), held)
+            parts = tuple(captured_key(argument) for argument in arguments)
+            return ("closure", id(body), id(env), parts)
         case Primitive(_, _, call, arguments):
-            held = tuple(captured_key(argument) for argument in arguments)
-            return ("primitive", id(call), held)
+            parts = tuple(captured_key(argument) for argument in arguments)
+            return ("primitive", id(call), parts)
         case _:
             return id(value)
 

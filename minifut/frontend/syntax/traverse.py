@@ -53,12 +53,12 @@ def children(node: Node) -> list[Node]:
     return found
 
 
-def _add_nodes(held: object, found: list[Node]) -> None:
-    """Add the nodes in what a field holds."""
-    if isinstance(held, Node):
-        found.append(held)
-    elif isinstance(held, tuple):
-        for item in held:
+def _add_nodes(value: object, found: list[Node]) -> None:
+    """Add the nodes of the value of a field."""
+    if isinstance(value, Node):
+        found.append(value)
+    elif isinstance(value, tuple):
+        for item in value:
             _add_nodes(item, found)
 
 

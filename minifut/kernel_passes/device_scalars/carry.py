@@ -157,14 +157,14 @@ class _Carrier:
             for target, source in zip(move.targets, move.sources, strict=True)
             if isinstance(source, Name) and source in definitions
         }
-        held = self.refused | names_in(between)
+        kept = self.refused | names_in(between)
         if isinstance(loop, kc.HostWhile):
-            held.add(loop.condition)
+            kept.add(loop.condition)
         from_device = _from_device(loop.body, self.joined, wanted)
         return tuple(
             self.decide(scalar, definition, loop.body)
             for scalar, definition in wanted.items()
-            if scalar not in held
+            if scalar not in kept
             and definition.name in from_device
             and definition.type != F16
         )
@@ -226,11 +226,11 @@ class _Carrier:
     def body(self, block: kc.HostBlock, carried: tuple[Carried, ...]) -> kc.HostBlock:
         """An iteration that reads what the one before left, and leaves its own."""
         move = last_move(block)
-        held = {c.source.name for c in carried if c.source}
+        kept = {c.source.name for c in carried if c.source}
         made: list[kc.HostStatement] = [
             kc.HostAssign(c.before, _read(c.memory), c.memory.element) for c in carried
         ]
-        for statement in without_drops(block.statements, held):
+        for statement in without_drops(block.statements, kept):
             made += self.end(move, carried) if statement is move else [statement]
         inside = {c.scalar: c.before for c in carried}
         return substitute(kc.HostBlock(tuple(made)), inside)
@@ -252,8 +252,8 @@ class _Carrier:
                 made += [kc.Allocate(source, ONE), launch]
             sources[each.scalar] = source
         made.append(self.moved(move, carried, sources))
-        held = dict.fromkeys(source.name for source in sources.values())
-        made.append(kc.Drop(tuple(held)))
+        kept = dict.fromkeys(source.name for source in sources.values())
+        made.append(kc.Drop(tuple(kept)))
         return made
 
     def storing(self, type_: ScalarType) -> kc.Kernel:

@@ -112,10 +112,10 @@ class _Joiner:
             for target, source in zip(move.targets, move.sources, strict=True)
         ]
         new = kc.HostMove(tuple(t for t, _ in pairs), tuple(s for _, s in pairs))
-        held = dict.fromkeys(sources[target].name for target in given)
+        kept = dict.fromkeys(sources[target].name for target in given)
         statements: list[kc.HostStatement] = []
-        for statement in without_drops(side.statements, set(held)):
+        for statement in without_drops(side.statements, set(kept)):
             statements += (
-                [new, kc.Drop(tuple(held))] if statement is move else [statement]
+                [new, kc.Drop(tuple(kept))] if statement is move else [statement]
             )
         return kc.HostBlock(tuple(statements))

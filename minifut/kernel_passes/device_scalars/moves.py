@@ -48,13 +48,13 @@ def source_of(
 
 
 def without_drops(
-    statements: Iterable[kc.HostStatement], held: set[Name]
+    statements: Iterable[kc.HostStatement], kept: set[Name]
 ) -> list[kc.HostStatement]:
     """The statements, which free these memories no longer."""
     made: list[kc.HostStatement] = []
     for statement in statements:
         if isinstance(statement, kc.Drop):
-            rest = tuple(name for name in statement.names if name not in held)
+            rest = tuple(name for name in statement.names if name not in kept)
             made += [kc.Drop(rest)] if rest else []
         else:
             made.append(statement)

@@ -8,7 +8,7 @@
 The runtime counts references: a buffer goes back to the pool when the last variable
 that holds it is dropped. So it is enough to drop each variable after the last statement
 of its own block that mentions it; loops, ifs and calls need no special care. Parameters
-are held by the caller in any case.
+belong to the caller in any case.
 """
 
 from __future__ import annotations

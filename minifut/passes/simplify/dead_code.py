@@ -132,8 +132,8 @@ class _Sweep:
         return replace(statement, pattern=_pick(pattern, used), exp=exp)
 
 
-def _pick(held: tuple[Any, ...], wanted: list[bool]) -> tuple[Any, ...]:
-    return tuple(part for part, keep in zip(held, wanted, strict=True) if keep)
+def _pick(values: tuple[Any, ...], wanted: list[bool]) -> tuple[Any, ...]:
+    return tuple(part for part, keep in zip(values, wanted, strict=True) if keep)
 
 
 def _only(body: Body, wanted: list[bool]) -> Body:

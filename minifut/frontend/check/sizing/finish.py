@@ -40,7 +40,7 @@ def refuse_ambiguous(state: Sizing) -> None:
 
 
 def _blame(state: Sizing, number: int, info: SizeInfo) -> Exception:
-    """Report the size by the most telling name that was linked to it."""
+    """Report the size by the most informative name that was linked to it."""
     if info.purpose is None:
         for other in state.metas:
             if other.link is None or other.purpose is None:
