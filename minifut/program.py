@@ -231,8 +231,10 @@ class Program:
         if tuning is None:  # one without parameters is empty, and can still watch
             tuning = Tuning((), "cpu", lambda values: None, {})
         self.tuning = tuning
-        for name in self.entries:
-            if name in self.__dict__ or hasattr(Program, name):
+        for name, entry in self.entries.items():
+            if name not in self.__dict__ and not hasattr(Program, name):
+                self.__dict__[name] = entry
+            else:
                 logging.getLogger("minifut").warning(
                     "the entry point %s is called as prog[%r](..): programs have an "
                     "attribute of that name",
@@ -242,9 +244,6 @@ class Program:
 
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})
-        if name in entries:
-            found: EntryPoint = entries[name]
-            return found
         hint = "" if entries else "; those of a program begin with `entry`, not `def`"
         raise AttributeError(unknown("entry point", name, entries) + hint)
 

@@ -132,12 +132,15 @@ class For:
     of a map, in any order, which may be lifted to lanes. `expensive`: a round is much
     work, with loops or calls inside, of which the compiler of the device makes no
     vectors. `full`: most often the bound is this, which is known when the kernel
-    is built; then the compiler of a GPU may unroll the loop.
+    is built; then the compiler of a GPU may unroll the loop. `extent`: where work-items
+    of a group take different rounds before they meet, at least `bound - start` of each,
+    the same for all; then those that are done wait for the others inside of the loop if
+    the compiler of the device needs that.
     """
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}<? unrolled {full}> {body}"
+        "{parallel?}{points?}{expensive?}<? unrolled {full}><? within {extent}> {body}"
     )
 
     variable: Variable
@@ -149,6 +152,7 @@ class For:
     points: bool = False
     expensive: bool = False
     full: Expression | None = None
+    extent: Expression | None = None
 
     @property
     def counts_by_ones(self) -> bool:

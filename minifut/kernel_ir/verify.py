@@ -253,8 +253,9 @@ class _Checker(Expressions):
         self.given.add(name)
 
     def loop(self, loop: kc.For) -> None:
-        for bound in (loop.start, loop.bound, loop.step):
-            self.fits(bound, loop.variable.type)
+        for bound in (loop.start, loop.bound, loop.step, loop.extent):
+            if bound is not None:
+                self.fits(bound, loop.variable.type)
         self.declare(loop.variable.name, loop.variable.type, given=True)
         self.block(loop.body)
         self.ends = False

@@ -25,11 +25,16 @@ PRELUDE = """\
 #define GROUP ((long)get_local_size(0))
 #define KEEP(x) { __typeof__(x) kept = x; __asm__ volatile("" : "+m"(kept)); x = kept; }
 #define LAST __asm__ volatile("");
+#define ROUNDS(i, start, bound, step, extent) \
+  for (long i = start, i##_DONE = 0; i##_DONE < (extent); \
+       i += step, i##_DONE += step) if (i < (bound))
 #define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
 #else
 #define GROUP WORK_ITEMS
 #define KEEP(x)
 #define LAST
+#define ROUNDS(i, start, bound, step, extent) \
+  for (long i = start; i < (bound); i += step)
 #define PREFETCH(place) ((void)0)
 #if defined(__NVPTX__) || defined(cl_nv_pragma_unroll)
 #define UNROLL _Pragma("unroll 2")
@@ -41,7 +46,8 @@ and loses parts of it in these cases: where a condition that is known before sta
 right behind a barrier, so something must stand between; where a branch stands right
 before the end, at which all meet as well (LAST); where a loop or branch before a
 barrier comes down to a choice between two constants, which all work-items are given
-alike then (KEEP); and around barriers in branches, where its first passes have made use
+alike then (KEEP); where some leave a loop before others (ROUNDS), whose stores are made
+for them, too; and around barriers in branches, where its first passes have made use
 of how many work-items a group has."""
 
 
@@ -70,5 +76,14 @@ GROUP = "GROUP"
 
 
 MACROS = frozenset(
-    {"REASSOCIATE", "PARALLEL", "STREAM", "KEEP", "LAST", "PREFETCH", "UNROLL"}
+    {
+        "REASSOCIATE",
+        "PARALLEL",
+        "STREAM",
+        "KEEP",
+        "LAST",
+        "PREFETCH",
+        "ROUNDS",
+        "UNROLL",
+    }
 ) | {WORK_ITEMS, GROUP, "RARELY"}

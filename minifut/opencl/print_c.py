@@ -186,6 +186,9 @@ class CPrinter(ExpressionPrinter):
         step = loop.step
         plain = isinstance(step, kc.Literal) and step.value == 1
         advance = f"{name}++" if plain else f"{name} += {self.exp(step)}"
+        if loop.extent is not None:
+            values = (loop.start, loop.bound, step, loop.extent)
+            return f"ROUNDS({', '.join([name, *map(self.exp, values)])})"
         start = f"{self.type(loop.variable.type)} {name} = {self.exp(loop.start)}"
         return f"for ({start}; {name} < {self.primary(loop.bound)}; {advance})"
 

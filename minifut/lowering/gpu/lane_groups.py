@@ -169,7 +169,7 @@ class StagedTile:
         skipped = k.declare("skipped", task.lane * self.per)
         left = k.declare("left", task.end - self.first - skipped)
         least = kc.Call("min", (left, self.per), kc.LONG)
-        with k.loop("r", k.declare("mine", least)) as round_:
+        with k.loop("r", k.declare("mine", least), extent=self.per) as round_:
             yield k.declare("place", self.place + skipped + round_)
 
     def prefixes(self) -> kc.Variable:

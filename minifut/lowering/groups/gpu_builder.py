@@ -201,12 +201,9 @@ class GroupBuilder(KernelBuilder):
                 yield tuple(kc.Literal(0, kc.LONG) for _ in shape)
         else:
             bound = self.named(self.size_value(total), "points")
-            # All threads take as many rounds: PoCL 3.0 lets threads that leave a loop
-            # early store what others do.
-            with self.loop("first", bound, step=self.width) as first:
-                point = self.named(first + self.local, "point")
-                with self.branch(point < bound):
-                    yield unravel(self, point, shape)
+            loop = self.loop("point", bound, self.local, self.width, extent=bound)
+            with loop as point:
+                yield unravel(self, point, shape)
 
     def each(
         self,

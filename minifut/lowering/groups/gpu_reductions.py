@@ -155,7 +155,7 @@ def consecutive(k: GroupBuilder, task: SegmentTask) -> Iterator[kc.Variable]:
     share = k.declare("share", (task.chunk + task.lanes - 1) // task.lanes)
     first = k.declare("first", task.lane * share)
     least = kc.Call("min", (first + share, task.end), kc.LONG)
-    with k.loop("at", k.declare("stop", least), first) as index:
+    with k.loop("at", k.declare("stop", least), first, extent=share) as index:
         yield index
 
 

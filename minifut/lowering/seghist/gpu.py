@@ -234,7 +234,8 @@ def _accumulate_locally(
         start = k.declare("start", (task - segment * chunks) * chunk)
         stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
         end = k.declare("end", stop)
-        with barrier_region(k), k.loop("at", end, start + lane, k.width) as at:
+        loop = k.loop("at", end, start + lane, k.width, extent=chunk)
+        with barrier_region(k), loop as at:
             k.bind(operation.space.indices[-1], at)
             found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
@@ -278,7 +279,7 @@ class _Local:
         """Neutral values in all cells."""
         k = self.k
         total = k.declare("total", self.stride * self.copies)
-        with k.loop("cell", total, lane, k.width) as cell:
+        with k.loop("cell", total, lane, k.width, extent=total) as cell:
             for memory, word in zip(self.words, self.neutral(), strict=True):
                 k.store(memory, cell, word)
 
@@ -299,7 +300,8 @@ class _Local:
     def flush(self, lane: kc.Expression, outer: tuple[Size, ...]) -> None:
         """Add what the copies hold to the bins in global memory."""
         k = self.k
-        with k.loop("cell", self.count, lane, k.width) as cell:
+        loop = k.loop("cell", self.count, lane, k.width, extent=self.count)
+        with loop as cell:
             total = [k.declare("total", value) for value in self._load(cell)]
             with k.loop("copy", self.copies, 1) as copy:
                 more = self._load(cell + copy * self.stride)

@@ -300,15 +300,16 @@ def reduce_strided(
     first = task.start + task.lane
     with barrier_region(k):
         if in_flight > 1:
-            at = k.declare("first", first)
+            rest = k.declare("rest", first)
             last = k.declare("last", task.end - task.lanes * (in_flight - 1))
-            with k.while_loop(at < last):
+            step = k.declare("step", task.lanes * in_flight)
+            with k.loop("at", last, first, step, extent=task.chunk) as at:
                 places = [at + task.lanes * i for i in range(in_flight)]
                 for values in [point(place) for place in places]:
                     lanes.combine_right(own, values)
-                k.assign(at, at + task.lanes * in_flight)
-            first = at
-        with k.loop("at", task.end, first, task.lanes) as at:
+                k.assign(rest, at + step)
+            first = rest
+        with k.loop("at", task.end, first, task.lanes, extent=task.chunk) as at:
             lanes.combine_right(own, point(at))
     lanes.tree(own)
     return own

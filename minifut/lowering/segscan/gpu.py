@@ -139,7 +139,8 @@ def _second(
         full = kc.Call("min", (first + task.chunk, k.size_value(cut.length)), kc.LONG)
         end = k.declare("end", kc.Select(task.active, full, first, kc.LONG))
         own = first + task.lane
-        with barrier_region(k), k.loop("at", end, own, task.lanes) as at:
+        loop = k.loop("at", end, own, task.lanes, extent=task.chunk)
+        with barrier_region(k), loop as at:
             old = [k.declare("old", k.read(r, (*outer, at))) for r in results]
             new = combine(k, operation.operators, carry, old)
             for result, value in zip(results, new, strict=True):
@@ -157,7 +158,7 @@ def _fold_before(
     begin = k.declare("begin", task.lane * share)
     stop = kc.Call("min", (begin + share, number), kc.LONG)
     end = k.declare("stop", kc.Select(task.active, stop, begin, kc.LONG))
-    with barrier_region(k), k.loop("at", end, begin) as at:
+    with barrier_region(k), k.loop("at", end, begin, extent=share) as at:
         place = row + at
         lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
     lanes.tree(own)

@@ -65,7 +65,8 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
         with k.branch(whole), k.loop("step", k.size_value(side // rows)) as number:
             r = k.declare("r", first + number * step)
             visit(r, *place(r))
-        with k.otherwise(), k.loop("r", length, first, step) as r:
+        each = k.loop("r", length, first, step, extent=length)
+        with k.otherwise(), each as r:
             i, j = place(r)
             with k.branch(_inside(i, most_i, j, most_j)):
                 visit(r, i, j)

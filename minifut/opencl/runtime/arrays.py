@@ -24,19 +24,26 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
 
-class _Keeper:
-    """What a result array calls its base: it holds the block."""
+class ResultMemory(np.ndarray):
+    """What result arrays have as their base: the memory of a block, and the block.
 
-    __slots__ = ("__array_interface__", "block")
+    It lies over memory of ctypes, since NumPy looks through bases that are arrays of
+    its own.
+    """
 
-    def __init__(self, block: Block, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.block = block
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": shape,
-            "typestr": dtype.str,
-            "data": (block.address, False),
-        }
+    __slots__ = ("block",)
+    block: Block
+
+
+def result_array(block: Block, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The memory of a block that the host shares, as an array that keeps it."""
+    memory = NEW_ARRAY(ResultMemory, block.capacity, BYTES, block.memory)
+    memory.block = block
+    return np.ndarray(shape, dtype, memory)
+
+
+NEW_ARRAY = np.ndarray.__new__
+BYTES = np.dtype(np.uint8)
 
 
 def is_device_array(value: Any) -> bool:
@@ -102,7 +109,7 @@ def start_result(
             nbytes *= size
         if not nbytes:
             return np.empty(shape, dtype)
-        return np.asarray(_Keeper(owned(session, block, nbytes, seen), shape, dtype))
+        return result_array(owned(session, block, nbytes, seen), shape, dtype)
     array = np.empty(shape, dtype)
     if array.size:
         session.last_event = session.cl.enqueue_copy(
@@ -115,9 +122,9 @@ def leave_pool(results: Iterable[Any]) -> None:
     """Results of a complete call whose memory, once forgotten, other libraries count as
     free: it is returned to the system, and not kept by the pool."""
     for result in results:
-        keeper = getattr(result, "base", None)
-        if isinstance(keeper, _Keeper):
-            keeper.block.leave()
+        memory = getattr(result, "base", None)
+        if isinstance(memory, ResultMemory):
+            memory.block.leave()
 
 
 def device_result(

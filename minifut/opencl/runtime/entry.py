@@ -280,7 +280,7 @@ class Converter:
             leaf, given = value.leaves[place], leaves[place]
             dtype = DTYPES[leaf.type]
             if leaf.shape is None:
-                return _wrapped(given, dtype)
+                return wrapped(given, dtype)
             block, shape = given
             return make(self.session, block, shape, dtype, seen)
 
@@ -351,7 +351,7 @@ class _Opened:
     leaf: Any
 
 
-def _wrapped(value: Any, dtype: np.dtype) -> Any:
+def wrapped(value: Any, dtype: np.dtype) -> Any:
     """A host scalar as a NumPy scalar of its type; integers wrap."""
     if dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * dtype.itemsize

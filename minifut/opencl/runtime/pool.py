@@ -15,6 +15,7 @@ used it before are still to run.
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,11 +48,11 @@ class Block:
     """`nbytes` of device memory, and the buffer that kernels get."""
 
     __slots__ = (
-        "address",
         "borrowed",
         "buffer",
         "capacity",
         "host",
+        "memory",
         "nbytes",
         "pool",
     )
@@ -63,7 +64,7 @@ class Block:
         host: Any = None,
         pool: Pool | None = None,
         capacity: int = 0,
-        address: int = 0,
+        memory: Any = None,
     ) -> None:
         self.buffer = buffer
         self.nbytes = nbytes
@@ -74,8 +75,9 @@ class Block:
         argument used in place, a constant of the program"""
         self.pool = pool
         self.capacity = capacity
-        self.address = address
-        """of `host`, in blocks of a pool: NumPy takes microseconds to say it"""
+        self.memory = memory
+        """that of `host` as an array of ctypes, in blocks of a pool: results of NumPy
+        are made over it, without a chain of arrays behind them"""
 
     def leave(self) -> None:
         """Belong to the pool no longer: when it is forgotten, the system has the memory
@@ -88,7 +90,7 @@ class Block:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "pool", None)
         if pool is not None:
-            pool.release(self.capacity, self.buffer, self.host, self.address)
+            pool.release(self.capacity, self.buffer, self.host, self.memory)
 
 
 class Pool:
@@ -97,7 +99,7 @@ class Pool:
     def __init__(self, session: Session, limit: int | None) -> None:
         self._session = session
         self._device = session.device
-        self._free: dict[int, list[tuple[Any, Any, int]]] = {}
+        self._free: dict[int, list[tuple[Any, Any, Any]]] = {}
         self.limit = min(limit or self._device.memory, self._device.memory)
         self.in_use = 0
         self.kept = 0
@@ -109,26 +111,28 @@ class Pool:
         Of fewer than none there is an empty block: such are requested by code that was
         moved out of a loop that never runs, and never read.
         """
-        nbytes = max(nbytes, 0)
-        capacity = size_class(nbytes)
-        if capacity > self._device.largest_buffer:
-            capacity = nbytes
+        if nbytes <= SMALLEST:
+            nbytes, capacity = max(nbytes, 0), SMALLEST
+        else:
+            capacity = size_class(nbytes)
+            if capacity > self._device.largest_buffer:
+                capacity = nbytes
         free = self._free.get(capacity)
         if free:
-            buffer, host, address = free.pop()
+            buffer, host, memory = free.pop()
             self.kept -= capacity
         else:
-            buffer, host, address = self._fresh(nbytes, capacity)
+            buffer, host, memory = self._fresh(nbytes, capacity)
         self.in_use += capacity
         if self.in_use > self.peak:
             self.peak = self.in_use
-        return Block(buffer, nbytes, host, self, capacity, address)
+        return Block(buffer, nbytes, host, self, capacity, memory)
 
-    def release(self, capacity: int, buffer: Any, host: Any, address: int) -> None:
+    def release(self, capacity: int, buffer: Any, host: Any, memory: Any) -> None:
         """A block without references."""
         self.in_use -= capacity
         self.kept += capacity
-        self._free.setdefault(capacity, []).append((buffer, host, address))
+        self._free.setdefault(capacity, []).append((buffer, host, memory))
 
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
@@ -139,7 +143,7 @@ class Pool:
             self._free.clear()
             self.kept = 0
 
-    def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any, int]:
+    def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any, Any]:
         if nbytes > self._device.largest_array:
             raise self.out_of_memory(nbytes)
         if self.in_use + self.kept + capacity > self.limit:
@@ -166,7 +170,7 @@ class Pool:
             free = available_memory()
         return free is not None and free < capacity
 
-    def _create(self, capacity: int) -> tuple[Any, Any, int]:
+    def _create(self, capacity: int) -> tuple[Any, Any, Any]:
         flags = self._session.cl.mem_flags
         if not self._device.shares_memory:
             buffer = self._session.cl.Buffer(
@@ -177,7 +181,7 @@ class Pool:
                 self._session.cl.enqueue_fill_buffer(
                     self._session.commands, buffer, b"\0", 0, 1
                 )
-            return buffer, None, 0
+            return buffer, None, None
         alignment = PAGE if capacity >= SEVERAL_PAGES else ALIGNMENT
         raw = np.empty(capacity + alignment, np.uint8)
         start = -raw.ctypes.data % alignment
@@ -186,7 +190,8 @@ class Pool:
         buffer = share(
             self._session.cl, self._session.context, host, flags.READ_WRITE, most
         )
-        return buffer, host, host.ctypes.data
+        memory = (ctypes.c_uint8 * capacity).from_address(host.ctypes.data)
+        return buffer, host, memory
 
     def out_of_memory(self, nbytes: int) -> MemoryError:
         """The error for a request that cannot be served."""

@@ -16,6 +16,7 @@ import numpy as np
 from minifut.errors import ArgumentError
 from minifut.opencl.runtime.arrays import to_device
 from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
+from minifut.opencl.runtime.direct import NOT_PLAIN, direct_call
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.kernels import Launcher
@@ -249,8 +250,13 @@ def _callable(
     converter = Converter(session, program, entry)
     leaves_of, results_of = converter.leaves_of, converter.results_of
     function, single, name = entry.function, len(entry.results) == 1, entry.name
+    direct, count = direct_call(run, session, entry), len(entry.parameters)
 
     def call(*arguments: Any, device: bool = False) -> Any:
+        if direct is not None and device is False and len(arguments) == count:
+            found = direct(*arguments)
+            if found is not NOT_PLAIN:
+                return found
         if device.__class__ is not bool:
             text = "device=True leaves results on the device, got"
             raise ArgumentError(f"{name}: {text} {device!r}")

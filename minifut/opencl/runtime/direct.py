@@ -1,0 +1,188 @@
+"""Calls with plain arguments, as generated Python.
+
+To convert arguments by their description takes longer than a small kernel. Where each
+parameter and each result of an entry point is a scalar or an array of scalars, a call
+without anything to convert, explain or copy is generated, for one parameter `[n]f32`
+and one result:
+
+    def direct(argument_0):
+        if not (argument_0.__class__ is ndarray and argument_0.dtype is f32_ and ...):
+            return NOT_PLAIN
+        size_0, = argument_0.shape
+        with lock:
+            ...
+            leaves = [size_0, Block(Buffer(context, flags, 0, argument_0), ...)]
+            found_0, = function(run, *leaves)
+            ...
+
+What is not plain has no effect, and is left to the general call (program.py), which
+converts it or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.opencl.runtime import arrays
+from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
+from minifut.opencl.runtime.entry import wrapped
+from minifut.opencl.runtime.pool import Block
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+    from minifut.opencl.runtime.run import Run
+
+NOT_PLAIN: Any = object()
+"""what a direct call gives for arguments that the general one is to look at"""
+
+
+def direct_call(run: Run, session: Session, entry: Entry) -> Callable[..., Any] | None:
+    """The call of an entry point with plain arguments, None if it has other parameters
+    or results, or the device has a memory of its own."""
+    text = direct_text(entry) if session.shares_memory else None
+    if text is None:
+        return None
+    cl, device = session.cl, session.device
+    names: dict[str, Any] = {
+        "NOT_PLAIN": NOT_PLAIN,
+        "Block": Block,
+        "Buffer": cl.Buffer,
+        "context": session.context,
+        "flags": cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR,
+        "function": entry.function,
+        "lock": session.lock,
+        "most": min(device.largest_buffer, device.largest_array),
+        "name": entry.name,
+        "ndarray": np.ndarray,
+        "result_of": arrays.start_result,
+        "run": run,
+        "scalar_of": wrapped,
+        "session": session,
+    }
+    leaves = [*_leaves(entry.parameters), *_leaves(entry.results)]
+    names |= {f"{leaf.type}_": DTYPES[leaf.type] for leaf in leaves}
+    exec(compile(text, f"<call of {entry.name}>", "exec"), names)
+    found: Callable[..., Any] = names["direct"]
+    return found
+
+
+def direct_text(entry: Entry) -> str | None:
+    """The Python text of the direct call, None where there is none."""
+    parameters = _plain(entry.parameters)
+    results = _plain(entry.results)
+    if parameters is None or results is None or any(v.unique for v in entry.parameters):
+        return None
+    sizes = {name: f"size_{number}" for number, name in enumerate(entry.sizes)}
+    names = [f"argument_{number}" for number in range(len(parameters))]
+    checks: list[str] = []
+    known: set[str] = set()
+    for name, leaf in zip(names, parameters, strict=True):
+        if leaf.shape is None:
+            checks.extend(_unless(_is_plain_scalar(name, leaf.type)))
+        else:
+            checks.extend(_array_checks(name, leaf, sizes, known))
+    if known != set(sizes):
+        return None
+    leaves = [
+        _leaf_of(name, leaf) for name, leaf in zip(names, parameters, strict=True)
+    ]
+    found = [f"found_{number}" for number in range(len(results))]
+    out = ", ".join(
+        f"scalar_of({name}, {leaf.type}_)"
+        if leaf.shape is None
+        else f"result_of(session, *{name}, {leaf.type}_, seen)"
+        for name, leaf in zip(found, results, strict=True)
+    )
+    several = len(results) != 1
+    lines = [
+        f"def direct({', '.join(names)}):",
+        *(f"    {line}" for line in checks),
+        "    with lock:",
+        "        session.recover(name)",
+        "        leaves = results = ()",
+        "        try:",
+        f"            leaves = [{', '.join([*sizes.values(), *leaves])}]",
+        f"            {''.join(f'{name}, ' for name in found)} = function(run, *leaves)"
+        if found
+        else "            function(run, *leaves)",
+        "            seen = set()",
+        f"            results = ({out}{',' if out else ''})",
+        "            run.check()",
+        "        except BaseException as error:",
+        f"            arguments = ({''.join(f'{name}, ' for name in names)})",
+        "            raise session.failure_of("
+        "error, arguments, leaves, results) from None",
+        "        finally:",
+        "            if session.builds.count:",
+        "                session.builds.end()",
+        f"    return results{'' if several else '[0]'}",
+    ]
+    return "\n".join(lines)
+
+
+def _plain(values: tuple[Value, ...]) -> list[EntryLeaf] | None:
+    """The leaves of scalars and arrays of scalars, None if there is another value."""
+    if any(value.kind != "array" or value.count != 1 for value in values):
+        return None
+    return list(_leaves(values))
+
+
+def _leaves(values: tuple[Value, ...]) -> Iterator[EntryLeaf]:
+    return (leaf for value in values for leaf in value.leaves)
+
+
+def _is_plain_scalar(name: str, type_: str) -> str:
+    """The test for a number that a run takes as it is, or of Python's `float` without
+    overflow."""
+    dtype = DTYPES[type_]
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return f"{name}.__class__ is int and {low} <= {name} <= {high}"
+    if dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        python = f"{name}.__class__ is float and {-most!r} <= {name} <= {most!r}"
+        return f"{name}.__class__ is {type_}_.type or {python}"
+    return f"{name}.__class__ is bool"
+
+
+def _leaf_of(name: str, leaf: EntryLeaf) -> str:
+    """What the host function gets for an argument that passed its test."""
+    if leaf.shape is not None:
+        return f"Block(Buffer(context, flags, 0, {name}), {name}.nbytes, {name})"
+    return f"{leaf.type}_.type({name})" if DTYPES[leaf.type].kind == "f" else name
+
+
+def _array_checks(
+    name: str, leaf: EntryLeaf, sizes: dict[str, str], known: set[str]
+) -> Iterator[str]:
+    """Statements that return unless it is a contiguous array of that type and shape;
+    sizes that it is the first to have are defined."""
+    assert leaf.shape is not None
+    yield from _unless(
+        f"{name}.__class__ is ndarray and {name}.dtype is {leaf.type}_ "
+        f"and {name}.ndim == {len(leaf.shape)} and {name}.flags.carray "
+        f"and 0 < {name}.nbytes <= most"
+    )
+    tests = []
+    parts = []
+    for number, wanted in enumerate(leaf.shape):
+        own = f"{name}_{number}"
+        if isinstance(wanted, str) and wanted not in known:
+            known.add(wanted)
+            own = sizes[wanted]
+        elif isinstance(wanted, str):
+            tests.append(f"{own} == {sizes[wanted]}")
+        elif wanted is not None:
+            tests.append(f"{own} == {wanted}")
+        parts.append(own)
+    yield f"{''.join(f'{part}, ' for part in parts)} = {name}.shape"
+    if tests:
+        yield from _unless(" and ".join(tests))
+
+
+def _unless(test: str) -> Iterator[str]:
+    yield f"if not ({test}):"
+    yield "    return NOT_PLAIN"

@@ -1,0 +1,135 @@
+"""Direct calls give what general ones give, and leave to them what is not plain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.errors import MinifutError
+from minifut.opencl import runtime as rt
+from minifut.opencl.runtime import program as runtime_program
+from minifut.opencl.runtime.direct import direct_text
+
+TEXT = """
+entry twice [n] (xs: [n]f32): [n]f32 = map (2 *) xs
+entry product [n] [m] (a: [n][m]f64) (x: [m]f64): [n]f64 =
+  map (\\row -> f64.sum (map2 (*) row x)) a
+entry four (xs: [4]i32): i32 = i32.sum xs
+entry any (xs: []u8) (ys: []u8): (i64, i64) = (length xs, length ys)
+entry same (xs: []i64): ([]i64, []i64) = (xs, xs)
+entry numbers (a: i8) (b: u64) (c: f32) (d: f64) (e: bool) (h: f16) =
+  (a, b, c, d, e, h)
+entry none: i32 = 7
+entry at (xs: []f32) (i: i64): f32 = xs[i]
+entry consume (xs: *[]f32): *[]f32 = xs with [0] = 1
+entry record (r: {a: f32}): f32 = r.a
+"""
+XS = np.arange(6, dtype=np.float32)
+A = np.arange(12.0).reshape(3, 4)
+CALLS: list[tuple[str, tuple[Any, ...]]] = [
+    ("twice", (XS,)),
+    ("twice", (XS[::2],)),
+    ("twice", (XS[:0],)),
+    ("twice", (XS.astype(">f4"),)),
+    ("twice", ([1.0, 2.0],)),
+    ("twice", (A,)),
+    ("twice", (A[0],)),
+    ("twice", (np.float32(3),)),
+    ("twice", (np.frombuffer(XS.tobytes(), np.float32),)),
+    ("twice", (np.frombuffer(b"0" + XS.tobytes(), np.float32, offset=0, count=2),)),
+    ("product", (A, A[0])),
+    ("product", (A.T, A[0])),
+    ("product", (np.asfortranarray(A), A[0])),
+    ("product", (A, A[0, :3])),
+    ("four", (np.ones(4, np.int32),)),
+    ("four", (np.ones(5, np.int32),)),
+    ("any", (np.zeros(3, np.uint8), np.zeros(2, np.uint8))),
+    ("same", (np.arange(3),)),
+    ("numbers", (1, 2, 3.5, 4.5, True, 0.5)),
+    ("numbers", (-128, 2**64 - 1, np.float32(3.5), np.float64(4), False, 1.0)),
+    ("numbers", (128, 2, 3.5, 4.5, True, 0.5)),
+    ("numbers", (np.int8(1), 2, 3, np.float32(4), np.bool_(True), np.float16(1))),
+    ("numbers", (1, -1, 3.5, 4.5, True, 0.5)),
+    ("numbers", (1, 2, 1e39, 1e308, True, 1e9)),
+    ("numbers", (1, 2, float("inf"), float("-inf"), True, float("nan"))),
+    ("numbers", (1, 2, float("nan"), float("nan"), 1, 0.5)),
+    ("numbers", (True, 2, 3.5, 4.5, True, 0.5)),
+    ("none", ()),
+    ("none", (1,)),
+    ("at", (XS, 2)),
+    ("at", (XS, 6)),
+    ("at", (XS, "a")),
+    ("consume", (XS,)),
+    ("record", ({"a": np.float32(1)},)),
+]
+
+
+@pytest.mark.device
+def test_results_and_errors_are_those_of_general_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = minifut.compile(TEXT)
+    monkeypatch.setattr(runtime_program, "direct_call", lambda *_: None)
+    general = minifut.compile(TEXT + "-- not the program that is kept")
+    for name, arguments in CALLS:
+        found, wanted = (outcome(p[name], arguments) for p in (program, general))
+        assert found == wanted, (name, arguments)
+
+
+def outcome(entry: Any, arguments: tuple[Any, ...]) -> list[Any]:
+    """The types and bytes of what a call gives, or the text of its error."""
+    try:
+        results = entry(*arguments)
+    except MinifutError as error:
+        return [type(error), str(error)]
+    several = results if isinstance(results, tuple) else (results,)
+    return [(type(r), r.dtype, r.shape, r.tobytes()) for r in map(checked, several)]
+
+
+def checked(result: Any) -> Any:
+    if isinstance(result, np.ndarray):
+        assert result.flags.writeable and result.flags.c_contiguous
+    return result
+
+
+def entry_of(text: str) -> rt.Entry:
+    return entries(text)[0]
+
+
+def entries(text: str) -> tuple[rt.Entry, ...]:
+    from minifut.generated_module import generated_program
+
+    program = minifut.compile(text)
+    assert program.recipe is not None
+    return tuple(generated_program(program.recipe.text).entries)  # type: ignore[attr-defined]
+
+
+@pytest.mark.device
+def test_the_text_of_a_call() -> None:
+    text = direct_text(
+        entry_of("entry f [n] (xs: [n]f32) (k: i32): [n]f32 = map (+ f32.i32 k) xs")
+    )
+    assert text is not None
+    assert text.split("    with lock:")[0] == (
+        "def direct(argument_0, argument_1):\n"
+        "    if not (argument_0.__class__ is ndarray and argument_0.dtype is f32_ and "
+        "argument_0.ndim == 1 and argument_0.flags.carray and "
+        "0 < argument_0.nbytes <= most):\n"
+        "        return NOT_PLAIN\n"
+        "    size_0,  = argument_0.shape\n"
+        "    if not (argument_1.__class__ is int and "
+        "-2147483648 <= argument_1 <= 2147483647):\n"
+        "        return NOT_PLAIN\n"
+    )
+    assert "leaves = [size_0, Block(Buffer(context, flags, 0, argument_0)" in text
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("entry", ["consume", "record"])
+def test_other_parameters_have_no_direct_call(entry: str) -> None:
+    found = {e.name: e for e in entries(TEXT)}
+    assert direct_text(found[entry]) is None
+    assert direct_text(found["twice"]) is not None
