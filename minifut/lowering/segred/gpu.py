@@ -136,7 +136,7 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
             int combined = c;
             sum = combined;
         ..
-        ROUNDS(at_1, rest, end, lanes_1, chunk) {
+        ROUNDS(at_1, rest, end, lanes_1, step_1) {
             int x_4 = xs[at_1];
         ..
         while (offset < lanes_1) {
@@ -297,7 +297,7 @@ def reduce_strided(
     """
     k, task = lanes.k, lanes.task
     own = lanes.neutral("sum")
-    first = task.start + task.lane
+    first, extent = task.start + task.lane, task.chunk
     with barrier_region(k):
         if in_flight > 1:
             rest = k.declare("rest", first)
@@ -308,8 +308,8 @@ def reduce_strided(
                 for values in [point(place) for place in places]:
                     lanes.combine_right(own, values)
                 k.assign(rest, at + step)
-            first = rest
-        with k.loop("at", task.end, first, task.lanes, extent=task.chunk) as at:
+            first, extent = rest, step
+        with k.loop("at", task.end, first, task.lanes, extent=extent) as at:
             lanes.combine_right(own, point(at))
     lanes.tree(own)
     return own
