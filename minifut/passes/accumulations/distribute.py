@@ -7,12 +7,10 @@ r"""What is computed for updates apart from the updates (`distribute_updates`).
 
 So the computation is a map with a kernel of its own, and the updates are a nest of
 cheap statements, which can be summed up over `n` (`reduce_updates`) and tiled. It pays
-where an update does not differ with some level. What such a map gives besides, like the
-values that another sum takes, is computed before as well. What is cheap is not stored,
-and maps of few scalar operations move into the updates. Memory is bounded as that of
-tapes is: what is stored has at most as many dimensions as what is read or made anyhow.
-After the distribution of maps over their bodies in flattening (Henriksen et al., PLDI
-2017).
+where an update does not differ with some level. What is cheap is not stored, and maps
+of few scalar operations move into the updates. Memory is bounded as that of tapes is:
+what is stored has at most as many dimensions as what is read or made anyhow. After the
+distribution of maps over their bodies in flattening (Henriksen et al., PLDI 2017).
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.traverse import contains, free_names, map_children, rename, walk
-from minifut.ir.types import AccType, Type, array_of, shape_of
+from minifut.ir.types import AccType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.fusion.pair import is_free
@@ -112,29 +110,25 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         })
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let (vs: [n]i32, ts: [n]i32) = map(n, (is, xss),
-          \(i: i64, xs: [m]i32) -> (i32, i32) {
-            let us: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {
-              let u: i32 = add_i32(x, 1i32)
-              return u
-            })
-            let t: i32 = redomap(m, (us), reduce commutative(\(p: i32, q: i32) ->
-              (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
-            let v: i32 = redomap(m, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-              (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
-            return v, t
-          })
+        let vs: [n]i32 = map(n, (is, xss), \(i: i64, xs: [m]i32) -> (i32) {
+          let v: i32 = redomap(m, (xs), reduce commutative(\(p: i32, q: i32) ->
+            (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
+          return v
+        })
         let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let h: acc a [n] (i32) = map(n, (a, is, xss, vs, ts),
-            \(b: acc a [n] (i32), i_1: i64, xs_1: [m]i32, v_1: i32, t_1: i32) ->
+          let h: acc a [n] (i32) = map(n, (a, is, xss, vs),
+            \(b: acc a [n] (i32), i_1: i64, xs_1: [m]i32, v_1: i32) ->
               (acc a [n] (i32)) {
-              let w: i32 = mul_i32(t_1, v_1)
-              let c: acc a [n] (i32) = map(m, (b, xs_1),
-                \(d: acc a [n] (i32), x_1: i32) -> (acc a [n] (i32)) {
-                  let e: acc a [n] (i32) = update_acc(d, (0i64), (x_1))
-                  return e
+              let (c: acc a [n] (i32), us: [m]i32) = map(m, (b, xs_1),
+                \(d: acc a [n] (i32), x: i32) -> (acc a [n] (i32), i32) {
+                  let u: i32 = add_i32(x, 1i32)
+                  let e: acc a [n] (i32) = update_acc(d, (0i64), (x))
+                  return e, u
                 })
+              let t: i32 = redomap(m, (us), reduce commutative(\(p_1: i32, q_1: i32) ->
+                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
+              let w: i32 = mul_i32(t, v_1)
               let f: acc a [n] (i32) = update_acc(c, (i_1), (w))
               return f
             })
@@ -182,7 +176,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     if not distribution.stored:
         return NO_WORK
     bound = {p.name for node in walk(exp.function) for p in _bound(node)}
-    shapes = {n for t in distribution.stored for n in free_names(t)}
+    shapes = {n for p in distribution.stored for n in free_names(p.type)}
     if bound & shapes:
         return IRREGULAR
     most = greatest_rank(statement, context.scope)
@@ -237,7 +231,7 @@ class _Distribution:
 
     def __init__(self, context: StatementContext) -> None:
         self.context = context
-        self.stored: list[Type] = []
+        self.stored: list[Param] = []
 
     def body(self, body: Body) -> tuple[list[Stm], Body]:
         """The statements before the updates, and the updates with what needs them."""
@@ -260,24 +254,7 @@ class _Distribution:
     def map(self, statement: Stm, exp: Screma) -> tuple[list[Stm], Stm]:
         """The map that computes what is stored, if anything is; that of the updates."""
         function = exp.function
-        known = len(self.stored)
         before, updates = self.body(function.body)
-        late = {p.name for s in updates.statements for p in s.pattern}
-        given = list(
-            zip(statement.pattern, function.body.result, function.results, strict=True)
-        )
-        values = [each for each in given if not _is_acc(each[0])]
-        if any(atom in late for _, atom, _ in values):
-            del self.stored[known:]
-            return [], statement
-        accumulated = tuple(atom for p, atom, _ in given if _is_acc(p))
-        updates = Body(updates.statements, accumulated)
-        folded = sum(len(fold.neutral) for fold in exp.folds)
-        arrays_of = {
-            atom: p.name
-            for number, (p, atom, _) in enumerate(values)
-            if number >= folded and isinstance(atom, Name)
-        }
         needed = set(free_names(updates))
         kept: list[Stm] = []
         stored: list[Param] = []
@@ -285,46 +262,43 @@ class _Distribution:
             own = [p for p in inner.pattern if p.name in needed]
             if not own:
                 continue
-            made_anyway = any(p.name in arrays_of for p in own)
-            if _is_free_map(inner) and not made_anyway:
+            if _is_free_map(inner):
                 updates, left = _moved_into(inner, updates, self.context)
                 needed = set(free_names(updates)).union(*map(free_names, kept))
                 if not left:
                     continue
-            if made_anyway or not is_cheap(inner):
+            if not is_cheap(inner):
                 stored += own
                 continue
             kept.insert(0, inner)
             needed |= free_names(inner)
         body = Body((*kept, *updates.statements), updates.result)
-        if not stored and not values:
+        if not stored:
             made = replace(exp, function=replace(function, body=body))
             return [], replace(statement, exp=made)
+        self.stored += stored
         pairs = list(zip(function.parameters, exp.arrays, strict=True))
         data = [(p, array) for p, array in pairs if not _is_acc(p)]
-        computed = [p for p in stored if p.name not in arrays_of]
-        names = self.context.names
-        fresh = {p.name: names.like(p.name) for p in computed}
-        rows = [Param(fresh[p.name], array_of(p.type, (exp.width,))) for p in computed]
-        atoms = (*[atom for _, atom, _ in values], *[p.name for p in computed])
-        types = (*[type_ for _, _, type_ in values], *[p.type for p in computed])
-        self.stored += types
-        inside = remove_dead_code_in(Body(tuple(before), atoms))
-        before_updates = Lambda(tuple(p for p, _ in data), inside, types)
-        compute = replace(
-            exp,
-            arrays=tuple(array for _, array in data),
-            function=rename(before_updates, names),
+        result = tuple(p.name for p in stored)
+        before_updates = Lambda(
+            tuple(p for p, _ in data),
+            remove_dead_code_in(Body(tuple(before), result)),
+            tuple(p.type for p in stored),
         )
-        pattern = (*[p for p, _, _ in values], *rows)
-        read = [arrays_of.get(p.name) or fresh[p.name] for p in stored]
-        targets = tuple(p for p in statement.pattern if _is_acc(p))
-        both = Lambda(
-            (*function.parameters, *stored), body, tuple(p.type for p in targets)
+        compute = map_(
+            exp.width,
+            tuple(array for _, array in data),
+            rename(before_updates, self.context.names),
         )
-        update = map_(exp.width, (*exp.arrays, *read), both)
-        made_before = Stm(pattern, compute, (), statement.location)
-        return [made_before], replace(statement, pattern=targets, exp=update)
+        pattern = tuple(
+            Param(self.context.names.like(p.name), array_of(p.type, (exp.width,)))
+            for p in stored
+        )
+        arrays = (*exp.arrays, *[p.name for p in pattern])
+        both = Lambda((*function.parameters, *stored), body, function.results)
+        update = map_(exp.width, arrays, both)
+        computed = Stm(pattern, compute, (), statement.location)
+        return [computed], replace(statement, exp=update)
 
 
 def _is_free_map(statement: Stm) -> bool:
