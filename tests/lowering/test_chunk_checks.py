@@ -1,5 +1,5 @@
-"""Checks of points, of maps and folds, that are tested chunk by chunk fail as they did
-point by point."""
+"""Checks of points, of maps and folds, that are tested chunk by chunk, before or after
+their work, fail as they did point by point."""
 
 from __future__ import annotations
 
@@ -43,11 +43,23 @@ SHIFTED_ROWS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [70]i32 =
   in map (\\j -> i32.sum (map (\\i -> table[i, (ks[i] & 31) + j] - xs[ks[i] - j * 0])
                               (iota m)))
          (iota 70)"""
+NEIGHBOURS = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
+  map (\\k -> xs[k + 3] - 2 * xs[k + 2] + xs[k + 4]) ks"""
+INTERPOLATED = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
+  map (\\k -> let j = i64.f64 (f64.i64 k / 2 + 0.25)
+             in xs[j] + xs[j + 1] + i32.u8 (u8.i32 xs[j + 50])) ks"""
+NARROW = """entry main [n] [m] (ks: [m]i64) (xs: [n]i32): [m]i32 =
+  map2 (\\k l -> let a = i32.i64 k in xs[a - 0] + xs[a + 1] + xs[i64.i16 (i16.i64 l)])
+       ks (reverse ks)"""
 PROGRAMS = {
+    "neighbours": NEIGHBOURS, "interpolated": INTERPOLATED, "narrow": NARROW,
     "gathered rows": GATHERED_ROWS, "shifted rows": SHIFTED_ROWS,
     "gather": GATHER, "branches": BRANCHES, "rows": ROWS, "chained": CHAINED,
     "sums": SUMS, "row maxima": ROW_MAXIMA, "in order": IN_ORDER, "scans": SCANS,
     "segmented": SEGMENTED,
+}  # fmt: skip
+CLAMPED = {
+    "gather", "rows", "chained", "neighbours", "interpolated", "narrow"
 }  # fmt: skip
 INDICES = {
     "inside": lambda m: np.arange(m) % 90,
@@ -88,9 +100,13 @@ def test_results_and_failures_are_those_of_the_interpreter(
             np.testing.assert_array_equal(np.asarray(program.main(ks, xs)), wanted[0])
 
 
-@pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "chained"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_no_check_is_in_the_loop_that_does_the_work(name: str) -> None:
     core = stages.to_core(stages.check(Source("program.fut", PROGRAMS[name])))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
-    work = module.split("if (fine != 0)")[1].split("} else {\n")[0]
+    if name in CLAMPED:
+        work = module.split("ulong most = 0UL")[1].split("if ((!")[0]
+    else:
+        work = module.split("if (fine != 0)")[1].split("} else {\n")[0]
+    assert " for (" in work
     assert "minifut_fail" not in work

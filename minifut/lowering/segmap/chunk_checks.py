@@ -97,7 +97,7 @@ def test_chunks_first(
     body = operation.body
     if not has_checks(body):
         return None
-    unchecked = replace(operation, body=_without_checks(body))
+    unchecked = replace(operation, body=without_checks(body))
     if not is_simple(unchecked):
         return Declined("points are not independent scalar code without their checks")
     found: _Conditions = _Conditions(Builder(host.names, {}))
@@ -173,9 +173,9 @@ def _is_total(exp: If) -> bool:
     return all(isinstance(n.exp, (*TOTAL, If)) for n in walk(exp) if isinstance(n, Stm))
 
 
-def _without_checks(node: Any) -> Any:
-    """The same without its checks."""
+def without_checks(node: Any) -> Any:
+    """The same without its checks, also those within."""
     if isinstance(node, Body | KernelBody):
         kept = (s for s in node.statements if not isinstance(s.exp, Assert))
-        return replace(node, statements=tuple(map(_without_checks, kept)))
-    return map_children(node, _without_checks)
+        return replace(node, statements=tuple(map(without_checks, kept)))
+    return map_children(node, without_checks)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import change_loops
@@ -70,6 +71,15 @@ class Phases:
     work: Visit
 
 
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """`bounds` computes for a chunk whether checks can hold, and limits; `work` clamps
+    the indices of a point, and gives the distances that must not exceed the limits."""
+
+    bounds: Callable[[KernelBuilder], tuple[kc.Expression, list[kc.Expression]]]
+    work: Callable[[KernelBuilder, Indices], list[kc.Expression]]
+
+
 def launch_nest(
     host: HostBuilder,
     base: str,
@@ -79,7 +89,7 @@ def launch_nest(
     expensive: bool,
     parallel: bool,
     fresh: bool = False,
-    phases: Phases | None = None,
+    phases: Phases | Clamped | None = None,
 ) -> None:
     """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
     only where a check fails. `expensive`: points are
@@ -145,7 +155,7 @@ def rows(
     stop: kc.Variable,
     visit: Visit,
     kind: PointKind,
-    phases: Phases | None,
+    phases: Phases | Clamped | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -173,7 +183,7 @@ def points(
     at: Indices,
     visit: Visit,
     kind: PointKind,
-    phases: Phases | None = None,
+    phases: Phases | Clamped | None = None,
 ) -> None:
     """The points of a chunk: the interior of a stencil apart from its border, if none
     of its points can fail; else in phases, if their checks can be tested first, by
@@ -187,6 +197,9 @@ def points(
     if phases is None or pieces is not None:
         for statement in pieces or (loop,):
             k.emit(streamed(k, statement, kind))
+        return
+    if isinstance(phases, Clamped):
+        clamped_first(k, loop, at, phases)
         return
     at_block = k.declare("block", start)
     with k.while_loop(at_block < stop):
@@ -206,6 +219,30 @@ def points(
         with k.otherwise():
             k.emit(replace(loop, start=at_block, bound=end))
         k.assign(at_block, end)
+
+
+def clamped_first(
+    k: KernelBuilder, checked: kc.For, at: Indices, clamped: Clamped
+) -> None:
+    """The points of a chunk with clamped indices, and once more with all checks if an
+    index was outside."""
+    possible, limits = clamped.bounds(k)
+    unsigned = kc.VectorType(U64)
+    most = [k.declare("most", kc.Literal(0, unsigned)) for _ in limits]
+    index = k.variable(checked.variable.name.base, kc.LONG)
+    with k.nested() as body:
+        distances = clamped.work(k, (*at[:-1], index))
+        for largest, distance in zip(most, distances, strict=True):
+            k.assign(largest, kc.Call("max", (largest, distance), unsigned))
+    end = kc.Select(possible, checked.bound, checked.start, kc.LONG)
+    one = checked.step
+    k.emit(kc.For(index, checked.start, end, one, kc.Block(tuple(body)), True))
+    fine = possible
+    for largest, limit in zip(most, limits, strict=True):
+        inside = kc.Binary("<=", largest, limit, kc.TRUTH)
+        fine = kc.Binary("&&", fine, inside, kc.TRUTH)
+    with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
+        k.emit(checked)
 
 
 def split_points(

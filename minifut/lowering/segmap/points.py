@@ -15,16 +15,18 @@ from minifut.analysis.simple_points import is_simple
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import contains
+from minifut.ir.traverse import contains, free_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
 from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
-from minifut.lowering.segmap.cpu import Phases
+from minifut.lowering.segmap.clamped_indices import ClampedIndices, clamp_indices
+from minifut.lowering.segmap.cpu import Clamped, Phases
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
+from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 
 if TYPE_CHECKING:
@@ -74,13 +76,18 @@ def lower(
 
 def phases_of(
     host: HostBuilder, operation: kernels.SegMap, outputs: list[Array]
-) -> Phases | None:
-    """What tests the checks of a point, and what does its work without them; None if
-    that is done point by point."""
+) -> Phases | Clamped | None:
+    """What does the work of a point without its checks, which are tested after or
+    before; None if that is done point by point."""
+    indices = operation.space.indices
+    read = {a.memory for n in free_names(operation.body) if (a := _array(host, n))}
+    fresh = read.isdisjoint(output.memory for output in outputs)
+    clamping = clamp_indices(operation, host) if fresh else None
+    if isinstance(clamping, ClampedIndices):
+        return clamped_of(clamping, indices, outputs)
     chosen = test_chunks_first(operation, host)
     if not isinstance(chosen, ChunkChecks):
         return None
-    indices = operation.space.indices
 
     def test(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> kc.Expression:
         k.bind_indices(indices, at)
@@ -92,6 +99,29 @@ def phases_of(
         run_points(k, chosen.unchecked.body, outputs, at)
 
     return Phases(test, work)
+
+
+def _array(host: HostBuilder, name: Name) -> Array | None:
+    found = host.values.get(name)
+    return found if isinstance(found, Array) else None
+
+
+def clamped_of(
+    chosen: ClampedIndices, indices: tuple[Name, ...], outputs: list[Array]
+) -> Clamped:
+    """The bounds of a chunk, and the work of a point whose indices are clamped."""
+
+    def bounds(k: KernelBuilder) -> tuple[kc.Expression, list[kc.Expression]]:
+        k.statements_of(chosen.bounds)
+        limits = [k.scalar(limit) for _, limit in chosen.distances]
+        return k.scalar(chosen.possible), limits
+
+    def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> list[kc.Expression]:
+        k.bind_indices(indices, at)
+        finish_point(k, chosen.body, outputs, tuple(k.as_size(i) for i in at))
+        return [k.scalar(distance) for distance, _ in chosen.distances]
+
+    return Clamped(bounds, work)
 
 
 def outputs_of(
