@@ -84,7 +84,7 @@ def _scan_in_vectors(
         last,
         begin,
         is_large=None
-        if total is None
+        if total is None or not stored
         else lambda: is_large(k, total, sum(a.memory.element.bytes for a in stored)),
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))

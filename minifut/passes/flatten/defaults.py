@@ -240,15 +240,16 @@ class _Positions:
 
     def add(self, statement: Stm, depends: Set[Name]) -> None:
         """A statement that depends on these indices."""
+        parts: list[Atom] = []
         match statement.exp:
             case Index(array, (Name() as place,)) if array in self._iotas:
                 parts = [place]
             case ScalarOp(operator, operands) if operator.name == "add":
                 parts = [atom for atom in operands if atom in self._varying]
-            case _:
-                parts = []
-        if parts and all(part in self._sums for part in parts):
-            found = [self._sums[part] for part in parts]
+        found = [
+            self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
+        ]
+        if parts and len(found) == len(parts):
             whole = set().union(*found)
             if len(whole) == sum(map(len, found)):
                 self._sums[statement.pattern[0].name] = whole
