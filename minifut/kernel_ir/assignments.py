@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -58,3 +59,14 @@ def assigned(statements: Iterable[kc.Statement]) -> frozenset[Name]:
         for block in kc.blocks_of(statement):
             waiting += block.statements
     return frozenset(found)
+
+
+def declared(statements: Iterable[kc.Statement]) -> frozenset[Name]:
+    """The variables declared in the statements or their blocks, those of loops too."""
+    return frozenset(
+        node.variable.name
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Declare | kc.For)
+        and isinstance(node.variable, kc.Variable)
+    )

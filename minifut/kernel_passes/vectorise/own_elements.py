@@ -11,12 +11,11 @@ are at one index, which has another value for each; but no point may be repeated
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from minifut.ir.fields import all_fields, is_node
+from minifut.ir.alpha import alpha_equal
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned
+from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.vectorise.affine import affine, is_zero
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
@@ -37,7 +36,7 @@ def memory_in_place(
                 found.setdefault(node.memory, []).append(node.index)
     both = loaded.keys() & stored.keys()
     if both:
-        bound = _bound_inside(statements)
+        bound = assigned(statements) | declared(statements)
         for memory in both:
             places = [*loaded[memory], *stored[memory]]
             if not _is_one_element(places, index, bound):
@@ -45,36 +44,12 @@ def memory_in_place(
     return frozenset(both)
 
 
-def _bound_inside(statements: Sequence[kc.Statement]) -> frozenset[Name]:
-    """Variables whose values a point changes or makes."""
-    declared = {
-        node.variable.name
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Declare | kc.For)
-        and isinstance(node.variable, kc.Variable)
-    }
-    return assigned(statements) | declared
-
-
 def _is_one_element(
     places: Sequence[kc.Expression], index: kc.Variable, bound: frozenset[Name]
 ) -> bool:
     """Whether all are the same, and another one for each value of the index."""
     first = places[0]
-    if varies(first, bound) or not all(_is_same(first, place) for place in places):
+    if varies(first, bound) or not all(alpha_equal(first, place) for place in places):
         return False
     found = affine(first, {index.name: (index, 1)}, frozenset({index.name}))
     return found is not None and isinstance(found[1], int) and not is_zero(found[1])
-
-
-def _is_same(left: Any, right: Any) -> bool:
-    """Whether two nodes have equal contents: without assignments, equal values."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, tuple):
-        return len(left) == len(right) and all(map(_is_same, left, right))
-    if not is_node(type(left)):
-        return bool(left == right)
-    fields = all_fields(type(left))
-    return all(_is_same(getattr(left, name), getattr(right, name)) for name in fields)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned
+from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
@@ -71,14 +71,7 @@ def _refuse_shared(
     statements: Sequence[kc.Statement], changing: frozenset[Name]
 ) -> None:
     """Variables from outside have one value for all points."""
-    made = {
-        node.variable.name
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Declare | kc.For)
-        and isinstance(node.variable, kc.Variable)
-    }
-    if changing - made:
+    if changing - declared(statements):
         raise NotVectorisable("points change a variable that all share")
 
 

@@ -97,18 +97,10 @@ def clamp_indices(
           return returns k
         }
     declines: a read is not known to stay within bounds
-        given (n: i64, ks: [n]i64, xs: [n]i64)
-        let ys: [n]i64 = segmap grid (i < n) -> (i64) {
-          let k: i64 = ks[i]
-          let zero: i64 = and_i64(k, 0i64)
-          let one: u64 = convert_i64_u64(zero)
-          let other: u64 = convert_i64_u64(n)
-          let below: bool = lt_u64(one, other)
-          let () = assert(below, ["outside"], [])
-          let half: i64 = shr_i64(zero, 1i64)
-          let x: i64 = xs[half]
-          return returns x
-        }
+        like before, with
+        let x: i64 = xs[zero]
+        => let half: i64 = shr_i64(zero, 1i64)
+        => let x: i64 = xs[half]
     """
     body = operation.body
     asserts = [s.exp for s in body.statements if isinstance(s.exp, Assert)]
