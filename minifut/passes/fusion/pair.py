@@ -10,8 +10,9 @@ A legal fusion must be profitable: nests must stay perfect, to be flattened.
 
 A map whose body has a SOAC inside has parallelism inside, which fusion must not bury
 behind other statements. So such a map fuses only if what comes out is again cheap
-statements and one SOAC. And a map with real work in it does not fuse into a map with a
-SOAC inside: its work would be done again for each inner point.
+statements and one SOAC, or if the SOACs inside of the two became one. And a map with
+real work in it does not fuse into a map with a SOAC inside: its work would be done
+again for each inner point.
 """
 
 from __future__ import annotations
@@ -130,4 +131,15 @@ def keeps_parallelism(producer: Stm, consumer: Stm, fused: Stm) -> bool:
         return True
     if not inside_first:
         return is_free(first)
-    return is_perfect(soac_of(fused).function)
+    whole = soac_of(fused).function
+    if is_perfect(whole):
+        return True
+    return inside_second and is_perfect(first) and soacs_of(whole) == soacs_of(second)
+
+
+def soacs_of(function: Lambda) -> int:
+    """How many SOACs the body has side by side."""
+    return sum(
+        isinstance(statement.exp, SOAC_EXPRESSIONS)
+        for statement in function.body.statements
+    )

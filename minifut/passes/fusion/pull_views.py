@@ -48,8 +48,10 @@ def pull_views(
         producer = pending[at] if at is not None and at < len(pending) else None
         outcome = None
         if producer is not None and not _clash(producer, pending, updated):
-            rule = VIEWS[type(view.exp)]
-            outcome = fusing.attempt(rule, view, producer, frozenset())
+            for rule in VIEWS[type(view.exp)]:
+                outcome = fusing.attempt(rule, view, producer, frozenset())
+                if outcome is not None:
+                    break
         if at is None or producer is None or outcome is None:
             placed.append(view)
             continue

@@ -5,7 +5,8 @@ r"""Pull a view above the map that makes the array, so that the map can fuse bel
 
 The view then is one of the inputs, where it costs nothing. For reshaped arrays two
 dimensions of a nest become one, or one becomes two; of a slice only the part that is
-kept is computed. Nothing else may need the array: it would be computed twice.
+kept is computed; of gathered rows that are transposed, the columns are gathered.
+Nothing else may need the array: it would be computed twice.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import DimSlice, Index, Rearrange, Reshape, Stm
+from minifut.ir.core import Atom, Body, DimSlice, Index, Lambda, Rearrange, Reshape, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import product
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.types import shape_of
+from minifut.ir.types import I64, ArrayType, array_of, row_type, shape_of
+from minifut.names import Name
 from minifut.passes.fusion.map_nest import MapNest, build_nest, nest_of
 from minifut.passes.fusion.pair import PAPER
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 
 NEEDED = Declined("the array is needed elsewhere as it is")
 
@@ -180,10 +182,98 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-VIEWS = {
-    Rearrange: pull_rearrange_above_map,
-    Reshape: pull_reshape_above_map,
-    Index: pull_slice_above_map,
+@rule(paper=PAPER)
+def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Columns of gathered rows are gathered from columns, not copied row by row.
+
+    before:
+        given (n: i64, m: i64, k: i64, table: [k][m]i32, at: [n]i64)
+        let rows: [n][m]i32 = map(n, (at), \(i: i64) -> ([m]i32) {
+          let place: i64 = mod_i64(i, k)
+          let row: [m]i32 = table[place]
+          return row
+        })
+        let columns: [m][n]i32 = rearrange((1, 0), rows)
+        return columns
+    after:
+        let places: [n]i64 = map(n, (at), \(i: i64) -> (i64) {
+          let place: i64 = mod_i64(i, k)
+          return place
+        })
+        let turned: [m][k]i32 = rearrange((1, 0), table)
+        let columns: [m][n]i32 = map(m, (turned), \(column: [k]i32) -> ([n]i32) {
+          let picked: [n]i32 = map(n, (places), \(j: i64) -> (i32) {
+            let x: i32 = column[j]
+            return x
+          })
+          return picked
+        })
+    declines: the map is no gather of rows
+        like before, with
+        table[place] => table[0i64]
+    """
+    exp = statement.exp
+    if not isinstance(exp, Rearrange) or exp.permutation[:2] != (1, 0):
+        return None
+    if any(i != p for i, p in enumerate(exp.permutation[2:], 2)):
+        return None
+    producer = _alone(exp.array, context)
+    if not isinstance(producer, Stm):
+        return producer
+    soac = producer.exp
+    assert isinstance(soac, Screma)
+    gathered = _gathered_row(soac)
+    if gathered is None:
+        return Declined("the map is no gather of rows")
+    table, place = gathered
+    build = context.builder(producer)
+    *before, _ = soac.function.body.statements
+    finds = Lambda(soac.function.parameters, Body(tuple(before), (place,)), (I64,))
+    (places,) = build.parameters((array_of(I64, (soac.width,)),), "places")
+    build.bind((places,), map_(soac.width, soac.arrays, finds))
+    rank = len(build.shape(table))
+    turned = build.rearrange(table, (1, 0, *range(2, rank)))
+    (column,) = build.parameters((row_type(build.type(turned)),), "column")
+    (at,) = build.parameters((I64,), "at")
+    inner = build.nested()
+    element = inner.nested()
+    body = element.finish(element.index(column.name, at.name))
+    of_column = row_type(statement.pattern[0].type)
+    (picked,) = inner.parameters((of_column,), "picked")
+    lookup = Lambda((at,), body, (row_type(of_column),))
+    inner.bind((picked,), map_(soac.width, (places.name,), lookup))
+    function = Lambda((column,), inner.finish(picked.name), (of_column,))
+    width = shape_of(statement.pattern[0].type)[0]
+    build.bind(statement.pattern, map_(width, (turned,), function))
+    return tuple(build.statements)
+
+
+def _gathered_row(soac: Screma) -> tuple[Name, Atom] | None:
+    """The array of which the map gives a row for each element, and where that is, if
+    all that it does besides is on scalars."""
+    function = soac.function
+    if not function.body.statements:
+        return None
+    *before, last = function.body.statements
+    inside = {p.name for p in function.parameters}
+    for statement in before:
+        if any(isinstance(p.type, ArrayType) for p in statement.pattern):
+            return None
+        inside.update(p.name for p in statement.pattern)
+    match last:
+        case Stm(pattern, Index(array, (Name() as place,))) if (
+            function.body.result == (pattern[0].name,)
+            and place in inside
+            and array not in inside
+        ):
+            return array, place
+    return None
+
+
+VIEWS: dict[type, tuple[Rule, ...]] = {
+    Rearrange: (pull_rearrange_above_map, pull_rearrange_above_gather),
+    Reshape: (pull_reshape_above_map,),
+    Index: (pull_slice_above_map,),
 }
 
 
