@@ -19,6 +19,7 @@ written.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import shutil
@@ -107,8 +108,8 @@ def left_in(folder: Path, whole: dict[str, int]) -> list[str]:
     return found
 
 
-def interrupt(arguments: list[str], moments: int, seed: str) -> Outcome:
-    """Run a command, and interrupt it so often."""
+def interrupt(arguments: list[str], moments: int, seed: str, until: float) -> Outcome:
+    """Run a command, and interrupt it so often, or until then."""
     with tempfile.TemporaryDirectory() as name:
         began = time.perf_counter()
         undisturbed = start(arguments, Path(name))
@@ -119,6 +120,8 @@ def interrupt(arguments: list[str], moments: int, seed: str) -> Outcome:
         whole = {p.name: p.stat().st_size for p in outputs}
     choice = random.Random(seed)
     for _ in range(moments):
+        if time.perf_counter() > until:
+            break
         moment = choice.uniform(0, outcome.seconds)
         folder = Path(tempfile.mkdtemp())
         process = start(arguments, folder)
@@ -155,6 +158,7 @@ def main() -> None:
     parser.add_argument("commands", nargs="*", default=[], metavar="COMMAND")
     parser.add_argument("--moments", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of each one")
     options = parser.parse_args()
     # A shell's background jobs ignore interrupts, and so would what they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -162,7 +166,12 @@ def main() -> None:
     print("command   seconds " + " ".join(f"{c:>9}" for c in COLUMNS) + "  slowest")
     failed = False
     for name in options.commands or COMMANDS:
-        outcome = interrupt(COMMANDS[name], options.moments, f"{options.seed} {name}")
+        outcome = interrupt(
+            COMMANDS[name],
+            options.moments,
+            f"{options.seed} {name}",
+            time.perf_counter() + options.seconds,
+        )
         counts = " ".join(f"{outcome.counts[c]:9}" for c in COLUMNS)
         print(
             f"{name:9} {outcome.seconds:7.2f} {counts} {outcome.slowest:8.2f}",
