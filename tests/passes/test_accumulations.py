@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minifut import stages
-from minifut.errors import Source
+from minifut.errors import ProgramError, Source
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Program
 from minifut.ir.dialect import SOACS
@@ -318,3 +318,23 @@ def main [n] [m] (xs: *[m]i64) (ys: [n]i64) (places: [n]i64) : *[m]i64 =
     np.testing.assert_array_equal(found, expected)
     reductions = [s for s in walk(after) if isinstance(s, Screma) and not s.is_map]
     assert len(reductions) == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_values_that_may_fail_do_so_where_there_are_points(n: int) -> None:
+    text = """
+def main [n] [m] (xs: *[m]i32) (ys: [n]i32) (k: i64) (at: i64) : *[m]i32 =
+  intrinsics.hist_stream xs (*) 1
+    (\\(acc: *acc ([m]i32)) _ -> write acc at (if k < 3 then 6 else 6 %% 0)) ys
+"""
+    after = accumulated(text)
+    xs, ys = np.ones(2, np.int32), np.zeros(n, np.int32)
+    (found,) = run(after, "main", [xs.copy(), ys, np.int64(2), np.int64(1)])
+    np.testing.assert_array_equal(found, [1, 6**n])
+    arguments = [xs.copy(), ys, np.int64(3), np.int64(1)]
+    if n == 0:
+        (found,) = run(after, "main", arguments)
+        np.testing.assert_array_equal(found, xs)
+    else:
+        with pytest.raises(ProgramError, match="division by zero"):
+            run(after, "main", arguments)

@@ -189,7 +189,7 @@ class _Updates:
         no indices, and reads nothing for these."""
         rows = {p for level in self.nest.levels for p in level.parameters}
         needed = self.for_indices(dict.fromkeys(self.levels, i64(0))).statements
-        if all(is_total(s.exp) for s in needed if s.pattern[0] not in rows):
+        if all(is_total(s.exp) for s in needed if rows.isdisjoint(s.pattern)):
             return self.once(build, sums)
         some = build.op("lt", i64(0), build.size_atom(points), base="some")
         inner = build.nested()
