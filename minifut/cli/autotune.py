@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minifut.cli.bench import data_options, json_text
-from minifut.cli.options import PROGRAM, target_options
+from minifut.cli.options import PROGRAM, Seconds, target_options
 from minifut.errors import UsageError
 from minifut.files import require_writable, write_whole
 
@@ -46,7 +46,7 @@ INTERRUPTED = 130
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(0),
+    type=Seconds(),
     default=60.0,
     show_default=True,
     metavar="SECONDS",

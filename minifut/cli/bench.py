@@ -14,6 +14,7 @@ import click
 from minifut.cli.errors import warn_of_one_thread
 from minifut.cli.options import (
     PROGRAM,
+    Seconds,
     print_parameters_option,
     show_parameters,
     target_options,
@@ -91,7 +92,7 @@ def data_options(command: Command) -> Command:
 @click.option(
     "--convergence-max-seconds",
     "most_seconds",
-    type=click.FloatRange(0),
+    type=Seconds(),
     metavar="SECONDS",
     default=300.0,
     show_default=True,
@@ -100,7 +101,7 @@ def data_options(command: Command) -> Command:
 @click.option(
     "--timeout",
     "limit",
-    type=click.FloatRange(0),
+    type=Seconds(),
     metavar="SECONDS",
     help="Most time for all runs of a data set, of a version with --versions.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -51,6 +52,23 @@ def parse_parameters(
         if not separator or not name.strip():
             raise click.BadParameter(f"'{text}' is not of the form NAME=INT", ctx)
     return found
+
+
+class Seconds(click.FloatRange):
+    """A time, from 0 on; `inf` is one, `nan` is none."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return seconds
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9,

@@ -11,6 +11,7 @@ import click
 
 from minifut.cli.options import (
     PROGRAM,
+    Seconds,
     print_parameters_option,
     show_parameters,
     target_options,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout",
     "seconds",
-    type=click.FloatRange(0),
+    type=Seconds(),
     default=300.0,
     show_default=True,
     help="Seconds that compiling a program, or one of its cases, may take (0: any).",

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+LONGEST = 1e8
+"""seconds that a timer is set to at most: the system takes no more than 300 years"""
 REPEATED_AFTER = 10.0
 """seconds until `TimeLimit` is raised again: a kernel that runs cannot be stopped"""
 
@@ -35,7 +37,7 @@ def time_limit(seconds: float | None, interval: float = 0) -> Iterator[None]:
         raise TimeLimit(is_stuck)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, interval)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, LONGEST), min(interval, LONGEST))
     try:
         yield
     finally:

@@ -294,9 +294,10 @@ def test_a_file_that_is_no_printed_ir_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["test", "bench", "autotune"])
-def test_a_time_limit_below_zero(command: str, file: str) -> None:
-    result = invoke(command, file, "--timeout", "-3")
-    assert result.exit_code == 2 and "'--timeout'" in result.stderr
+def test_a_time_limit_that_is_none(command: str, file: str) -> None:
+    for seconds in ("-3", "nan"):
+        result = invoke(command, file, "--timeout", seconds)
+        assert result.exit_code == 2 and "'--timeout'" in result.stderr
 
 
 def test_a_kernel_that_does_not_end_ends_the_tests(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import pytest
@@ -29,3 +30,10 @@ def test_nothing_is_reported_later() -> None:
     with time_limit(0.02, 0.02):
         pass
     time.sleep(0.06)
+
+
+@pytest.mark.parametrize("seconds", [1e11, 1e300, float("inf")])
+def test_a_limit_of_centuries(seconds: float) -> None:
+    with time_limit(seconds, seconds):
+        left, interval = signal.getitimer(signal.ITIMER_REAL)
+    assert 1e7 < left <= interval
