@@ -94,10 +94,12 @@ class EntryPoint:
         Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
         fails, `MemoryError` when the device's memory does not suffice.
         """
-        # Names that are no options, and what is missing, are found by `bound`.
-        if len(arguments) != len(self.parameters) or not ONLY_OPTIONS(options):
-            arguments, options = self.bound(arguments, options)
         try:
+            if not options and len(arguments) == len(self.parameters):
+                return self.function(*arguments)
+            # Names that are no options, and what is missing, are found by `bound`.
+            if len(arguments) != len(self.parameters) or not ONLY_OPTIONS(options):
+                arguments, options = self.bound(arguments, options)
             return self.function(*arguments, **options)
         except ArgumentError as error:
             # where in minifut it was found does not help its user

@@ -12,6 +12,7 @@ from minifut.errors import MinifutError
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import program as runtime_program
 from minifut.opencl.runtime.direct import direct_text
+from minifut.opencl.runtime.entry import Converter
 
 TEXT = """
 entry twice [n] (xs: [n]f32): [n]f32 = map (2 *) xs
@@ -114,17 +115,69 @@ def test_the_text_of_a_call() -> None:
     )
     assert text is not None
     assert text.split("    with lock:")[0] == (
-        "def direct(argument_0, argument_1):\n"
-        "    if not (argument_0.__class__ is ndarray and argument_0.dtype is f32_ and "
-        "argument_0.ndim == 1 and argument_0.flags.carray and "
-        "0 < argument_0.nbytes <= most):\n"
-        "        return NOT_PLAIN\n"
+        "def direct(argument_0=MISSING, argument_1=MISSING, /, *more, device=False):\n"
+        "    if more:\n"
+        "        return general((argument_0, argument_1, ), more, device)\n"
+        "    if not (device is False or device is True):\n"
+        "        return general((argument_0, argument_1, ), more, device)\n"
+        "    block_0 = None\n"
+        "    if argument_0.__class__ is not ndarray:\n"
+        "        block_0 = block_of(argument_0, pool, f32_, 1)\n"
+        "        if block_0 is None:\n"
+        "            return general((argument_0, argument_1, ), more, device)\n"
+        "    elif not (argument_0.dtype is f32_ and argument_0.ndim == 1 and "
+        "argument_0.flags.carray and 0 < argument_0.nbytes <= most):\n"
+        "        return general((argument_0, argument_1, ), more, device)\n"
         "    size_0,  = argument_0.shape\n"
         "    if not (argument_1.__class__ is int and "
         "-2147483648 <= argument_1 <= 2147483647):\n"
-        "        return NOT_PLAIN\n"
+        "        return general((argument_0, argument_1, ), more, device)\n"
     )
-    assert "leaves = [size_0, Block(Buffer(context, flags, 0, argument_0)" in text
+    assert "leaves = [size_0, block_0 or Block(Buffer(context, flags, 0, arg" in text
+
+
+@pytest.mark.device
+def test_arrays_of_the_device_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the general call, unless commands of the user's are to be waited for."""
+    prog = minifut.compile(TEXT)
+    d = prog.to_device(XS)
+    monkeypatch.setattr(Converter, "leaves_of", lambda *_: pytest.fail("general"))
+    twice = prog.twice(d, device=True)
+    assert twice.get().tolist() == prog.twice(d).tolist() == (2 * XS).tolist()
+    assert prog.twice(prog.twice(twice, device=True)).tolist() == (8 * XS).tolist()
+    assert prog.at(twice, 5) == 10
+    monkeypatch.undo()
+    twice += 1
+    assert np.asarray(twice).tolist() == (2 * XS + 1).tolist()
+    assert prog.twice(twice).tolist() == (4 * XS + 2).tolist()
+    for part in (twice[1:], twice.reshape(2, 3), prog.twice(twice)):
+        wanted, found = (outcome(prog.twice, (x,)) for x in (np.asarray(part), part))
+        assert wanted == found
+    with pytest.raises(MinifutError, match="contiguous"):
+        prog.twice(twice[::2])
+    with pytest.raises(MinifutError, match="expected"):
+        prog.twice(prog.to_device(A))
+
+
+@pytest.mark.device
+def test_results_that_are_arguments_are_copied() -> None:
+    prog = minifut.compile(TEXT)
+    for given in (np.arange(3), prog.to_device(np.arange(3))):
+        for device in (False, True):
+            one, other = prog.same(given, device=device)
+            one[0] = 7
+            copies = np.asarray(given), np.asarray(other)
+            assert [c.tolist() for c in copies] == [[0, 1, 2]] * 2
+            assert np.asarray(one).tolist() == [7, 1, 2]
+
+
+@pytest.mark.device
+def test_copies_to_the_host_leave_nothing_to_wait_for() -> None:
+    d = minifut.compile(TEXT).to_device(A)
+    one, other = np.asarray(d), d.get()
+    one[0, 0] = 5
+    assert other.tolist() == A.tolist() == np.from_dlpack(d).tolist()
+    assert not d.events
 
 
 @pytest.mark.device

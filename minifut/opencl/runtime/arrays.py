@@ -10,6 +10,7 @@ Out: where memory is shared the NumPy array *is* the block, which returns to the
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from functools import cache
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import UsageError
-from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.pool import Block, PoolBlock, bytes_of
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -32,16 +33,24 @@ class ResultMemory(np.ndarray):
     """
 
     __slots__ = ("block",)
-    block: Block
+    block: PoolBlock
 
 
-def result_array(block: Block, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The memory of a block that the host shares, as an array that keeps it."""
-    memory = NEW_ARRAY(ResultMemory, block.capacity, BYTES, block.memory)
-    memory.block = block
-    return np.ndarray(shape, dtype, memory)
+def shared_result(
+    session: Session,
+    block: Block,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    seen: set[int],
+) -> np.ndarray:
+    """The array of a result in memory that the host shares; it keeps the block."""
+    own = owned(session, block, shape, dtype, seen)
+    memory = NEW_ARRAY(ResultMemory, own.capacity, BYTES, own.memory)
+    memory.block = own
+    return NDARRAY(shape, dtype, memory)
 
 
+NDARRAY = np.ndarray
 NEW_ARRAY = np.ndarray.__new__
 BYTES = np.dtype(np.uint8)
 
@@ -85,11 +94,33 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
     return block
 
 
-def owned(session: Session, block: Block, nbytes: int, seen: set[int]) -> Block:
-    """The block, or a copy of it when another owner could observe a change."""
-    if not block.borrowed and id(block) not in seen:
+def block_in_place(array: Any, pool: Any, dtype: np.dtype, rank: int) -> Block | None:
+    """The block of a device array of that type that no command of the user's has to be
+    waited for; None of anything else."""
+    made = getattr(array, "minifut_block", None)
+    if (
+        made is None
+        or made.pool is not pool
+        or array.events
+        or array.dtype is not dtype
+        or len(array.shape) != rank
+    ):
+        return None
+    return Block(made.buffer, array.nbytes, made.host)
+
+
+def owned(
+    session: Session,
+    block: Block,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    seen: set[int],
+) -> PoolBlock:
+    """The block of an array, or a copy when another owner could observe a change."""
+    if isinstance(block, PoolBlock) and not block.borrowed and id(block) not in seen:
         seen.add(id(block))
         return block
+    nbytes = math.prod(shape) * dtype.itemsize
     copy = session.pool.allocate(nbytes)
     session.copy(copy, 0, block, 0, nbytes)
     return copy
@@ -104,12 +135,7 @@ def start_result(
 ) -> np.ndarray:
     """The NumPy array of a result; its contents are there after the next wait."""
     if session.shares_memory:
-        nbytes = dtype.itemsize
-        for size in shape:
-            nbytes *= size
-        if not nbytes:
-            return np.empty(shape, dtype)
-        return result_array(owned(session, block, nbytes, seen), shape, dtype)
+        return shared_result(session, block, shape, dtype, seen)
     array = np.empty(shape, dtype)
     if array.size:
         session.last_event = session.cl.enqueue_copy(
@@ -142,18 +168,21 @@ def device_result(
         strides, nbytes = (nbytes, *strides), nbytes * size
     if not nbytes:
         return kind(session.queue, shape, dtype)
-    mine = owned(session, block, nbytes, seen)
+    mine = owned(session, block, shape, dtype, seen)
     # As pyopencl's own operators make arrays: what is given needs no checks.
     result = kind(
         None,
         shape,
         dtype,
-        data=mine.buffer,
-        strides=strides,
+        "C",
+        None,
+        mine.buffer,
+        0,
+        strides,
         _fast=True,
         _size=nbytes // dtype.itemsize,
         _context=session.context,
-        _queue=session.queue,
+        _queue=session.commands,
     )
     result.minifut_block = mine
     return result
@@ -175,11 +204,25 @@ def device_array_class() -> Any:
         of calls with `device=True`. `np.asarray` and `np.from_dlpack` copy it, and
         it is pickled as an array of NumPy."""
 
+        minifut_block: PoolBlock | None = None
+        """what it lies in, where the host shares that and it lies there whole"""
+
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             if copy is False:
                 raise ValueError("an array on the device is always copied")
             array: np.ndarray = self.get()
             return array if dtype is None else array.astype(dtype)
+
+        def get(self, *arguments: Any, **options: Any) -> np.ndarray:
+            """A copy as an array of NumPy, as pyopencl's `get` gives it."""
+            block = self.minifut_block
+            if arguments or options or self.events or block is None:
+                return super().get(*arguments, **options)
+            if self.queue is not None:
+                self.queue.finish()
+            array = np.empty(self.shape, self.dtype)
+            array.reshape(-1).view(np.uint8)[:] = bytes_of(block)[: array.nbytes]
+            return array
 
         def __dlpack__(self, **options: Any) -> Any:
             return self.get().__dlpack__(**options)

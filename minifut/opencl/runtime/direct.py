@@ -5,13 +5,19 @@ parameter and each result of an entry point is a scalar or an array of scalars, 
 without anything to convert, explain or copy is generated, for one parameter `[n]f32`
 and one result:
 
-    def direct(argument_0):
-        if not (argument_0.__class__ is ndarray and argument_0.dtype is f32_ and ...):
-            return NOT_PLAIN
+    def direct(argument_0=MISSING, /, *more, device=False):
+        block_0 = None
+        if argument_0.__class__ is not ndarray:
+            block_0 = block_of(argument_0, pool, f32_, 1)
+            if block_0 is None:
+                return general((argument_0,), more, device)
+        elif not (argument_0.dtype is f32_ and ...):
+            return general((argument_0,), more, device)
         size_0, = argument_0.shape
+        ...
         with lock:
             ...
-            leaves = [size_0, Block(Buffer(context, flags, 0, argument_0), ...)]
+            leaves = [size_0, block_0 or Block(Buffer(...), ...)]
             found_0, = function(run, *leaves)
             ...
 
@@ -35,29 +41,44 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
     from minifut.opencl.runtime.run import Run
 
-NOT_PLAIN: Any = object()
-"""what a direct call gives for arguments that the general one is to look at"""
+General = Callable[[tuple[Any, ...], bool], Any]
+"""a call with arguments of any kind; whether results stay on the device"""
+
+MISSING: Any = object()
+"""in place of an argument that is not given"""
 
 
-def direct_call(run: Run, session: Session, entry: Entry) -> Callable[..., Any] | None:
-    """The call of an entry point with plain arguments, None if it has other parameters
-    or results, or the device has a memory of its own."""
+def direct_call(
+    run: Run, session: Session, entry: Entry, general: General
+) -> Callable[..., Any] | None:
+    """The call of an entry point, with plain arguments or those that `general` takes.
+    None if it has other parameters or results, or the device a memory of its own."""
     text = direct_text(entry) if session.shares_memory else None
     if text is None:
         return None
     cl, device = session.cl, session.device
+
+    def otherwise(given: tuple[Any, ...], more: tuple[Any, ...], device: bool) -> Any:
+        return general((*(a for a in given if a is not MISSING), *more), device)
+
     names: dict[str, Any] = {
-        "NOT_PLAIN": NOT_PLAIN,
         "Block": Block,
         "Buffer": cl.Buffer,
+        "MISSING": MISSING,
+        "block_of": arrays.block_in_place,
         "context": session.context,
+        "device_result": arrays.device_result,
+        "first": session.first_launches,
         "flags": cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR,
         "function": entry.function,
+        "general": otherwise,
+        "host_result": arrays.shared_result,
         "lock": session.lock,
         "most": min(device.largest_buffer, device.largest_array),
         "name": entry.name,
+        "number": session.number,
         "ndarray": np.ndarray,
-        "result_of": arrays.start_result,
+        "pool": session.pool,
         "run": run,
         "scalar_of": wrapped,
         "session": session,
@@ -77,18 +98,18 @@ def direct_text(entry: Entry) -> str | None:
         return None
     sizes = {name: f"size_{number}" for number, name in enumerate(entry.sizes)}
     names = [f"argument_{number}" for number in range(len(parameters))]
-    checks: list[str] = []
+    arguments = f"({''.join(f'{name}, ' for name in names)})"
+    leave = f"return general({arguments}, more, device)"
+    checks = [*_unless("device is False or device is True", leave)]
     known: set[str] = set()
-    for name, leaf in zip(names, parameters, strict=True):
+    for number, leaf in enumerate(parameters):
         if leaf.shape is None:
-            checks.extend(_unless(_is_plain_scalar(name, leaf.type)))
+            checks += _unless(_is_plain_scalar(names[number], leaf.type), leave)
         else:
-            checks.extend(_array_checks(name, leaf, sizes, known))
+            checks += _array_checks(number, leaf, sizes, known, leave)
     if known != set(sizes):
         return None
-    leaves = [
-        _leaf_of(name, leaf) for name, leaf in zip(names, parameters, strict=True)
-    ]
+    leaves = [_leaf_of(number, leaf) for number, leaf in enumerate(parameters)]
     found = [f"found_{number}" for number in range(len(results))]
     out = ", ".join(
         f"scalar_of({name}, {leaf.type}_)"
@@ -97,8 +118,11 @@ def direct_text(entry: Entry) -> str | None:
         for name, leaf in zip(found, results, strict=True)
     )
     several = len(results) != 1
+    missing = "".join(f"{name}=MISSING, " for name in names)
     lines = [
-        f"def direct({', '.join(names)}):",
+        f"def direct({missing}{'/, ' if names else ''}*more, device=False):",
+        "    if more:",
+        f"        {leave}",
         *(f"    {line}" for line in checks),
         "    with lock:",
         "        session.recover(name)",
@@ -109,10 +133,12 @@ def direct_text(entry: Entry) -> str | None:
         if found
         else "            function(run, *leaves)",
         "            seen = set()",
+        "            result_of = device_result if device else host_result",
         f"            results = ({out}{',' if out else ''})",
-        "            run.check()",
+        "            if session.last_event is not None or first.waiting or number[0]:",
+        "                run.check()",
         "        except BaseException as error:",
-        f"            arguments = ({''.join(f'{name}, ' for name in names)})",
+        f"            arguments = {arguments}",
         "            raise session.failure_of("
         "error, arguments, leaves, results) from None",
         "        finally:",
@@ -148,28 +174,36 @@ def _is_plain_scalar(name: str, type_: str) -> str:
     return f"{name}.__class__ is bool"
 
 
-def _leaf_of(name: str, leaf: EntryLeaf) -> str:
+def _leaf_of(number: int, leaf: EntryLeaf) -> str:
     """What the host function gets for an argument that passed its test."""
+    name = f"argument_{number}"
     if leaf.shape is not None:
-        return f"Block(Buffer(context, flags, 0, {name}), {name}.nbytes, {name})"
+        lent = f"Block(Buffer(context, flags, 0, {name}), {name}.nbytes, {name})"
+        return f"block_{number} or {lent}"
     return f"{leaf.type}_.type({name})" if DTYPES[leaf.type].kind == "f" else name
 
 
 def _array_checks(
-    name: str, leaf: EntryLeaf, sizes: dict[str, str], known: set[str]
+    number: int, leaf: EntryLeaf, sizes: dict[str, str], known: set[str], leave: str
 ) -> Iterator[str]:
-    """Statements that return unless it is a contiguous array of that type and shape;
+    """Statements that leave unless it is an array in place of that type and shape;
     sizes that it is the first to have are defined."""
     assert leaf.shape is not None
-    yield from _unless(
-        f"{name}.__class__ is ndarray and {name}.dtype is {leaf.type}_ "
-        f"and {name}.ndim == {len(leaf.shape)} and {name}.flags.carray "
-        f"and 0 < {name}.nbytes <= most"
+    name, block, rank = f"argument_{number}", f"block_{number}", len(leaf.shape)
+    yield f"{block} = None"
+    yield f"if {name}.__class__ is not ndarray:"
+    yield f"    {block} = block_of({name}, pool, {leaf.type}_, {rank})"
+    yield f"    if {block} is None:"
+    yield f"        {leave}"
+    yield (
+        f"elif not ({name}.dtype is {leaf.type}_ and {name}.ndim == {rank} "
+        f"and {name}.flags.carray and 0 < {name}.nbytes <= most):"
     )
+    yield f"    {leave}"
     tests = []
     parts = []
-    for number, wanted in enumerate(leaf.shape):
-        own = f"{name}_{number}"
+    for place, wanted in enumerate(leaf.shape):
+        own = f"{name}_{place}"
         if isinstance(wanted, str) and wanted not in known:
             known.add(wanted)
             own = sizes[wanted]
@@ -180,9 +214,9 @@ def _array_checks(
         parts.append(own)
     yield f"{''.join(f'{part}, ' for part in parts)} = {name}.shape"
     if tests:
-        yield from _unless(" and ".join(tests))
+        yield from _unless(" and ".join(tests), leave)
 
 
-def _unless(test: str) -> Iterator[str]:
+def _unless(test: str, leave: str) -> Iterator[str]:
     yield f"if not ({test}):"
-    yield "    return NOT_PLAIN"
+    yield f"    {leave}"

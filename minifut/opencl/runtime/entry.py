@@ -18,7 +18,6 @@ from minifut.errors import ArgumentError, UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.opaque_values import Opaque, fits
-from minifut.opencl.runtime.pool import Block
 from minifut.suggestions import nearest_or_all
 from minifut.values.foreign import NoView, astype_hint, numpy_view, scalar_of
 from minifut.values.structured import close_value
@@ -308,8 +307,7 @@ class Converter:
                 kept.append(given)
                 continue
             block, shape = given
-            nbytes = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=np.int64))
-            mine: Block = arrays.owned(self.session, block, nbytes, seen)
+            mine = arrays.owned(self.session, block, shape, DTYPES[leaf.type], seen)
             kept.append((mine, shape))
         types = tuple(DTYPES[leaf.type].name for leaf in value.leaves)
         return Opaque(value.text, tuple(kept), self.program, types)

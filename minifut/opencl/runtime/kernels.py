@@ -71,6 +71,7 @@ class Launcher:
         "_enqueue",
         "_events",
         "_failure",
+        "_first_launches",
         "_local",
         "_program",
         "_queue",
@@ -101,6 +102,7 @@ class Launcher:
         self._events: Any = Done() if synchronous else session
         self._small: Launcher | None = self if session.synchronous is None else None
         self._failure = session.failure
+        self._first_launches = session.first_launches
         local = kernel.local
         self._local = (local,) if isinstance(local, int) else local
         self._width = local if isinstance(local, int) else 0
@@ -151,11 +153,17 @@ class Launcher:
         return Launcher(*given, self._synchronous, self._program)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        if self.session.first_launches.waiting and self.is_built:
+        if self._first_launches.waiting and self.is_built:
             self.session.launch_first()
+        width = self._width
+        if self._synchronous and width == 1 and points.__class__ is int:
+            if points > 0:
+                self._events.last_event = self._enqueue(
+                    self._queue, (points,), (1,), self._failure, *arguments
+                )
+            return
         self._events.pending += self._work
         self._work = UNKNOWN_WORK
-        width = self._width
         if width and points.__class__ is int:
             if points > 0:
                 whole = (points + width - 1) // width * width

@@ -4,7 +4,7 @@ A fresh 64 MB buffer costs more than the kernel that fills it (its pages are map
 by one), so unreferenced blocks are kept and reused. Classes are
 eighths of powers of two: at most 12.5 % is wasted.
 
-    block = pool.allocate(nbytes)      # a Block; it returns by itself when forgotten
+    block = pool.allocate(nbytes)      # a block; it returns by itself when forgotten
 
 On devices that share the process's memory a block is a NumPy array that OpenCL uses in
 place, so that results need no copy: the array given to the user keeps the block.
@@ -16,6 +16,7 @@ used it before are still to run.
 from __future__ import annotations
 
 import ctypes
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,37 +48,41 @@ def size_class(nbytes: int) -> int:
 class Block:
     """`nbytes` of device memory, and the buffer that kernels get."""
 
-    __slots__ = (
-        "borrowed",
-        "buffer",
-        "capacity",
-        "host",
-        "memory",
-        "nbytes",
-        "pool",
-    )
+    __slots__ = ("buffer", "host", "nbytes")
+    borrowed: bool = True
+    """whether the contents have another owner, so that a result needs a copy: an
+    argument used in place, a constant of the program"""
+
+    def __init__(self, buffer: Any, nbytes: int, host: Any = None) -> None:
+        self.buffer = buffer
+        self.nbytes = nbytes
+        self.host = host
+        """the same memory as a NumPy array of bytes, where the device shares it"""
+
+
+class PoolBlock(Block):
+    """A block that returns to its pool."""
+
+    __slots__ = ("borrowed", "capacity", "memory", "pool")
 
     def __init__(
         self,
         buffer: Any,
         nbytes: int,
-        host: Any = None,
-        pool: Pool | None = None,
-        capacity: int = 0,
-        memory: Any = None,
+        host: Any,
+        pool: Pool,
+        capacity: int,
+        memory: Any,
     ) -> None:
         self.buffer = buffer
         self.nbytes = nbytes
         self.host = host
-        """the same memory as a NumPy array of bytes, where the device shares it"""
-        self.borrowed = pool is None
-        """whether the contents have another owner, so that a result needs a copy: an
-        argument used in place, a constant of the program"""
-        self.pool = pool
+        self.borrowed = False
+        self.pool: Pool | None = pool
         self.capacity = capacity
         self.memory = memory
-        """that of `host` as an array of ctypes, in blocks of a pool: results of NumPy
-        are made over it, without a chain of arrays behind them"""
+        """that of `host` as an array of ctypes: results of NumPy are made over it,
+        without a chain of arrays behind them"""
 
     def leave(self) -> None:
         """Belong to the pool no longer: when it is forgotten, the system has the memory
@@ -90,7 +95,13 @@ class Block:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "pool", None)
         if pool is not None:
-            pool.release(self.capacity, self.buffer, self.host, self.memory)
+            pool.release(self)
+
+
+def bytes_of(block: Block) -> np.ndarray:
+    """The memory of a block that the process shares."""
+    host: np.ndarray = block.host
+    return host.reshape(-1).view(np.uint8)
 
 
 class Pool:
@@ -99,13 +110,13 @@ class Pool:
     def __init__(self, session: Session, limit: int | None) -> None:
         self._session = session
         self._device = session.device
-        self._free: dict[int, list[tuple[Any, Any, Any]]] = {}
+        self._free: defaultdict[int, list[tuple[Any, Any, Any]]] = defaultdict(list)
         self.limit = min(limit or self._device.memory, self._device.memory)
         self.in_use = 0
         self.kept = 0
         self.peak = 0
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int) -> PoolBlock:
         """A block of at least `nbytes`; MemoryError when too little memory is free.
 
         Of fewer than none there is an empty block: such are requested by code that was
@@ -117,7 +128,7 @@ class Pool:
             capacity = size_class(nbytes)
             if capacity > self._device.largest_buffer:
                 capacity = nbytes
-        free = self._free.get(capacity)
+        free = self._free[capacity]
         if free:
             buffer, host, memory = free.pop()
             self.kept -= capacity
@@ -126,13 +137,14 @@ class Pool:
         self.in_use += capacity
         if self.in_use > self.peak:
             self.peak = self.in_use
-        return Block(buffer, nbytes, host, self, capacity, memory)
+        return PoolBlock(buffer, nbytes, host, self, capacity, memory)
 
-    def release(self, capacity: int, buffer: Any, host: Any, memory: Any) -> None:
+    def release(self, block: PoolBlock) -> None:
         """A block without references."""
+        capacity = block.capacity
         self.in_use -= capacity
         self.kept += capacity
-        self._free.setdefault(capacity, []).append((buffer, host, memory))
+        self._free[capacity].append((block.buffer, block.host, block.memory))
 
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""

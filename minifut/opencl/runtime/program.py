@@ -16,7 +16,7 @@ import numpy as np
 from minifut.errors import ArgumentError
 from minifut.opencl.runtime.arrays import to_device
 from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
-from minifut.opencl.runtime.direct import NOT_PLAIN, direct_call
+from minifut.opencl.runtime.direct import direct_call
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.kernels import Launcher
@@ -26,7 +26,7 @@ from minifut.opencl.runtime.parameters import (
     on_device,
     parameter_values,
 )
-from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.pool import PoolBlock
 from minifut.opencl.runtime.queue import Session, open_session
 from minifut.opencl.runtime.run import Run
 from minifut.opencl.runtime.timed import TimedCall
@@ -239,7 +239,7 @@ class Instance:
                 self.session.builds.end()
         for value in values:
             block = value[0] if isinstance(value, tuple) else value
-            if isinstance(block, Block):
+            if isinstance(block, PoolBlock):
                 block.borrowed = True
         self.run.constants = values
 
@@ -250,13 +250,8 @@ def _callable(
     converter = Converter(session, program, entry)
     leaves_of, results_of = converter.leaves_of, converter.results_of
     function, single, name = entry.function, len(entry.results) == 1, entry.name
-    direct, count = direct_call(run, session, entry), len(entry.parameters)
 
-    def call(*arguments: Any, device: bool = False) -> Any:
-        if direct is not None and device is False and len(arguments) == count:
-            found = direct(*arguments)
-            if found is not NOT_PLAIN:
-                return found
+    def general(arguments: tuple[Any, ...], device: bool) -> Any:
         if device.__class__ is not bool:
             text = "device=True leaves results on the device, got"
             raise ArgumentError(f"{name}: {text} {device!r}")
@@ -276,6 +271,10 @@ def _callable(
                     session.builds.end()
         return results[0] if single else results
 
+    def call(*arguments: Any, device: bool = False) -> Any:
+        return general(arguments, device)
+
+    call = direct_call(run, session, entry, general) or call
     parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
     results_text = ", ".join(r.text for r in entry.results)
     call.__name__ = call.__qualname__ = entry.name

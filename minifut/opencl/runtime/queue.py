@@ -41,7 +41,7 @@ from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.first_launches import FirstLaunches
 from minifut.opencl.runtime.memory import share
-from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool
+from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool, PoolBlock, bytes_of
 
 SPIN_SECONDS = 5e-3
 """seconds of looking whether the device is done, before waiting for it"""
@@ -117,7 +117,8 @@ class Session:
         self.pending = 0
         """scalar operations of launches since the last wait (`Launcher.of`)"""
         self.cell, self.failure = self._make_cell()
-        self._number = self.cell.view(np.int32)
+        self.number = self.cell.view(np.int32)
+        """the first is not 0 when a kernel has recorded a failure"""
         self.running = ""
         """the entry point of the latest run"""
         self._dirty = False
@@ -175,7 +176,7 @@ class Session:
                 self.queue, self.cell, self.failure, is_blocking=False
             )
         self.wait()
-        return bool(self._number[0])
+        return bool(self.number[0])
 
     def clear_failure(self) -> None:
         """Make the cell ready for the next run."""
@@ -198,7 +199,7 @@ class Session:
             return error
         try:
             if not isinstance(error, Exception) and self.shares_memory:
-                self._number[0] = self._number[0] or INTERRUPTED
+                self.number[0] = self.number[0] or INTERRUPTED
             if self.failed():
                 self.clear_failure()
         except BaseException as interrupt:
@@ -225,7 +226,7 @@ class Session:
         if self.last_event is None:
             return
         if self.shares_memory:
-            self._number[0] = INTERRUPTED
+            self.number[0] = INTERRUPTED
         ctypes.pythonapi.Py_IncRef(ctypes.py_object((in_use, self.pool, self.cell)))
         self._dirty = True
 
@@ -244,7 +245,7 @@ class Session:
                 self.wait()
             self._dirty = False
         self.running = entry
-        if self._number[0]:
+        if self.number[0]:
             self.clear_failure()
 
     # --- data -------------------------------------------------------------------------
@@ -257,7 +258,7 @@ class Session:
         buffer = share(self.cl, self.context, array, flags, most)
         return Block(buffer, array.nbytes, array)
 
-    def upload(self, array: np.ndarray) -> Block:
+    def upload(self, array: np.ndarray) -> PoolBlock:
         """A copy of a contiguous NumPy array in a block of the pool."""
         block = self.pool.allocate(array.nbytes)
         self.store(block, array)
@@ -342,12 +343,6 @@ def said_after(seconds: float, message: str, *arguments: object) -> Iterator[Non
         yield
     finally:
         timer.cancel()
-
-
-def bytes_of(block: Block) -> np.ndarray:
-    """The memory of a block that the process shares."""
-    host: np.ndarray = block.host
-    return host.reshape(-1).view(np.uint8)
 
 
 _sessions: dict[tuple[Any, ...], Session] = {}

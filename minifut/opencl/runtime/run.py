@@ -96,8 +96,7 @@ class Run:
             self.check()
         session = self.session
         if session.shares_memory and block.host is not None:
-            part = block.host.reshape(-1).view(np.uint8)[byte : byte + dtype.itemsize]
-            value = part.view(dtype)[0]
+            value = np.frombuffer(block.host, dtype, 1, byte)[0]
         else:
             into = np.empty(1, dtype)
             session.cl.enqueue_copy(session.queue, into, block.buffer, src_offset=byte)
