@@ -207,7 +207,7 @@ class CompileError(MinifutError, ValueError):
         return "\n".join(parts)
 
 
-class ProgramError(MinifutError):
+class ProgramError(MinifutError, ValueError):
     """A run failed inside the program: `message` says why, `backtrace` where.
 
     `backtrace` holds `file:line:col` texts, innermost first.

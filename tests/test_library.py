@@ -166,7 +166,12 @@ def test_ranges_and_fortran_order(on_device: minifut.Program) -> None:
         ((x for x in XS), r"with np.array\(list\(..\), dtype\)"),
         ({"a": XS}, "each of its values may be one"),
         ("abcd", r"expected an array .* use text.encode\(\)"),
-        (b"abcd", "got an array of uint8; use .astype"),
+        (b"abcd", r"array of uint8; use np.frombuffer\(value, np.float32\) or a list"),
+        (memoryview(XS.astype(np.float64)), r"use np.asarray\(value, np.float32\)"),
+        (
+            array.array("i", [1, 2]),
+            r"array of int32; use np.asarray\(value, np.float32",
+        ),
         ([[1.0], [2.0, 3.0]], "rows of different lengths must be padded"),
         (["a", "b"], "does not hold numbers"),
         (XS.astype(np.complex64), r"use .real.astype\(np.float32\)"),
@@ -190,6 +195,8 @@ def test_bytes_are_arrays() -> None:
 def test_types_that_are_proposed_are_there_in_every_numpy() -> None:
     program = minifut.compile("entry main [n] (bs: [n]bool): i64 = length bs")
     with pytest.raises(minifut.ArgumentError, match=r"use .astype\(bool\)"):
+        program.main(np.array([1, 0]))
+    with pytest.raises(minifut.ArgumentError, match=r"np.asarray\(value, bool\)"):
         program.main([1, 0])
 
 
@@ -380,3 +387,13 @@ def test_extras_that_are_not_installed_are_named(extra: str) -> None:
     code = f"import sys; sys.modules['{extra}'] = None\nimport minifut.{extra}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert f"pip install 'minifut[{extra}]'" in done.stderr
+
+
+@pytest.mark.device
+def test_exceptions_are_those_of_python_too() -> None:
+    program = minifut.compile("entry at (xs: []f32) (i: i64): f32 = xs[i]")
+    with pytest.raises(ValueError, match="out of bounds") as failure:
+        program.at(XS, 9)
+    assert isinstance(failure.value, minifut.ProgramError)
+    assert issubclass(minifut.CompileError, ValueError)
+    assert issubclass(minifut.ArgumentError, TypeError)

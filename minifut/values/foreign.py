@@ -34,6 +34,8 @@ def numpy_view(value: Any) -> np.ndarray:
             raise TypeError(_how_to_make_one(value)) from None
     except (TypeError, ValueError, BufferError, RuntimeError, AttributeError) as error:
         reason = str(error).partition("\n")[0]
+        if is_tensor(value) and "unsupported ScalarType" in reason:
+            reason += "; use .to(torch.float32)"
         raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
 
 
@@ -58,12 +60,25 @@ def _how_to_make_one(value: Any) -> str:
     return "make one first"
 
 
-def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any]) -> str:
-    """How an array of one type becomes one of another, for the end of a message."""
+def astype_hint(came: np.dtype[Any], wanted: np.dtype[Any], given: Any = None) -> str:
+    """How an array of one type becomes one of another, for the end of a message;
+    `given`: what it is a view of, if it is no array of NumPy itself."""
+    if came.kind not in "biufc":
+        return "; it does not hold numbers, and has to be converted to them first"
+    if isinstance(given, bytes | bytearray):
+        return f"; use np.frombuffer(value, np.{wanted.name}) or a list of numbers"
+    if is_tensor(given):
+        real = ".real" if came.kind == "c" else ""
+        return f"; use {real}.to(torch.{wanted.name})"
+    # NumPy has had the name `bool` since version 2 only.
+    name = "bool" if wanted.kind == "b" else f"np.{wanted.name}"
     if came.kind == "c":
-        return f"; its imaginary part would be lost: use .real.astype(np.{wanted.name})"
-    if came.kind in "biuf":
-        # NumPy has had the name `bool` since version 2 only.
-        name = "bool" if wanted.kind == "b" else f"np.{wanted.name}"
-        return f"; use .astype({name})"
-    return "; it does not hold numbers, and has to be converted to them first"
+        return f"; its imaginary part would be lost: use .real.astype({name})"
+    if given is not None and not hasattr(given, "astype"):
+        return f"; use np.asarray(value, {name})"
+    return f"; use .astype({name})"
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is of PyTorch, which this does not import."""
+    return type(value).__module__.partition(".")[0] == "torch"

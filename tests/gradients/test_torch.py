@@ -315,3 +315,11 @@ def test_tensors_elsewhere_are_refused(program: minifut.Program) -> None:
     x = torch.ones(3, dtype=torch.float64, device="meta")
     with pytest.raises(minifut.ArgumentError, match=r"a tensor on meta.*\.cpu\(\)"):
         minifut.torch.function(program.scaled)(x, 2.0)
+
+
+@pytest.mark.device
+def test_tensors_of_other_types_are_refused_in_torchs_words() -> None:
+    prog = minifut.compile("entry f [n] (xs: [n]f32): f32 = f32.sum xs")
+    for type_ in (torch.float64, torch.bfloat16, torch.int32):
+        with pytest.raises(minifut.ArgumentError, match=r"use \.to\(torch\.float32\)"):
+            prog.f(torch.ones(3, dtype=type_))

@@ -145,7 +145,10 @@ class Converter:
                 self._check_array(value, leaf, given, dtype, path)
                 self._check_shape(leaf, given.shape, path, sizes)
                 return arrays.block_of_device_array(self.session, given, value.unique)
-            given = self._as_array(value, given, dtype, path)
+            array = self._as_array(value, given, dtype, path)
+            if array.dtype.newbyteorder("=") != dtype:
+                self._check_array(value, leaf, array, dtype, path, given)
+            given = array
         if given.dtype != dtype or given.ndim != len(leaf.shape):
             if given.dtype.newbyteorder("=") == dtype:
                 given = given.astype(dtype)
@@ -175,21 +178,27 @@ class Converter:
         if array.size == 0:
             return array.astype(dtype)
         if not np.can_cast(array.dtype, dtype, "same_kind") or array.dtype.kind == "O":
-            self._check_kind(value, array, dtype, path)
+            self._check_kind(value, array, dtype, path, given)
         converted = array.astype(dtype)
         if dtype.kind in "iu" and not np.array_equal(converted, array):
             self._wrong(value, path, given, f"numbers that fit {dtype.name}")
         return converted
 
     def _check_kind(
-        self, value: Value, array: np.ndarray, dtype: np.dtype, path: str
+        self, value: Value, array: np.ndarray, dtype: np.dtype, path: str, given: Any
     ) -> None:
         if not (array.dtype.kind == "i" and dtype.kind == "u"):
-            hint = astype_hint(array.dtype, dtype)
+            hint = astype_hint(array.dtype, dtype, given)
             self._wrong(value, path, array, value.text, hint)
 
     def _check_array(
-        self, value: Value, leaf: EntryLeaf, given: Any, dtype: np.dtype, path: str
+        self,
+        value: Value,
+        leaf: EntryLeaf,
+        given: Any,
+        dtype: np.dtype,
+        path: str,
+        viewed: Any = None,
     ) -> None:
         assert leaf.shape is not None
         if given.ndim != len(leaf.shape):
@@ -198,7 +207,7 @@ class Converter:
                 f"({len(leaf.shape)}-d), got an array of shape {given.shape}"
             )
         if given.dtype != dtype:
-            hint = astype_hint(given.dtype, dtype)
+            hint = astype_hint(given.dtype, dtype, viewed)
             raise ArgumentError(
                 f"{self.entry.name}: argument {path}: expected {value.text}, got an "
                 f"array of {given.dtype}{hint}"
