@@ -22,6 +22,10 @@ Apply: TypeAlias = Callable[[Builder, Lambda, Sequence[Atom]], Sequence[Atom]]
 """emits a function of these arguments; gives the results"""
 
 
+SHORT_CHAIN = 4
+"""operands that are folded one after the other"""
+
+
 def apply_lambda(
     build: Builder, function: Lambda, arguments: tuple[Atom, ...]
 ) -> tuple[Atom, ...]:
@@ -66,17 +70,33 @@ def write_out(
     apply: Apply,
 ) -> list[Exp]:
     """The results of a map or redomap of known width, whose points are emitted one
-    after the other: `elements` gives those of the inputs at a point."""
+    after the other: `elements` gives those of the inputs at a point. More than a few
+    are folded as a tree, whose operations need not wait for each other."""
     width = soac.width.as_constant
     assert width is not None and not soac.scans
     points = [apply(build, soac.function, elements(i)) for i in range(width)]
     made: list[Exp] = []
     for fold in soac.reduces:
         first, running = len(made), tuple(fold.neutral)
-        for point in points:
-            operands = point[first : first + len(running)]
-            running = tuple(apply(build, fold.operator, (*running, *operands)))
+        rows = [tuple(point[first : first + len(running)]) for point in points]
+        if len(rows) > SHORT_CHAIN:
+            rows = [_folded(build, fold.operator, rows, apply)]
+        for row in rows:
+            running = tuple(apply(build, fold.operator, (*running, *row)))
         made += map(Copy, running)
     for at, type_ in enumerate(soac.function.results[len(made) :], len(made)):
         made.append(ArrayLiteral(tuple(point[at] for point in points), type_))
     return made
+
+
+def _folded(
+    build: Builder, operator: Lambda, rows: Sequence[tuple[Atom, ...]], apply: Apply
+) -> tuple[Atom, ...]:
+    """What the operator makes of some operands, half of them apart."""
+    if len(rows) == 1:
+        return rows[0]
+    half = len(rows) // 2
+    sides = (
+        _folded(build, operator, part, apply) for part in (rows[:half], rows[half:])
+    )
+    return tuple(apply(build, operator, [atom for side in sides for atom in side]))

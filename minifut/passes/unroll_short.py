@@ -14,8 +14,13 @@ parallelism that pays, and a loop keeps the map around them from being one of ve
 In a map of at most `WIDEST` points, such as that of a small matrix, folds may be as
 long: elsewhere products of thin matrices are better tiled, and rows summed as segments.
 
-Conditions: at most `WIDEST` elements, and `LARGEST` statements when written out; scalar
-code without checks; no scan. SOACs of the host stay as they are: they are parallel.
+The neighbours of a point as an array, in nests of maps over `iota 3`, are literals of
+literals then, and what folds them under another shape reads scalars. That is so where
+the function itself uses the array; what it only returns is a dimension of the result.
+
+Conditions: at most `MOST` elements of literals and nests, and `LARGEST` statements when
+written out; scalar code without checks; no scan. SOACs of the host stay as they are:
+they are parallel. But a nest that depends on literals alone is a table itself.
 """
 
 from __future__ import annotations
@@ -24,7 +29,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import ArrayLiteral, Atom, Body, Copy, Lambda, Program, Stm
+from minifut.ir.core import (
+    ArrayLiteral,
+    Atom,
+    Body,
+    Copy,
+    Iota,
+    Lambda,
+    Program,
+    Reshape,
+    Stm,
+)
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -33,16 +48,23 @@ from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.sequential_parts import write_out
+from minifut.passes.unroll_nests import (
+    LARGEST,
+    MOST,
+    are_used_by_elements,
+    depends_on_literals,
+    literal_of,
+    unroll_nest,
+)
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
+KNOWN = (ArrayLiteral, Copy, Iota, Reshape)
 WIDEST = 16
-"""elements of a literal"""
+"""points of a map in which folds are written out that are as long"""
 FEW = 4
 """elements of what is folded in a map of many points"""
-LARGEST = 256
-"""statements of a SOAC that is written out"""
 NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
 NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
 TOO_LARGE = Declined("it would be too many statements")
@@ -52,15 +74,13 @@ def unroll_short(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program without such SOACs in functions of SOACs."""
-    literals = {
+    known = {
         statement.pattern[0].name: statement
         for statement in walk(program)
-        if isinstance(statement, Stm) and isinstance(statement.exp, ArrayLiteral)
+        if isinstance(statement, Stm) and isinstance(statement.exp, KNOWN)
     }
     derivation = None if trace is None else Derivation(trace, refusals=False)
-    context = StatementContext(
-        names, scope_of(program), literals, derivation=derivation
-    )
+    context = StatementContext(names, scope_of(program), known, derivation=derivation)
 
     def unrolled(statement: Stm, most: int) -> tuple[Stm, ...] | None:
         exp = statement.exp
@@ -68,8 +88,27 @@ def unroll_short(
             return None
         if not (_is_within(exp, most) or _reads_literal(exp, context)):
             return None
-        outcome = unroll_short_soac(statement, context)
-        return outcome if isinstance(outcome, tuple) else None
+        return noted(unroll_short_soac(statement, context))
+
+    def noted(outcome: Outcome) -> tuple[Stm, ...] | None:
+        """The statements of an outcome, whose literals are known from now on."""
+        if not isinstance(outcome, tuple):
+            return None
+        for new in outcome:
+            if isinstance(new.exp, KNOWN):
+                known[new.pattern[0].name] = new
+        return outcome
+
+    def table(statement: Stm, body: Body, most: int | None) -> tuple[Stm, ...] | None:
+        """A nest whose elements the body asks for; on the host, of literals alone."""
+        exp = statement.exp
+        if not isinstance(exp, Screma) or not _is_within(exp, MOST):
+            return None
+        if not are_used_by_elements({p.name for p in statement.pattern}, body):
+            return None
+        if most is None and not depends_on_literals(exp, context):
+            return None
+        return noted(unroll_nest(statement, context))
 
     def inside(node: Any, most: int) -> Any:
         """The same, with folds of at most so many elements written out."""
@@ -79,22 +118,24 @@ def unroll_short(
             return map_children(node, lambda child: inside(child, most))
         made: list[Stm] = []
         for statement in node.statements:
-            outcome = unrolled(statement, most)
+            outcome = table(statement, node, most) or unrolled(statement, most)
             if outcome is None:
                 changed = inside(statement, most)
                 if changed is not statement:
                     outcome = unrolled(changed, most)
                 outcome = outcome or (changed,)
             made += outcome
-            for new in outcome:
-                if isinstance(new.exp, ArrayLiteral):
-                    literals[new.pattern[0].name] = new
         return replace(node, statements=same_or(made, node.statements))
 
     def outside(node: Any) -> Any:
         if isinstance(node, SOAC_EXPRESSIONS):
             return inside(node, FEW)
-        return map_children(node, outside)
+        if not isinstance(node, Body):
+            return map_children(node, outside)
+        made: list[Stm] = []
+        for statement in node.statements:
+            made += table(statement, node, None) or (outside(statement),)
+        return replace(node, statements=same_or(made, node.statements))
 
     return replace(program, functions=tuple(map(outside, program.functions)))
 
@@ -142,9 +183,10 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp
     assert isinstance(exp, Screma)
-    width = exp.width.as_constant
-    if width is None or width > WIDEST:
+    if not _is_within(exp, MOST if _reads_literal(exp, context) else WIDEST):
         return NOT_SHORT
+    width = exp.width.as_constant
+    assert width is not None
     folded = sum(len(reduce.neutral) for reduce in exp.reduces)
     is_fold = folded == len(exp.function.results)
     if not (is_fold or _reads_literal(exp, context)):
@@ -176,7 +218,7 @@ def _is_within(exp: Screma, most: int) -> bool:
 
 
 def _reads_literal(exp: Screma, context: StatementContext) -> bool:
-    return any(isinstance(context.definition(a), ArrayLiteral) for a in exp.arrays)
+    return any(literal_of(array, context) is not None for array in exp.arrays)
 
 
 def _is_scalar(function: Lambda) -> bool:

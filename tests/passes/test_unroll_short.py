@@ -62,8 +62,34 @@ entry main [n] (xs: [n]f32): [n]i64 =
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> x + f32.sum (map (* x) ([] : [0]f32))) xs""",
 }
+UNROLLED |= {
+    "neighbours as an array, weighted under another shape": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  let weights = tabulate_2d 3 3 (\\a b -> f32.i64 (a * b + 1))
+  let near i = tabulate_2d 3 3 (\\a b -> xs[(i + 3 * a + b) % n])
+  in tabulate n (\\i -> f32.sum (map2 (*) (flatten weights) (flatten (near i))))""",
+    "neighbours under branches, by a table of a literal": """
+def weights (cs: [2]f32) : [3][3][3]f32 =
+  tabulate_3d 3 3 3 (\\a b c -> cs[(a + b + c) % 2])
+entry main [n] (xs: [n]f32): [n]f32 =
+  let near i = tabulate_3d 3 3 3 (\\a b c ->
+    let j = i + a + b - c in if j > 0 && j < n then xs[j] else 1)
+  in tabulate n (\\i -> f32.sum
+       (map2 (*) (flatten_3d (weights [xs[0], 2])) (flatten_3d (near i))))""",
+    "elements at known positions": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let ys = tabulate 3 (\\k -> x * f32.i64 k)
+             in ys[0] * ys[1] + ys[2] / f32.maximum ys) xs""",
+}
 
 KEPT = {
+    "a nest that is a result": """
+entry main [n] (xs: [n]f32): [n][2][3]f32 =
+  map (\\x -> tabulate_2d 2 3 (\\a b -> x + f32.i64 (a * b))) xs""",
+    "an element at an unknown position": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let ys = tabulate 3 (\\k -> x * f32.i64 k)
+             in ys[i64.f32 x % 3] + ys[0]) xs""",
     "on the host": "entry main (xs: [4]f32): [4]f32 = map2 (*) [1, 2, 3, 4] xs",
     "a scan": """
 entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> scan (+) 0 [x, x + 1, 2]) xs""",
