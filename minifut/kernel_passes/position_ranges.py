@@ -30,6 +30,11 @@ exponentially many where each definition uses the one before twice"""
 INT_MAX = (1 << 31) - 1
 INTEGERS = (kc.Cast, kc.Operation, kc.Binary)
 """expressions in whose place there may be an affine one"""
+QUOTIENTS = ("quot", "div")
+MASKS = ("and", "&")
+RESIDUES = ("rem", "mod", *MASKS)
+LARGEST_PERIOD = 4
+"""a divisor by which points are told apart"""
 FAR = 1 << 48
 """no array has as many elements: where a bound is farther away, it does not matter how
 far"""
@@ -46,9 +51,14 @@ class PositionRange:
 
 
 def emit_ranges(
-    k: CodeBuilder, where: PositionRange, inner: kc.For, outer: kc.For
+    k: CodeBuilder,
+    where: PositionRange,
+    inner: kc.For,
+    outer: kc.For,
+    period: int = 1,
 ) -> None:
-    """The outer loop before and behind the range, then the inner one in it."""
+    """The outer loop before and behind the range, then the inner one in it, of whose
+    rounds each is `period` of the outer loop."""
     start, stop = inner.start, inner.bound
     low_value = _extreme("min", [_extreme("max", [start, *where.lows]), stop])
     if where.uniform:
@@ -58,8 +68,14 @@ def emit_ranges(
     high = k.declare("high", _extreme("min", [reached, stop]))
     side = k.variable("side", kc.LONG)
     first = side.equals(0)
-    begin = kc.Select(first, start, high, kc.LONG)
-    end = kc.Select(first, low, stop, kc.LONG)
+    before: kc.Expression = low
+    behind: kc.Expression = high
+    if period > 1:
+        start, stop = outer.start, outer.bound
+        before = k.declare("before", _extreme("max", [start, low * period]))
+        behind = k.declare("behind", _extreme("max", [start, high * period]))
+    begin = kc.Select(first, start, behind, kc.LONG)
+    end = kc.Select(first, before, stop, kc.LONG)
     sides = kc.Block((replace(outer, start=begin, bound=end),))
     k.emit(kc.For(side, long_literal(0), long_literal(2), long_literal(1), sides))
     k.emit(replace(inner, start=low, bound=high))
@@ -128,11 +144,14 @@ class _Index:
 class PositionIndices:
     """Replaces the indices of a loop's body that wrap around, and collects where they
     do not: from `first` on, and where they are at most their limits (by the text, as a
-    mask or not, and the factor of the index: the limit, and the index at i = 0)."""
+    mask or not, and the factor of the index: the limit, and the index at i = 0).
+    Quotients and residues by a divisor of the factor are affine, too; `residues` counts
+    those that were met."""
 
     def __init__(self, loop: kc.For) -> None:
         self.index_name = loop.variable.name
         self.first = 0
+        self.residues = 0
         self.limits: dict[tuple[str, bool, int], tuple[kc.Expression, int]] = {}
         self.made: dict[Name, kc.Expression] = {}
         self.looked_into = 0
@@ -151,14 +170,20 @@ class PositionIndices:
 
     def within(self, node: Any) -> Any:
         """The node with its indices replaced that are affine in a range."""
-        if isinstance(node, INTEGERS) and node.type == kc.LONG:
+        if isinstance(node, INTEGERS) and node.type in (kc.LONG, kc.INT):
             before = self.first, dict(self.limits)
-            self.looked_into = 0
+            self.looked_into = self.residues = 0
             found = self.index(node)
-            if found is not None and found.factor and self.limits != before[1]:
-                return found.exp
+            if found is not None and self.is_better(node, found, before[1]):
+                return found.exp if found.factor else kc.Literal(found.low, node.type)
             self.first, self.limits = before
         return map_children(node, self.within)
+
+    def is_better(self, node: kc.Expression, found: _Index, before: object) -> bool:
+        """Whether what was found is to replace an integer."""
+        if found.factor == 0:
+            return self.residues > 0 and found.low == found.high
+        return node.type == kc.LONG and (self.residues > 0 or self.limits != before)
 
     def index(self, exp: kc.Expression) -> _Index | None:
         """What an integer is where no limit is passed; None if that is not known."""
@@ -216,6 +241,8 @@ class PositionIndices:
     ) -> _Index | None:
         """An operator of two integers."""
         a = self.index(left)
+        if a is not None and (exact := self.divided(a, name, right)):
+            return exact
         if a is None or name in ("mod", "rem", "%", "and", "&"):
             return a and self.wrapped(a, name in ("and", "&"), right)
         b = self.index(right)
@@ -234,6 +261,20 @@ class PositionIndices:
                 if b.factor == 0 and by == b.high and by > 0:
                     return _Index(a.exp * b.exp, by * a.factor, by * a.low, by * a.high)
         return None
+
+    def divided(self, a: _Index, name: str, right: kc.Expression) -> _Index | None:
+        """The quotient or residue of an index by a small divisor of its factor."""
+        by = divisor(name, right)
+        if by == 0 or a.factor == 0 or a.factor % by or a.low != a.high:
+            return None
+        self.first = max(self.first, -(a.low // a.factor))
+        self.residues += 1
+        if name not in QUOTIENTS:
+            return _Index(long_literal(a.low % by), 0, a.low % by, a.low % by)
+        factor, more = a.factor // by, a.low // by
+        at: kc.Expression = kc.Variable(self.index_name, kc.LONG)
+        at = at * factor if factor > 1 else at
+        return _Index(at + more if more else at, factor, more, more)
 
     def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
         """A remainder or mask: the number itself while that is within."""
@@ -282,6 +323,14 @@ class PositionIndices:
         key = str(greatest), by_mask, index.factor
         _, known = self.limits.get(key, (None, index.high))
         self.limits[key] = greatest, max(index.high, known)
+
+
+def divisor(name: str, right: kc.Expression) -> int:
+    """What a quotient or residue is by, if that is a small number; 0 if it is not."""
+    if not isinstance(right, kc.Literal) or name not in (*QUOTIENTS, *RESIDUES):
+        return 0
+    by = int(right.value) + (1 if name in MASKS else 0)
+    return by if 1 < by <= LARGEST_PERIOD and not (name in MASKS and by & by - 1) else 0
 
 
 def _as_long(exp: kc.Expression) -> kc.Expression:

@@ -5,7 +5,7 @@
         ys[i] = x * x;                         Store(ys, i, mul_f32(x, x))))
     }
 
-Scalars, loops and branches as the printer writes them. Arithmetic on `long` is that of
+Scalars, loops (`PARALLEL` before them) and branches as the printer writes them. Arithmetic on `long` is that of
 indices; on other types it is the program's, whose operators may also be called by name
 (`div_i64(x, y)`). Numbers are of the type that their place wants.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import C_NAMES
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, minimum
@@ -130,6 +131,8 @@ class Reader:
 
     def statement(self) -> kc.Statement:
         word = self.next
+        if self.took("PARALLEL"):
+            return replace(self.loop(), parallel=True)
         if word == "for":
             return self.loop()
         if word in ("while", "if"):
