@@ -107,11 +107,13 @@ class DeclarePointer:
     """A name for global memory from an element of another on: code that goes there
     often has the place in a register instead of adding it up."""
 
-    printed = "part {part!} = {whole}[{start}]"
+    printed = "part{constant?} {part!} = {whole}[{start}]"
 
     part: Memory
     whole: Memory
     start: Expression
+    constant: bool = False
+    """only read through this name"""
 
 
 @node

@@ -18,6 +18,7 @@ from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.prefetch import prefetch_streams
+from minifut.kernel_passes.row_pointers import point_to_rows
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
 from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
@@ -54,6 +55,11 @@ PREFETCH = _in_each_kernel(
     "prefetch",
     prefetch_streams,
     "prefetch what loops with indirect accesses read one element after the other",
+)
+ROW_POINTERS = _in_each_kernel(
+    "row-pointers",
+    point_to_rows,
+    "give the rows that a register tile reads in place pointers of their own",
 )
 CONTRACT = _in_each_kernel(
     "contract",
@@ -93,6 +99,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     CONVERT_CHAINS,
     IF_CONVERT,
     PREFETCH,
+    ROW_POINTERS,
     CONTRACT,
     UNROLL,
     DEVICE_SCALARS,
@@ -112,6 +119,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         IF_CONVERT,
         # of what is left scalar; in vectors a prefetch would be asked for by each lane
         PREFETCH,
+        # after the passes that look for loads of one memory
+        ROW_POINTERS,
         # after the passes that take a parameter for the same in all lanes
         DEVICE_SCALARS,
         # late: a hidden value is one that no pass can say anything of

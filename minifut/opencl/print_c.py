@@ -79,10 +79,11 @@ class CPrinter(ExpressionPrinter):
                 name, number = self.names.text(memory.name), self.size(count)
                 vectors = " __attribute__((aligned(16)))" if space else ""
                 self.line(f"{space}{self.element(memory)} {name}[{number}]{vectors};")
-            case kc.DeclarePointer(part, whole, start):
+            case kc.DeclarePointer(part, whole, start, constant):
                 place = f"{self.names.text(whole.name)} + {self.primary(start)}"
                 name = self.names.text(part.name)
-                self.line(f"__global {self.element(part)} *{name} = {place};")
+                type_ = f"{'const ' if constant else ''}{self.element(part)}"
+                self.line(f"__global {type_} *{name} = {place};")
             case kc.Evaluate(exp):
                 self.line(f"{self.exp(exp)};")
             case kc.HideValue(variable):
