@@ -4,7 +4,8 @@
     registers                    at most a tenth above golden.json
     products                     four waves on gfx90a; multiply-adds contracted whatever
                                  the version of Clang
-    hot loads and stores         no bank conflicts of loads; 0.95 of each sector used
+    hot loads and stores         no bank conflicts of loads; 0.95 of the sectors are
+                                 needed for the bytes (one for a word of a whole warp)
     traffic                      as many bytes for each of the input as the case says
     atomics in local memory      as many conflicts as the case says, at most
 
@@ -15,6 +16,7 @@ a tenth as often as the most frequent load of the same memory in its kernel.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +67,8 @@ class Kernel:
     @property
     def is_hot(self) -> bool:
         """Whether the limits on loads hold for it."""
-        return bool(self.case.hot) and self.launch.kernel.endswith(self.case.hot)
+        hot = self.case.hot
+        return bool(hot and re.search(f"({hot})$", self.launch.kernel))
 
     def hot_accesses(self, space: str, kind: str) -> list[dict[str, Any]]:
         """The accesses of a kind that are as frequent as a tenth of the most frequent.
@@ -91,10 +94,10 @@ class Kernel:
         return sum(each["wavefronts"] for each in hot) / least if least else 1.0
 
     def efficiency(self, kind: str = "load") -> float:
-        """The part of the sectors of hot accesses to global memory that is used."""
+        """The least sectors of hot accesses to global memory over those they take."""
         hot = self.hot_accesses("global", kind)
-        sectors = sum(each["sectors"] for each in hot) * SECTOR
-        return sum(each["useful"] for each in hot) / sectors if sectors else 1.0
+        sectors = sum(each["sectors"] for each in hot)
+        return sum(each["least"] for each in hot) / sectors if sectors else 1.0
 
     @property
     def traffic(self) -> float:

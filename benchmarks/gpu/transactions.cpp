@@ -3,7 +3,8 @@
 //   OCLGRIND_PLUGINS=libtransactions.so TRANSACTIONS=FILE    one JSON object a launch
 //
 // The n-th execution of an access by each of the 32 work-items of a warp is one request.
-// Global memory: a request takes a transaction for each sector of 32 bytes it touches.
+// Global memory: a request takes a transaction for each sector of 32 bytes it touches;
+// the least is what its different bytes would fill: one for a word that all read.
 // Local memory: 32 banks of 4 bytes; a request takes a wavefront for each different word
 // in the bank with most of them. Requests of 8 (16) bytes a work-item are processed for
 // 16 (8) work-items at a time. Loads of neighbouring words in one basic block, aligned in
@@ -123,9 +124,12 @@ void count_global(const Request &request, Counts &counts) {
          at <= (each.address + each.size - 1) / SECTOR; at++)
       sectors.insert(at);
   }
+  size_t useful = 0;
   for (const auto &each : different)
-    counts.useful += each.second;
+    useful += each.second;
+  counts.useful += useful;
   counts.sectors += sectors.size();
+  counts.least += (useful + SECTOR - 1) / SECTOR;
 }
 
 class Transactions : public Plugin {

@@ -122,16 +122,15 @@ class _Reader:
         return self.known.get(atom, Place()) if isinstance(atom, Name) else Place()
 
     def computed(self, name: str, operands: tuple[Atom, ...]) -> Place:
-        """What an operator makes of its operands. Clamped or wrapped, neighbours are
-        still neighbours nearly everywhere."""
+        """What an operator makes of its operands. Reversed, clamped or wrapped,
+        neighbours are still neighbours nearly everywhere."""
         places = [self.place(operand) for operand in operands]
         along: frozenset[Name] = frozenset()
         factors = [a.value for a in operands if isinstance(a, Constant)]
-        if name == "add":
+        if name in ("add", "sub"):
             along = places[0].along ^ places[1].along
-        elif name in ("sub", "sext", "zext"):
+        elif name in ("sext", "zext"):
             along = places[0].along
-            along -= frozenset().union(*[p.along for p in places[1:]])
         elif name == "mul" and factors and abs(factors[0]) <= SHORT_STRIDE:
             along = places[0].along | places[1].along
         elif name in ("min", "max", "mod", "rem"):

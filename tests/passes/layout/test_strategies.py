@@ -137,3 +137,24 @@ def test_accesses_are_found_through_views_and_sums() -> None:
     assert y.writes and y.places_along(i) == [0]
     assert a.loops == (j,) and a.elements == 1024 * 1024
     assert y.elements == 4 * 1024
+
+
+REVERSED = """let y: [n]f32 = segmap grid (i < n) -> (f32) {
+  let last: i64 = sub_i64(n, 1i64)
+  let at: i64 = sub_i64(last, i)
+  let from: i64 = sub_i64(i, at)
+  let u: f32 = a[k, at]
+  let v: f32 = a[from, k]
+  let x: f32 = add_f32(u, v)
+  return returns x
+}"""
+
+
+def test_neighbours_are_near_in_reverse_too_unless_the_index_grows_by_two() -> None:
+    given = parse("(n: i64, k: i64, a: [n][n]f32)", "parameters")
+    (statement,) = parse(REVERSED, "statements")
+    reversed_, twice = accesses_of(statement, scope_of(*given, statement))
+    assert isinstance(statement.exp, SegMap)
+    (i,) = statement.exp.space.indices
+    assert reversed_.places_along(i) == [1]
+    assert twice.varies_with(i) and not twice.places_along(i)
