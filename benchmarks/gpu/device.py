@@ -6,7 +6,10 @@
     bandwidth     benchmarks/memory_bound.py: maps, reductions, scans, transpositions
                   and histograms against plain copies, and NumPy's results
     products      multiply-adds a second of products of f32 and f64, each with the tiles
-                  of the device's family and with those of other GPUs; right to 1e-4
+                  of the device's family and with those of other GPUs, right to 1e-4;
+                  beside them the vendor's library (0.8 of it is wanted), and what the
+                  cost model says of the tiles
+    predictions   the newest table of `benchmarks/results/gpu-predictions-*`
 
 The report is printed and written to benchmarks/results/gpu-DEVICE-DATE.txt, with the
 date, the device and its driver, to stand beside the predictions there.
@@ -28,7 +31,10 @@ import numpy as np
 
 import minifut
 from benchmarks.gpu.cases import PRODUCT, TILED, product_text
+from benchmarks.gpu.model import ARCHITECTURES, product_share, step_of
+from benchmarks.gpu.vendor_blas import vendor_product
 from minifut.opencl.runtime.device import Device, open_device
+from minifut.passes.tiling.parameters import GPU_TILES
 
 ROOT = Path(__file__).parents[2]
 RUNS = 5
@@ -67,6 +73,7 @@ def main() -> int:
         output = (done.stdout + done.stderr).strip().splitlines()
         lines += ["", f"$ python {' '.join(part)}", *output[-40:]]
     lines += ["", *products(device, options.size)]
+    lines += ["", *predictions()]
     failed |= any("WRONG" in line for line in lines)
     print("\n".join(lines))
     write_report(device, lines)
@@ -86,6 +93,7 @@ def products(device: Device, size: int) -> Iterator[str]:
         a, b = (random.random((size, size)).astype(dtype) for _ in range(2))
         rows = random.integers(0, size, 16)
         wanted = a[rows].astype(np.float64) @ b
+        vendor, label = vendor_product(device.family, a, b)
         program = minifut.compile(
             product_text(type_), schedule="gpu", device=f"#{device.number}"
         )
@@ -97,7 +105,28 @@ def products(device: Device, size: int) -> Iterator[str]:
             right = "right" if error < TOLERANCE else f"WRONG by {error:.1e}"
             rate = 2 * size**3 / seconds / 1e9
             what = f"product {type_} {size} tiles {name:<4}"
-            yield f"{what} {rate:10.1f} GFLOP/s  {right}"
+            ratio = f"{rate / vendor:5.2f} of {label}"
+            yield f"{what} {rate:10.1f} GFLOP/s  {ratio}  {right}"
+        yield f"product {type_} {size} {label} {vendor:.1f} GFLOP/s"
+        yield f"product {type_} predicted: {predicted(device.family, type_)}"
+
+
+def predicted(family: str | None, type_: str) -> str:
+    """What the cost model says of the default tile, at best."""
+    size = {"f32": 4, "f64": 8}[type_]
+    if family not in ARCHITECTURES:
+        return f"nothing for family {family or 'unknown'}"
+    rows, columns, *_ = GPU_TILES[size].get(family, GPU_TILES[size]["gpu"])
+    step = step_of(rows, columns, size)
+    share = product_share(ARCHITECTURES[family], step, size=size)
+    return f"{share} of the peak with tiles of {rows} x {columns}"
+
+
+def predictions() -> Iterator[str]:
+    """The newest table of predictions, to stand beside the measurements."""
+    *_, newest = sorted((ROOT / "benchmarks" / "results").glob("gpu-predictions-*"))
+    yield f"{newest.name}:"
+    yield from newest.read_text().splitlines()
 
 
 def best_time(program: Any, a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:

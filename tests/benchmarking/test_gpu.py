@@ -255,7 +255,18 @@ def test_floats_are_added_by_one_instruction(tmp_path: Path) -> None:
 @pytest.mark.device
 def test_products_are_measured_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = list(device_command.products(open_device(), 32))
-    assert len(lines) == 2 * len(device_command.TILES)
-    assert all(line.endswith("right") for line in lines)
+    assert len(lines) == 2 * (len(device_command.TILES) + 2)
+    tiles = [line for line in lines if " tiles " in line]
+    measured = [line for line in tiles if "GFLOP" in line]
+    assert len(measured) == 2 * len(device_command.TILES)
+    assert all(line.endswith("right") and " of " in line for line in measured)
     monkeypatch.setattr(device_command, "TOLERANCE", -1.0)
-    assert all("WRONG" in line for line in device_command.products(open_device(), 16))
+    lines = list(device_command.products(open_device(), 16))
+    assert sum("WRONG" in line for line in lines) == 2 * len(device_command.TILES)
+
+
+def test_predictions_stand_beside_measurements() -> None:
+    assert "90%" not in device_command.predicted(None, "f32")
+    assert "of the peak with tiles of 8 x 8" in device_command.predicted("sm_90", "f32")
+    newest, *table_ = device_command.predictions()
+    assert newest.startswith("gpu-predictions-") and "sm_90" in "".join(table_)
