@@ -116,10 +116,10 @@ def predicted(family: str | None, type_: str) -> str:
     size = {"f32": 4, "f64": 8}[type_]
     if family not in ARCHITECTURES:
         return f"nothing for family {family or 'unknown'}"
-    rows, columns, *_ = GPU_TILES[size].get(family, GPU_TILES[size]["gpu"])
-    step = step_of(rows, columns, size)
+    tile = GPU_TILES[size].get(family, GPU_TILES[size]["gpu"])
+    step = step_of(tile.rows, tile.columns, size)
     share = product_share(ARCHITECTURES[family], step, size=size)
-    return f"{share} of the peak with tiles of {rows} x {columns}"
+    return f"{share} of the peak with tiles of {tile.rows} x {tile.columns}"
 
 
 def predictions() -> Iterator[str]:
