@@ -58,8 +58,9 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> Unpacked | Declined:
         collective_copy transposed[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
         => let as: [8][m]f32 = collective_copy a[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
     after:
-        float u = a[m * max((long)(0), (long)(min((long)(2 * i_2 + ${r_12} + row),
-        (long)(n - 1)))) + k];
+        __global const float *a_1 = a + (m * max((long)(0),
+        (long)(min((long)(2 * i_2 + ${r_12} + row), (long)(n - 1)))));
+        float u = a_1[k];
     before:
         like before of keep_tiles_in_registers
     after:
