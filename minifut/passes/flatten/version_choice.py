@@ -82,7 +82,7 @@ class VersionChoice:
         if self.soac.is_map and not self.perfect:
             inside = tuple(host_statements(self.inner.build.statements))
             points = folded_points(points, self.soac.function, inside)
-            points = tiled_points(points, inside)
+            points = tiled_points(points, self.soac.function, inside)
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 

@@ -110,6 +110,32 @@ def test_points_with_products_that_are_worth_tiles_do_not_count(
     assert compared[0].evaluate(values) == counted
 
 
+NEAREST = """
+def closer (i: i64, a: f32) (j: i64, b: f32) = if b < a then (j, b) else (i, a)
+entry main [n][m][k] (xs: [n][k]f32) (ys: [m][k]f32) =
+  map (\\x -> OPERATION (map (\\y -> f32.sum (map2 (*) x y)) ys)) xs
+"""
+FOLDS = {
+    "reduce closer (-1, f32.inf) <-< zip (iota m)": 1000,
+    "f32.minimum <-< map f32.sqrt": 0,
+}
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+def test_products_count_where_what_they_are_folded_by_does_not_commute(
+    fold: str,
+) -> None:
+    text = NEAREST.replace("OPERATION", f"({fold})")
+    core = stages.to_core(stages.check(Source("nearest.fut", text)))
+    outermost = next(
+        node.parallelism
+        for node in walk(stages.to_kernels(core))
+        if isinstance(node, AtLeast)
+    )
+    counted = outermost.evaluate(dict.fromkeys(outermost.names(), 1000))
+    assert counted == FOLDS[fold]
+
+
 ROWS = {
     "f32.sqrt (f32.sum (map (\\x -> x * x) row))": 8,
     "(let s = f32.sum row in f32.sum (map (\\x -> (x - s) * (x - s)) row))": 8,
