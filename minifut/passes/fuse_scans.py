@@ -63,9 +63,17 @@ def fuse_scans(
     derivation = Derivation(trace or Trace())
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
+    empty = {
+        node.pattern[0].name: size
+        for node in walk(program)
+        if isinstance(node, Stm) and (size := _is_zero(node.exp)) is not None
+    }
+
     def fused(body: Body) -> Body:
         inside = tuple(map_bodies(s, fused) for s in body.statements)
-        return _joined(replace(body, statements=inside), context)
+        joined = _joined(replace(body, statements=inside), context)
+        with_points = tuple(_with_points(s, empty) for s in joined.statements)
+        return replace(joined, statements=with_points)
 
     made: Program = map_bodies(program, fused)
     return made
@@ -93,6 +101,39 @@ def _joined(body: Body, context: StatementContext) -> Body:
             made = Body((*rest, *outcome, *after), body.result)
             return _joined(remove_dead_code_in(made), context)
     return body
+
+
+def _with_points(statement: Stm, empty: Mapping[Name, Size]) -> Stm:
+    """A map that sees a scan, where `if n == 0` is decided: it has points."""
+    exp = statement.exp
+    if not isinstance(exp, SegMap) or exp.scan is None:
+        return statement
+    made: list[Stm] = []
+    for inner in exp.body.statements:
+        branch = inner.exp
+        test = branch.condition if isinstance(branch, core.If) else None
+        if isinstance(branch, core.If) and (
+            isinstance(test, Name) and empty.get(test) == exp.space.sizes[0]
+        ):
+            taken = branch.otherwise
+            made += taken.statements
+            pairs = zip(inner.pattern, taken.result, strict=True)
+            made += (replace(inner, pattern=(p,), exp=Copy(a)) for p, a in pairs)
+        else:
+            made.append(inner)
+    if made == list(exp.body.statements):
+        return statement
+    body = replace(exp.body, statements=tuple(made))
+    return replace(statement, exp=replace(exp, body=body))
+
+
+def _is_zero(exp: object) -> Size | None:
+    """The size that is compared with 0."""
+    if isinstance(exp, core.ScalarOp) and str(exp.operator) == "eq_i64":
+        compared, zero = exp.operands
+        if isinstance(zero, Constant) and zero.value == 0:
+            return atom_size(compared)
+    return None
 
 
 def tainted_by(sources: Iterable[Stm], statements: Iterable[Stm]) -> list[Stm]:

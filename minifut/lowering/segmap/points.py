@@ -125,11 +125,14 @@ def clamped_of(
 
 
 def outputs_of(
-    host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
+    host: HostBuilder,
+    pattern: tuple[Param, ...],
+    operation: kernels.SegMap,
+    overwrites: bool = False,
 ) -> list[Array]:
-    """The memory of all results."""
+    """The memory of all results; `overwrites`: all of what is written to is."""
     return [
-        output_of(host, bound, result, operation.space)
+        output_of(host, bound, result, operation.space, overwrites)
         for bound, result in zip(pattern, operation.body.result, strict=True)
     ]
 
@@ -139,6 +142,7 @@ def output_of(
     bound: Param,
     result: kernels.KernelResult,
     space: kernels.SegSpace,
+    overwrites: bool = False,
 ) -> Array:
     """The memory of a result."""
     match result:
@@ -159,6 +163,8 @@ def output_of(
             target = host.array(array)
             if bound.name in host.facts.in_place.updates:
                 return target
+            if overwrites:
+                return host.allocate_result(bound, target.memory.element, target.shape)
             return host.copied(target)
         case kernels.TotalReturns():
             return host.allocate(element_of(bound.type), (), bound.name.base)

@@ -1,0 +1,177 @@
+"""A range of points that are partitioned stably (`stable_partition`), by blocks:
+
+    for l < 256: marks[l] = the bit of the point's stream; values[l] = what it writes
+    for each stream:
+        for l < 256 by 8: order[count..] = numbers of the points with that bit, packed
+        for p < count: result[first + p] = values[order[p]]
+
+The first loop is made vectors of; the others have no branch that depends on data, and
+write each stream to memory in order. Scanned values are known between blocks only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minifut.ir.kernels import SegMap, WriteReturns
+from minifut.ir.sizes import Size
+from minifut.ir.types import U8, U64
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.cpu.partition import smaller
+from minifut.lowering.index_functions import Array
+from minifut.lowering.operators import Accumulators
+from minifut.lowering.segscan.chained_scan import ScannedRange
+from minifut.lowering.segscan.choices import returned_values
+from minifut.lowering.segscan.stable_partition import ChosenValues, StablePartition
+from minifut.lowering.threads.builder import KernelBuilder
+
+BLOCK = 256
+"""points whose numbers fit a byte"""
+WORD = kc.VectorType(U64)
+BYTES = kc.VectorType(U8, 8)
+ONES = 0x0101010101010101
+NUMBERS = 0x0706050403020100
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Emits a range."""
+
+    k: KernelBuilder
+    plan: StablePartition
+    operation: SegMap
+    outputs: list[Array]
+    accumulators: Accumulators
+
+    def range(self, place: ScannedRange) -> None:
+        """Partition the points of a range, and go on with the scans."""
+        k, plan = self.k, self.plan
+        marks = k.private_memory(U8, BLOCK, "marks")
+        order = k.private_memory(U8, BLOCK + 8, "order")
+        results = self.operation.body.result
+        written = [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
+        values = {
+            value: k.private_memory(output.memory.element, BLOCK, "values")
+            for value, output in zip(written, self.outputs, strict=False)
+        }
+        _, first, last = place
+        with k.loop("block", last, first, BLOCK) as block:
+            k.statements_of(plan.invariant)
+            length = k.declare(
+                "length", smaller(last - block, kc.Literal(BLOCK, kc.LONG))
+            )
+            self.mark(block, length, marks, values)
+            grown: list[kc.Expression] = [
+                kc.Literal(0, kc.LONG) for _ in self.accumulators.all_places
+            ]
+            self.bind_before(block)
+            for number, stream in enumerate(plan.streams):
+                count = self.collect(marks, order, number, length)
+                for at, increment in enumerate(stream.increments):
+                    grown[at] = grown[at] + count if increment else grown[at]
+                together: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]] = {}
+                parts = zip(stream.places, self.outputs, written, strict=False)
+                for where, output, value in parts:
+                    if where is not None:
+                        pairs = together.setdefault((where, output.shape[0]), [])
+                        pairs.append((output, values[value]))
+                for (where, size), pairs in together.items():
+                    self.write((where, size), order, count, pairs)
+            for running, more in zip(self.accumulators.all_places, grown, strict=True):
+                assert isinstance(running, kc.Variable)
+                k.assign(running, running + kc.Cast(more, running.type))
+
+    def mark(
+        self,
+        block: kc.Variable,
+        length: kc.Expression,
+        marks: kc.Memory,
+        values: dict[Any, kc.Memory],
+    ) -> None:
+        """Store which stream each point of a block belongs to, and what it writes."""
+        k, operation = self.k, self.operation
+        scan = operation.scan
+        assert scan is not None
+        with k.loop("l", length, parallel=True) as lane:
+            index = k.bind_index(operation.space.indices[0], block + lane)
+            k.bind(scan.space.indices[0], index)
+            k.statements_of(scan.body.statements)
+            count = len(self.accumulators.all_places)
+            passed = returned_values(scan.body.result[count:])
+            for bound, value in zip(operation.seen[count:], passed, strict=False):
+                k.bind(bound.name, k.atom(value))
+            k.statements_of(self.plan.at_point)
+            k.store(marks, lane, kc.Cast(self.mark_of(), kc.VectorType(U8)))
+            for stored, memory in values.items():
+                k.store(memory, lane, k.scalar(stored))
+        up = (length + 7) // 8 * 8
+        with k.loop("l", up, length) as lane:
+            k.store(marks, lane, kc.Literal(0, kc.VectorType(U8)))
+
+    def mark_of(self) -> kc.Expression:
+        """The bit of the stream of the point at hand, 0 if it is in none. Of a choice
+        between constants the device's compiler makes a table, and then no vectors."""
+        found: kc.Expression = kc.Literal(0, kc.INT)
+        for case in self.plan.cases:
+            if case.stream is not None:
+                bit = kc.Cast(self.is_case(case), kc.INT) << case.stream
+                found = bit if isinstance(found, kc.Literal) else found | bit
+        return found
+
+    def is_case(self, case: ChosenValues) -> kc.Expression:
+        """Whether the choices are those of a case."""
+        test: kc.Expression | None = None
+        for name, constant in case.values:
+            found = self.k.scalar(name)
+            if isinstance(constant.value, bool):
+                one = found if constant.value else kc.Call("!", (found,), kc.TRUTH)
+            else:
+                one = found.equals(kc.Literal(constant.value, found.type))
+            test = one if test is None else test & one
+        return test if test is not None else kc.Literal(True, kc.TRUTH)
+
+    def bind_before(self, block: kc.Variable) -> None:
+        """Bind scanned values before a block, and the index of the point there."""
+        k = self.k
+        for bound, running in zip(
+            self.operation.seen, self.accumulators.all_places, strict=False
+        ):
+            assert isinstance(running, kc.Variable)
+            k.bind(bound.name, k.declare("before", kc.Cast(running, kc.LONG)))
+        k.bind_index(self.operation.space.indices[0], block - 1)
+
+    def collect(
+        self, marks: kc.Memory, order: kc.Memory, number: int, length: kc.Expression
+    ) -> kc.Variable:
+        """Pack the numbers of the points of a stream; gives how many there are."""
+        k = self.k
+        count = k.declare("count", kc.Literal(0, kc.LONG))
+        with k.loop("l", length, 0, 8) as lane:
+            loaded = kc.Call("as_ulong", (k.load(marks, lane, 8),), WORD)
+            bits = k.declare("bits", (loaded >> number) & ONES)
+            numbers = kc.Cast(lane, WORD) * ONES + NUMBERS
+            packed = kc.Call("PACK_BYTES", (numbers, bits), WORD)
+            k.store(order, count, kc.Call("as_uchar8", (packed,), BYTES))
+            more = kc.Cast(kc.Call("popcount", (bits,), WORD), kc.LONG)
+            k.assign(count, count + more)
+        return count
+
+    def write(
+        self,
+        target: tuple[Size, Size],
+        order: kc.Memory,
+        count: kc.Variable,
+        pairs: list[tuple[Array, kc.Memory]],
+    ) -> None:
+        """Write the collected points of a stream that lie inside of the results."""
+        k, (where, length) = self.k, target
+        first = k.declare("first", k.size(where + 1))
+        size = k.size_value(length)
+        low = kc.Select(first < 0, 0 - first, kc.Literal(0, kc.LONG), kc.LONG)
+        high = smaller(size - first, count)
+        with k.loop("p", high, low) as p:
+            lane = k.declare("lane", kc.Cast(k.load(order, p), kc.LONG))
+            at = k.declare("at", first + p)
+            for output, memory in pairs:
+                k.write(output, (at,), k.load(memory, lane))

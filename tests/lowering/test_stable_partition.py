@@ -1,0 +1,176 @@
+"""Maps that scatter by scans of flags: which are stable partitions, and their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import minifut
+from minifut.lowering.segscan import stable_partition
+from minifut.opencl.c_macros import PRELUDE
+
+POSITIONS = """
+def exclusive [n] (flags: [n]i64) = map2 (-) (scan (+) 0 flags) flags
+"""
+PROGRAMS = {
+    "filter": ("entry main [n] (xs: [n]i32) = filter (< 0) xs", 1),
+    "filter of computed values": (
+        "entry main [n] (xs: [n]i32) = filter (\\x -> x % 3 == 1) (map (* 7) xs)", 1),
+    "filter of pairs": (
+        "entry main [n] (xs: [n]i32) = filter (\\(x, i) -> x < 0 && i > 3)"
+        " (zip xs (iota n)) |> unzip", 1),
+    "partition": ("entry main [n] (xs: [n]i32) = partition (< 0) xs", 2),
+    "two predicates": (
+        "entry main [n] (xs: [n]i32) = partition2 (< -9) (< 5) xs", 3),
+    "one bit": (POSITIONS + """
+entry main [n] (xs: [n]i32) =
+  let ones = map (\\x -> i64.i32 (x & 1)) xs
+  let zeros = map (1 -) ones
+  let places = map3 (\\f a b -> if f == 0 then a else b) ones (exclusive zeros)
+                    (map (+ i64.sum zeros) (exclusive ones))
+  in scatter (replicate n 0) places xs""", 2),
+    "digits with payload": ("""
+entry main [n] (xs: [n]i32) =
+  let digits = map (\\x -> x % 3) xs
+  let flag k d = i64.bool (d == k)
+  let add (a, b, c) (d, e, f) = (a + d, b + e, c + f: i64)
+  let ends = scan add (0, 0, 0) (map (\\d -> (flag 0 d, flag 1 d, flag 2 d)) digits)
+  let (na, nb, _) = if n == 0 then (0, 0, 0) else last ends
+  let place d (a, b, c) =
+    if d == 0 then a - 1 else if d == 1 then na + b - 1 else na + nb + c - 1
+  let places = map2 place digits ends
+  in scatter (replicate n (0, 0, 0)) places (zip3 xs (map f64.i32 xs) (iota n))
+     |> unzip3""", 3),
+    "positions of 32 bits": ("""
+entry main [n] (xs: [n]i32) =
+  let ends = scan (+) 0i32 (map (\\x -> i32.bool (x > 0)) xs)
+  let places = map2 (\\x e -> if x > 0 then i64.i32 (e - 1) else -1) xs ends
+  in scatter (replicate n 0) places xs""", 1),
+    "partly outside": ("""
+entry main [n] (xs: [n]i32) =
+  let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)
+  let places = map2 (\\x e -> if x > 0 then e - 5 else -1) xs ends
+  in scatter (replicate (n / 3) 0) places xs""", 1),
+    "a gap for each": ("""
+entry main [n] (xs: [n]i32) =
+  let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)
+  let places = map2 (\\x e -> if x > 0 then 2 * e else -1) xs ends
+  in scatter (replicate (2 * n) 0) places xs""", 0),
+    "ranks": ("""
+entry main [n] (xs: [n]i32) =
+  let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)
+  let places = map2 (\\x e -> if x > 0 then e - 1 else -1) xs ends
+  in scatter (replicate n 0) places (map (* 3) ends)""", 0),
+    "sums": ("""
+entry main [n] (xs: [n]i32) =
+  let ends = scan (+) 0 (map i64.i32 xs)
+  let places = map2 (\\x e -> if x > 0 then e else -1) xs ends
+  in scatter (replicate n 0) places (map (\\_ -> 1i32) xs)""", 0),
+}  # fmt: skip
+"""with the number of streams; 0: no stable partition"""
+SIZES = (0, 1, 7, 8, 255, 256, 257, 3000, 100_001)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_streams(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, streams = PROGRAMS[name]
+    found = _plans(text, monkeypatch)
+    if streams == 0:
+        assert all(isinstance(plan, str) for plan in found)
+        return
+    (plan,) = (p for p in found if not isinstance(p, str))
+    assert len(plan.streams) == streams
+    assert plan.is_narrow == (name == "positions of 32 bits")
+    covering = ("one bit", "digits with payload", "partition", "two predicates")
+    assert plan.is_permutation == (name in covering)
+
+
+def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
+    """All plans, or the reasons why there are none."""
+    found: list = []
+    function = stable_partition._Finder.plan
+
+    def plan(finder: stable_partition._Finder) -> object:
+        try:
+            found.append(function(finder))
+        except stable_partition.Refused as refused:
+            found.append(str(refused))
+            raise
+        return found[-1]
+
+    monkeypatch.setattr(stable_partition._Finder, "plan", plan)
+    minifut.compile(text, schedule="cpu")
+    return found
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
+    text, _ = PROGRAMS[name]
+    program = minifut.compile(text, schedule=schedule)
+    oracle = minifut.compile(text, backend="interpreter")
+    random = np.random.default_rng(0)
+    for n in SIZES[:-1] if schedule == "gpu" else SIZES:
+        xs = random.integers(-20, 20, n, dtype=np.int32)
+        if name == "sums":
+            xs = np.abs(xs) + 1
+        if n <= 3000:
+            _same(program.main(xs), oracle.main(xs))
+        elif name in ("filter", "partition"):
+            kept = [xs[xs < 0], xs[xs >= 0]]
+            _same(program.main(xs), kept[0] if name == "filter" else tuple(kept))
+
+
+@pytest.mark.device
+def test_too_many_points_for_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = PROGRAMS["positions of 32 bits"]
+    monkeypatch.setattr(stable_partition, "NARROW_POINTS", 300)
+    program = minifut.compile(text, schedule="cpu")
+    for n in (300, 301):
+        xs = np.random.default_rng(n).integers(-20, 20, n, dtype=np.int32)
+        kept = xs[xs > 0]
+        wanted = np.concatenate([kept, np.zeros(n - len(kept), np.int32)])
+        np.testing.assert_array_equal(program.main(xs), wanted)
+
+
+def _same(given: object, wanted: object) -> None:
+    pairs = zip(_tuple(given), _tuple(wanted), strict=True)
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)
+
+
+def _tuple(result: object) -> tuple:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("prefix", ["", "#undef __BMI2__\n"])
+def test_packed_bytes(prefix: str) -> None:
+    source = f"""{prefix}{PRELUDE}
+__kernel void pack(__global const ulong *bits, __global ulong *packed) {{
+  size_t i = get_global_id(0);
+  packed[i] = PACK_BYTES(0x0706050403020100UL, bits[i]);
+}}"""
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
+    masks = np.arange(256, dtype=np.uint8)
+    flags = np.unpackbits(masks[:, None], axis=1, bitorder="little")
+    bits = flags.view(np.uint64).ravel()
+    read, both = cl.mem_flags.COPY_HOST_PTR, cl.mem_flags.READ_WRITE
+    given = cl.Buffer(context, read | both, hostbuf=bits)
+    made = cl.Buffer(context, both, bits.nbytes)
+    cl.Program(context, source).build().pack(queue, (256,), None, given, made)
+    packed = np.empty_like(bits)
+    cl.enqueue_copy(queue, packed, made)
+    for flag, row in zip(flags, packed.view(np.uint8).reshape(256, 8), strict=True):
+        lanes = np.flatnonzero(flag)
+        assert list(row) == [*lanes, *[0] * (8 - len(lanes))]
