@@ -153,7 +153,8 @@ def test_names_of_temporary_files_are_forgotten(tmp_path: Path) -> None:
 def test_commands_at_random_moments(command: str) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        counts = interrupt(COMMANDS[command], 4, f"test {command}").counts
+        seed = f"test {command}"
+        counts = interrupt(COMMANDS[command], 4, seed, float("inf")).counts
     finally:
         signal.signal(signal.SIGINT, before)
     assert sum(counts[c] for c in ("130", "ended", "python")) == 4
