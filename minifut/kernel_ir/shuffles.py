@@ -4,6 +4,8 @@
     MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
     REVERSE_16X32(a)               a15, a14, .. a0
 
+    minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
+
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
 need not be constant, often to a call.
 """
@@ -48,8 +50,25 @@ def _interleaved(part: str, lanes: int) -> list[int]:
     return [i for n in range(lanes // 2) for i in (first + n, lanes + first + n)]
 
 
+PACK_BYTES = """\
+#ifdef __BMI2__
+#define minifut_pack_bytes(bytes, bits) __builtin_ia32_pext_di(bytes, (bits) * 255)
+#else
+static inline ulong minifut_pack_bytes(ulong bytes, ulong bits) {
+  ulong packed = 0;
+  for (int at = 0, to = 0; at < 64; at += 8) {
+    ulong bit = (bits >> at) & 1;
+    packed |= ((bytes >> at) & (255 * bit)) << to;
+    to += 8 * (int)bit;
+  }
+  return packed;
+}
+#endif
+"""
+
 SHUFFLES: dict[str, str] = (
-    {
+    {"minifut_pack_bytes": PACK_BYTES}
+    | {
         interleave(part, lanes, bits): _definition(
             interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)
         )

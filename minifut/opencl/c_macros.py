@@ -20,19 +20,6 @@ PRELUDE = """\
 #define STREAM(value, place) (*(place) = (value))
 #define RARELY(condition) (condition)
 #endif
-#ifdef __BMI2__
-#define PACK_BYTES(bytes, bits) __builtin_ia32_pext_di(bytes, (bits) * 255)
-#else
-static inline ulong PACK_BYTES(ulong bytes, ulong bits) {
-  ulong packed = 0;
-  for (int at = 0, to = 0; at < 64; at += 8) {
-    ulong bit = (bits >> at) & 1;
-    packed |= ((bytes >> at) & (255 * bit)) << to;
-    to += 8 * (int)bit;
-  }
-  return packed;
-}
-#endif
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define barrier(fences) barrier(fences); __asm__ volatile("")
 #define GROUP ((long)get_local_size(0))
@@ -96,7 +83,6 @@ MACROS = frozenset(
         "KEEP",
         "LAST",
         "PREFETCH",
-        "PACK_BYTES",
         "ROUNDS",
         "UNROLL",
     }

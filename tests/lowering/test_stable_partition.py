@@ -9,8 +9,8 @@ import pyopencl as cl
 import pytest
 
 import minifut
+from minifut.kernel_ir.shuffles import PACK_BYTES
 from minifut.lowering.segscan import stable_partition
-from minifut.opencl.c_macros import PRELUDE
 
 POSITIONS = """
 def exclusive [n] (flags: [n]i64) = map2 (-) (scan (+) 0 flags) flags
@@ -155,10 +155,10 @@ def _tuple(result: object) -> tuple:
 @pytest.mark.device
 @pytest.mark.parametrize("prefix", ["", "#undef __BMI2__\n"])
 def test_packed_bytes(prefix: str) -> None:
-    source = f"""{prefix}{PRELUDE}
+    source = f"""{prefix}{PACK_BYTES}
 __kernel void pack(__global const ulong *bits, __global ulong *packed) {{
   size_t i = get_global_id(0);
-  packed[i] = PACK_BYTES(0x0706050403020100UL, bits[i]);
+  packed[i] = minifut_pack_bytes(0x0706050403020100UL, bits[i]);
 }}"""
     context = cl.create_some_context(interactive=False)
     queue = cl.CommandQueue(context)

@@ -151,7 +151,7 @@ class Compaction:
             loaded = kc.Call("as_ulong", (k.load(marks, lane, 8),), WORD)
             bits = k.declare("bits", (loaded >> number) & ONES)
             numbers = kc.Cast(lane, WORD) * ONES + NUMBERS
-            packed = kc.Call("PACK_BYTES", (numbers, bits), WORD)
+            packed = kc.Call("minifut_pack_bytes", (numbers, bits), WORD)
             k.store(order, count, kc.Call("as_uchar8", (packed,), BYTES))
             more = kc.Cast(kc.Call("popcount", (bits,), WORD), kc.LONG)
             k.assign(count, count + more)
