@@ -34,6 +34,8 @@ def targets(statement: kc.Statement) -> tuple[Target, ...]:
             return results
         case kc.Block() | kc.While() | kc.Branch() | kc.Reassociate() | kc.Unrolled():
             return ()
+        case kc.ParallelRegion():
+            return ()
         case kc.StaticIf() | kc.Break() | kc.Return() | kc.ReturnValues() | kc.Fail():
             return ()
         case kc.Label() | kc.Barrier() | kc.UniformExit() | kc.Comment() | kc.Store():

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 class CodeBuilder:
     """Statements of one kernel, its parameters, and its private and local memory."""
 
+    exchanges_global = False
+    """whether work-items of a group exchange values through global memory"""
+
     def __init__(self, names: NameSource, base: str) -> None:
         self.names = names
         self.base = base
@@ -295,9 +298,12 @@ class CodeBuilder:
         call = kc.Call(function, (kc.Literal(dimension, kc.INT),), kc.LONG)
         return kc.Cast(call, kc.LONG)
 
-    def barrier(self, spaces: str = "local") -> None:
-        """All work-items of the group meet."""
-        self.emit(kc.Barrier(spaces))
+    @contextmanager
+    def parallel_region(self) -> Iterator[None]:
+        """Statements in which no work-item of the group depends on another."""
+        with self.nested() as body:
+            yield
+        self.emit(kc.ParallelRegion(kc.Block(tuple(body))))
 
     def fail_unless(
         self, condition: kc.Expression, number: int, values: tuple[kc.Expression, ...]
@@ -349,4 +355,5 @@ class CodeBuilder:
             fresh,
             constants=constants,
             functions=tuple(self.called),
+            exchanges_global=self.exchanges_global,
         )

@@ -35,7 +35,7 @@ from minifut.names import Name
 
 SCOPES = (kc.Kernel, kc.DeviceFunction, kc.For)
 """nodes that declare variables for their bodies"""
-OPEN = (kc.Unrolled, kc.StaticIf)
+OPEN = (kc.Unrolled, kc.StaticIf, kc.ParallelRegion)
 """nodes whose blocks are no scopes: what they declare is there behind them"""
 CLASSES = forms.classes_in(expressions, host_statements, statements, synchronisation)
 """all nodes that have a form"""

@@ -234,6 +234,17 @@ class Reassociate:
 
 
 @node
+class ParallelRegion:
+    """Statements in which no work-item of a group depends on another through memory: a
+    barrier may be needed before and behind them, not inside. They have no scope of
+    their own."""
+
+    printed = "parallel_region {body}"
+
+    body: Block
+
+
+@node
 class Return:
     """The work-item ends here."""
 
@@ -273,7 +284,9 @@ class ReturnValues:
     values: tuple[Expression, ...]
 
 
-Structured: TypeAlias = Block | For | While | Branch | Reassociate | Unrolled | StaticIf
+Structured: TypeAlias = (
+    Block | For | While | Branch | Reassociate | Unrolled | StaticIf | ParallelRegion
+)  # fmt: skip
 """statements with blocks inside"""
 Transfer: TypeAlias = (
     Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier | UniformExit
@@ -358,12 +371,13 @@ class Kernel:
     """One kernel. `group_size`: numbers, or the variable that stands for what a launch
     gives, for which the kernel is then built. `fresh`: no written buffer can be the
     same as another parameter, so those may be `restrict` in which work-items exchange
-    nothing."""
+    nothing. `exchanges_global`: the work-items of a group exchange values through
+    global memory, not only through local memory."""
 
     printed = (
-        "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}<? "
-        "comment {comment}><? constants {constants}><? calls {functions}> "
-        "{body}"
+        "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}"
+        "{exchanges_global?}<? comment {comment}><? constants {constants}>"
+        "<? calls {functions}> {body}"
     )
 
     name: str
@@ -375,3 +389,4 @@ class Kernel:
     comment: str = ""
     constants: tuple[BuildConstant, ...] = ()
     functions: tuple[DeviceFunction, ...] = ()
+    exchanges_global: bool = False

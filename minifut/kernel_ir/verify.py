@@ -6,7 +6,7 @@
                  stored to elements of its scalar type
     memory       a parameter, or declared; parts and prefetches are of global memory
     calls        arguments fit the parameters of the function
-    jumps        a barrier follows the label of a failure, in the same block
+    jumps        forward to a label of the kernel, past no barrier
     barriers     in control flow that is the same for all work-items of a group
                  (`kernel_ir.uniform`)
     launches     of a kernel of the program, with an argument for each parameter
@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from minifut.errors import InternalError
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import contains, walk
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
@@ -81,6 +81,7 @@ class _Checker(Expressions):
         self.place: list[Any] = []
         self.results: tuple[kc.VectorType, ...] = ()
         self.labels: set[str] = set()
+        self.jumps: set[str] = set()
 
     def context(self) -> str:
         """The statement that is looked at, and some lines of it."""
@@ -107,6 +108,7 @@ class _Checker(Expressions):
             self.results = kernel.results
         self.labels = {n.name for n in walk(kernel.body) if isinstance(n, kc.Label)}
         self.block(kernel.body)
+        require(not self.jumps, f"jumps go back to {', '.join(sorted(self.jumps))}")
         barrier = divergent_barrier(kernel)
         if barrier is not None:
             self.place.append(barrier)
@@ -119,13 +121,8 @@ class _Checker(Expressions):
         self.known = before
 
     def statements(self, statements: tuple[kc.Statement, ...]) -> None:
-        for number, statement in enumerate(statements):
+        for statement in statements:
             self.place.append(statement)
-            if isinstance(statement, kc.Label):
-                follows = statements[number + 1 :]
-                barriers = kc.Barrier | kc.UniformExit
-                found = any(isinstance(follower, barriers) for follower in follows)
-                require(found, f"no barrier follows the label {statement.name}")
             self.statement(statement)
             self.place.pop()
 
@@ -194,8 +191,7 @@ class _Checker(Expressions):
                 self.loop(statement)
             case kc.While(condition, body):
                 self.truth(condition)
-                self.block(body)
-                self.ends = False
+                self.rounds(body)
             case kc.Unrolled(index, count, body):
                 self.integer(count)
                 self.declare(index, kc.LONG, given=True)
@@ -218,8 +214,14 @@ class _Checker(Expressions):
                 require(len(values) == len(self.results), "as many values as results")
                 for value, type_ in zip(values, self.results, strict=True):
                     self.fits(value, type_)
-            case kc.Barrier() | kc.UniformExit() | kc.Label():
-                pass
+            case kc.ParallelRegion(body):
+                meets = contains(body, kc.Barrier | kc.UniformExit | kc.ParallelRegion)
+                require(not meets, "a barrier in a parallel region")
+                self.statements(body.statements)
+            case kc.Label(name):
+                self.jumps.discard(name)
+            case kc.Barrier() | kc.UniformExit():
+                self.no_jump_past()
             case _:
                 assert_never(statement)
 
@@ -257,8 +259,15 @@ class _Checker(Expressions):
             if bound is not None:
                 self.fits(bound, loop.variable.type)
         self.declare(loop.variable.name, loop.variable.type, given=True)
-        self.block(loop.body)
+        self.rounds(loop.body)
+
+    def rounds(self, body: kc.Block) -> None:
+        """The body of a loop: what jumps out of it skips its barriers."""
+        before = set(self.jumps)
+        self.block(body)
         self.ends = False
+        if self.jumps - before and contains(body, kc.Barrier | kc.UniformExit):
+            self.no_jump_past()
 
     def either(self, then: kc.Block, otherwise: kc.Block) -> None:
         """One of two blocks: what both give a first value to has one."""
@@ -295,4 +304,11 @@ class _Checker(Expressions):
         self.jump(call.label)
 
     def jump(self, label: str | None) -> None:
-        require(label is None or label in self.labels, f"there is no label {label}")
+        if label is not None:
+            require(label in self.labels, f"there is no label {label}")
+            self.jumps.add(label)
+
+    def no_jump_past(self) -> None:
+        """A barrier here is met by all: no work-item has left for a label behind it."""
+        past = ", ".join(sorted(self.jumps))
+        require(not self.jumps, f"work-items that jump to {past} meet no barrier here")

@@ -17,6 +17,7 @@ from minifut.kernel_passes.convert_unpredictable import convert_in_scalar_loops
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
+from minifut.kernel_passes.insert_barriers import insert_barriers
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
@@ -31,6 +32,11 @@ def _in_each_kernel(
     return Pass(name, each_kernel(change), KERNEL_CODE, KERNEL_CODE, summary)
 
 
+INSERT_BARRIERS = _in_each_kernel(
+    "insert-barriers",
+    insert_barriers,
+    "insert barriers between parallel regions that depend on each other",
+)
 SPLIT_WRAPPING = _in_each_kernel(
     "split-wrapping",
     split_wrapping_loops,
@@ -94,6 +100,7 @@ DEDUPLICATE = Pass(
 )
 
 ALL_PASSES: tuple[Pass, ...] = (
+    INSERT_BARRIERS,
     SPLIT_WRAPPING,
     VECTORISE,
     CONVERT_CHAINS,
@@ -109,7 +116,9 @@ ALL_PASSES: tuple[Pass, ...] = (
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
-        # first: in the loops that it makes, more accesses are ones of whole vectors
+        # first: no other pass has to know of parallel regions
+        INSERT_BARRIERS,
+        # early: in the loops that it makes, more accesses are ones of whole vectors
         SPLIT_WRAPPING,
         # early: a loop over points has other accesses when it is one over vectors
         VECTORISE,
@@ -130,5 +139,12 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     ),
     # the work-items of a group are its vectors, and hide each other's waiting; their
     # compilers contract nothing by themselves, while that of PoCL does
-    "gpu": (CONTRACT, UNROLL, DEVICE_SCALARS, HIDE_BEFORE_BARRIERS, DEDUPLICATE),
+    "gpu": (
+        INSERT_BARRIERS,
+        CONTRACT,
+        UNROLL,
+        DEVICE_SCALARS,
+        HIDE_BEFORE_BARRIERS,
+        DEDUPLICATE,
+    ),
 }

@@ -40,7 +40,7 @@ which `dispatch.LOWER` names per class and schedule. It
    rank 0, which is read (synchronising) then.
 
 `NotInKernel` says that code cannot run in a kernel; `host.builder` then falls back to a
-loop on the host. Barriers: set `k.fail_label` before code that may fail and emit
-`Label(k.fail_label)` directly before the next barrier, so that failing threads meet
-the others there; see `gpu.work_distribution` for how they leave together.
+loop on the host. Barriers are inserted by a pass, between the parallel regions that
+`parallel_region` of `gpu.work_distribution` emits: a work-item that fails in one jumps
+to its end, and meets the others at the barriers behind.
 """

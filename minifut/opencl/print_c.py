@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from minifut.errors import InternalError
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
 from minifut.kernel_ir import nodes as kc
@@ -152,6 +153,9 @@ class CPrinter(ExpressionPrinter):
             case kc.Reassociate(body):
                 self.line("{ REASSOCIATE")
                 self.block(body)
+            case kc.ParallelRegion():
+                message = "a parallel region is left: insert-barriers did not run"
+                raise InternalError("opencl.print_c", message)
             case _:
                 self.when_built(statement)
                 return

@@ -54,7 +54,17 @@ FAULTS = [
     ("array a: private f32 count 4 prefetch a[n]", "a is private memory"),
     ("array a: local f32 count 4 part b: global f32 = a[n]", "a is local memory"),
     ("if (n < 3i64) { fail 1 () goto meet }", "there is no label meet"),
-    ("label meet barrier local label far", "no barrier follows the label far"),
+    (
+        "if (n < 3i64) { fail 1 () goto meet } barrier local label meet",
+        "that jump to meet meet no barrier",
+    ),
+    (
+        "for i: i64 = 0i64 to n by 1i64 { barrier local "
+        "if (n == i) { fail 1 () goto meet } } label meet",
+        "that jump to meet meet no barrier",
+    ),
+    ("label meet if (n < 3i64) { fail 1 () goto meet }", "jumps go back to meet"),
+    ("parallel_region { barrier local }", "a barrier in a parallel region"),
     ("if (get_local_id(0i32) < n) { barrier local }", "may not meet"),
     (
         "let m: i64 = get_local_id(0i32) for i: i64 = 0i64 to m by 1i64 "
@@ -94,6 +104,7 @@ SOUND = [
     "let v: i32x4 = vector i32x4(1i32) let w: i32x4 let u: i32x4 = select(v, v, w)",
     "unroll r below 4i64 { let a@(r): f32 = 0.0f32 } store ys[n] = a@(3)",
     "if (get_local_id(0i32) < n) { fail 1 () goto meet } label meet barrier local",
+    "parallel_region { let m: i64 = n } store ys[m] = 1.0f32",
     "for i: i64 = 0i64 to n by 1i64 { barrier local if (n == i) { break } }",
     "for i: i64 = 0i64 to n by 1i64 { if (get_local_id(0i32) == i) { break } } "
     "barrier local",

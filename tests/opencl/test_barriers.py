@@ -56,7 +56,7 @@ def test_groups_that_only_check(tmp_path: Path) -> None:
 
 @pytest.mark.device
 def test_many_barriers_are_built_in_seconds() -> None:
-    scans = "scan (+) 0 (" * 10 + "xs" + ")" * 10
+    scans = "scan (+) 0 (" * 15 + "xs" + ")" * 15
     text = f"""entry main (xss: [][]i64): [][]i64 =
       #[flattening(only_intra)] map (\\xs -> {scans}) xss"""
     source = Source("a.fut", text)
@@ -66,7 +66,7 @@ def test_many_barriers_are_built_in_seconds() -> None:
     program = compiler.compile_program(source, stages.Options(schedule="gpu"))
     xss = np.arange(4 * 300).reshape(4, 300)
     expected = xss
-    for _ in range(10):
+    for _ in range(15):
         expected = np.cumsum(expected, axis=1)
     np.testing.assert_array_equal(program.main(xss), expected)
 

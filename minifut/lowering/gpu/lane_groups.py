@@ -26,9 +26,9 @@ from minifut.lowering.gpu.work_distribution import (
     SharedOperands,
     Values,
     assign_all,
-    barrier_region,
     combine,
     neutral_values,
+    parallel_region,
     staged_elements,
 )
 from minifut.lowering.index_functions import Array
@@ -74,10 +74,9 @@ class LaneGroup:
         """Tree reduction; `shared` then holds lane 0's values at its index."""
         k, task = self.k, self.task
         self.shared.put(task.local, own)
-        k.barrier()
         with self.growing(2) as offset:
             takes = (task.lane & (offset * 2 - 1)).equals(0)
-            with barrier_region(k), k.branch(takes):
+            with parallel_region(k), k.branch(takes):
                 self.combine_right(own, self.shared.get(task.local + offset))
                 self.shared.put(task.local, own)
 
@@ -90,11 +89,10 @@ class LaneGroup:
         k, task = self.k, self.task
         half = k.declare("half", kc.Literal(0, kc.LONG))
         self.shared.put(task.local, own)
-        k.barrier()
         with self.growing(RADIX) as offset:
             other = k.declare("other", k.width - half)
             keep = partial(self.shared.put, other + task.local, own)
-            with barrier_region(k, repair=keep):
+            with parallel_region(k, repair=keep):
                 farthest = kc.Call("min", (task.lane, offset * (RADIX - 1)), kc.LONG)
                 bound = k.declare("bound", farthest + 1)
                 with k.loop("back", bound, offset, offset) as back:
@@ -140,7 +138,7 @@ class StagedTile:
         """Compute the elements, neighbouring lanes neighbouring ones; then a
         barrier."""
         with (
-            barrier_region(self.lane_group.k, repair=self.clear),
+            parallel_region(self.lane_group.k, repair=self.clear),
             self.coalesced() as (at, place),
         ):
             self.staged.put(place, point(at))
@@ -177,7 +175,7 @@ class StagedTile:
         `LaneGroup.prefixes`."""
         lanes = self.lane_group
         own = lanes.neutral("own")
-        with barrier_region(lanes.k), self.consecutive() as place:
+        with parallel_region(lanes.k), self.consecutive() as place:
             lanes.combine_right(own, self.staged.get(place))
         return lanes.prefixes(own)
 

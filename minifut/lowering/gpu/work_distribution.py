@@ -12,9 +12,9 @@ All is computed when the program runs, from S and L; the kernels stay the same. 
 loop over the tasks with the stride of the grid (grid-stride loop); all loops with
 barriers have bounds that are uniform in the group.
 
-Local memory: `SharedOperands` is one local array per operand. Barriers: a
-`barrier_region` contains code that may fail, and ends with a barrier that failing
-work-items reach too.
+Local memory: `SharedOperands` is one local array per operand. A `parallel_region`
+contains code in which no work-item depends on another, and which those that fail leave
+by a jump to its end: they meet the others at barriers, which a pass inserts.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def assign_all(
         k.assign(target, value)
 
 
-# --- local memory and barriers ------------------------------------------------------
+# --- local memory and parallel regions ------------------------------------------------
 
 
 class SharedOperands:
@@ -205,38 +205,37 @@ class SharedOperands:
 
 
 @contextmanager
-def barrier_region(
-    k: KernelBuilder,
-    spaces: str = "local",
-    repair: Callable[[], None] | None = None,
+def parallel_region(
+    k: KernelBuilder, repair: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Statements, then a barrier, which failing work-items reach by a jump.
+    """Statements in which no work-item depends on another, and which failing ones leave
+    by a jump to the end.
 
     They continue with arbitrary values: the failure is recorded, the results are
     discarded, and every access is checked by itself. (An early return is not possible:
-    a barrier needs all work-items.) `repair` emits what failed work-items do before
-    the barrier, so that the others read no uninitialised memory.
+    the barriers behind need all work-items.) `repair` emits what failed work-items do
+    in the end, so that the others read no uninitialised memory.
     """
     before = k.fail_label, k.can_fail
-    label = str(k.names.fresh("meet"))
+    label = str(k.names.fresh("failed"))
     k.fail_label, k.can_fail = label, False
-    outer = k.statements
-    with k.nested() as inside:
-        yield
-    may_fail = k.can_fail
-    k.fail_label, k.can_fail = before[0], before[1] or may_fail
-    if may_fail and repair is not None:
-        fine = k.declare("fine", kc.Literal(False, kc.TRUTH))
-        outer.extend(inside)
-        k.assign(fine, kc.Literal(True, kc.TRUTH))
-        k.emit(kc.Label(label))
-        with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
-            repair()
-    else:
-        outer.extend(inside)
-        if may_fail:
+    with k.parallel_region():
+        outer = k.statements
+        with k.nested() as inside:
+            yield
+        may_fail = k.can_fail
+        k.fail_label, k.can_fail = before[0], before[1] or may_fail
+        if may_fail and repair is not None:
+            fine = k.declare("fine", kc.Literal(False, kc.TRUTH))
+            outer.extend(inside)
+            k.assign(fine, kc.Literal(True, kc.TRUTH))
             k.emit(kc.Label(label))
-    k.barrier(spaces)
+            with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
+                repair()
+        else:
+            outer.extend(inside)
+            if may_fail:
+                k.emit(kc.Label(label))
 
 
 # --- tasks -------------------------------------------------------------------------

@@ -5,10 +5,10 @@ scalars; its arrays are in local memory (or distributed over registers, see
 `analysis.residency`); all threads share what fills or copies them. *Thread code*,
 inside `thread_region`, is that of `threads.builder`, each thread on its own.
 
-    thread_region   no thread depends on another within it
-    barrier         between two regions if one writes what the other accesses, and only
-                    then; around loops and branches of the group, whose bodies do not
-                    know the accesses before and after, if there were any accesses
+    thread_region         no thread depends on another within it
+    cooperative_region    threads depend on each other; it has regions of its own
+
+Barriers between regions are inserted by a pass (`kernel_passes.insert_barriers`).
 
 A thread that fails jumps to the end of its region; there all threads test whether one
 has failed, and exit together (`UniformExit`). Group code fails in all threads at once.
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 class GroupBuilder(KernelBuilder):
     """A kernel of groups of `group` threads, a size of the host."""
 
+    exchanges_global = True
+
     def __init__(
         self, host: HostBuilder, base: str, group: Size, registers: RegisterArrays
     ) -> None:
@@ -51,11 +53,6 @@ class GroupBuilder(KernelBuilder):
         self.registers = registers
         self.group = group
         self.local = self.declare("local", self.identity("get_local_id"))
-        self.reads: set[Name] = set()
-        self.writes: set[Name] = set()
-        self.pending_reads: set[Name] = set()
-        self.pending_writes: set[Name] = set()
-        self.global_names: set[Name] = set()
         self.unrolled_names: set[Name] = set()
         self.innermost: Mapping[Name, int] = {}
 
@@ -66,51 +63,15 @@ class GroupBuilder(KernelBuilder):
         scalars = all(isinstance(p.type, ScalarType) for p in values)
         return self.level == "thread" or scalars
 
-    # --- barriers --------------------------------------------------------------------
-
-    def use(self, memory: kc.Memory, *, written: bool = False) -> None:
-        super().use(memory, written=written)
-        if memory.space == "private":
-            return
-        if memory.space == "global":
-            self.global_names.add(memory.name)
-        (self.writes if written else self.reads).add(memory.name)
+    # --- regions ---------------------------------------------------------------------
 
     @contextmanager
     def access_region(self) -> Iterator[None]:
-        """Statements that access memory, after a barrier if one is needed."""
-        outer = self.reads, self.writes
-        self.reads, self.writes = set(), set()
+        """Thread code that accesses memory."""
         self.level = "thread"
-        with self.nested() as inside:
+        with self.parallel_region():
             yield
         self.level = "group"
-        clash = self.reads & self.pending_writes
-        clash |= self.writes & (self.pending_reads | self.pending_writes)
-        if clash:
-            self._barrier_for(clash)
-        self.statements.extend(inside)
-        self.pending_reads |= self.reads
-        self.pending_writes |= self.writes
-        self.reads, self.writes = outer
-
-    def _barrier_for(self, touched: set[Name]) -> None:
-        """A barrier that orders the accesses to these memories."""
-        self.barrier("both" if touched & self.global_names else "local")
-        self.clear_pending()
-
-    def clear_pending(self) -> None:
-        """No access is pending any more."""
-        self.pending_reads.clear()
-        self.pending_writes.clear()
-
-    def flush(self) -> None:
-        """A barrier if there were accesses since the last one."""
-        written = self.pending_writes
-        local = (self.pending_reads | written) - self.global_names
-        if written or local:
-            self._barrier_for(written | local)
-        self.clear_pending()
 
     @contextmanager
     def thread_region(self) -> Iterator[None]:
@@ -121,15 +82,11 @@ class GroupBuilder(KernelBuilder):
 
     @contextmanager
     def cooperative_region(self) -> Iterator[None]:
-        """Thread code with barriers of its own."""
-        self.flush()
-        self.reads, self.writes = set(), set()
+        """Thread code with parallel regions of its own."""
         with self.uniform_failure():
             self.level = "thread"
             yield
             self.level = "group"
-        self.pending_reads |= self.reads
-        self.pending_writes |= self.writes
 
     @contextmanager
     def uniform_failure(self) -> Iterator[None]:
@@ -143,51 +100,14 @@ class GroupBuilder(KernelBuilder):
         if may_fail:
             self.emit(kc.Label(label))
             self.emit(kc.UniformExit())
-            self.clear_pending()
 
-    # --- control of the group --------------------------------------------------------
-
-    @contextmanager
-    def loop(self, *args: Any, **options: Any) -> Iterator[kc.Variable]:
-        with self._apart(), super().loop(*args, **options) as variable:
-            yield variable
-            self._end()
-
-    @contextmanager
-    def while_loop(self, condition: kc.Expression) -> Iterator[None]:
-        with self._apart(), super().while_loop(condition):
-            yield
-            self._end()
-
-    @contextmanager
-    def branch(self, condition: kc.Expression) -> Iterator[None]:
-        with self._apart(), super().branch(condition):
-            yield
-            self._end()
-
-    @contextmanager
-    def otherwise(self) -> Iterator[None]:
-        with super().otherwise():
-            yield
-            self._end()
-
-    @contextmanager
-    def _apart(self) -> Iterator[None]:
-        if self.level == "group":
-            self.flush()
-        yield
-
-    def _end(self) -> None:
-        if self.level == "group":
-            self.flush()
+    # --- work shared by all threads --------------------------------------------------
 
     @contextmanager
     def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:
         with super().unrolled(base, count) as index:
             self.unrolled_names.add(index.name)
             yield index
-
-    # --- work shared by all threads --------------------------------------------------
 
     @contextmanager
     def points(self, shape: tuple[Size, ...]) -> Iterator[tuple[kc.Expression, ...]]:

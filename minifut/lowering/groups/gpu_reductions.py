@@ -24,8 +24,8 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group
 from minifut.lowering.gpu.work_distribution import (
     SegmentTask,
-    barrier_region,
     bind_segment,
+    parallel_region,
 )
 from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.index_functions import Array
@@ -92,12 +92,12 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
         lanes = lane_group(k, exp.operators, types, task, k.group, 2)
         point = body_at(k, exp, at, mapped)
         own = lanes.neutral("own")
-        with barrier_region(k), consecutive(k, task) as index:
+        with parallel_region(k), consecutive(k, task) as index:
             lanes.combine_right(own, point(index))
             for result, value in zip(results, own, strict=True):
                 k.write(result, (*at, index), value)
         half = lanes.prefixes(own)
-        with barrier_region(k), k.branch(task.lane > 0):
+        with parallel_region(k), k.branch(task.lane > 0):
             before = lanes.shared.get(half + task.local - 1)
             with consecutive(k, task) as index:
                 after = [k.declare("own", k.read(r, (*at, index))) for r in results]
@@ -146,7 +146,6 @@ def tasks(
         active = k.declare("active", (own < per_round) & (task < segments))
         end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
         yield SegmentTask(lane, lanes, local, task, active, task, zero, end, chunk)
-        k.barrier()
 
 
 @contextmanager
@@ -164,7 +163,7 @@ def _reduce_consecutive(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
     k = lanes.k
     assert isinstance(k, GroupBuilder)
     own = lanes.neutral("sum")
-    with barrier_region(k), consecutive(k, lanes.task) as index:
+    with parallel_region(k), consecutive(k, lanes.task) as index:
         lanes.combine_right(own, point(index))
     lanes.tree(own)
     return own

@@ -24,7 +24,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, produc
 from minifut.ir.types import ArrayType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
-from minifut.lowering.gpu.work_distribution import barrier_region, bind_segment
+from minifut.lowering.gpu.work_distribution import bind_segment, parallel_region
 from minifut.lowering.groups.gpu_limits import local_room
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
@@ -230,18 +230,17 @@ def _accumulate_locally(
         outer = bind_segment(k, operation.space, segment)
         for local in own:
             local.clear(lane)
-        k.barrier()
         start = k.declare("start", (task - segment * chunks) * chunk)
         stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
         end = k.declare("end", stop)
         loop = k.loop("at", end, start + lane, k.width, extent=chunk)
-        with barrier_region(k), loop as at:
+        with parallel_region(k), loop as at:
             k.bind(operation.space.indices[-1], at)
             found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
                 with each_cell(k, point) as (where, values):
                     local.update(where, values)
-        with barrier_region(k):
+        with parallel_region(k):
             for local in own:
                 local.flush(lane, tuple(k.as_size(index) for index in outer))
     host.launch(k, of.groups * of.group, of.group, fresh=True)

@@ -31,7 +31,6 @@ from minifut.lowering.gpu.work_distribution import (
     SegmentTask,
     Values,
     WorkDistribution,
-    barrier_region,
     bind_segment,
     count_segments,
     distribute,
@@ -39,6 +38,7 @@ from minifut.lowering.gpu.work_distribution import (
     fold_group,
     launch,
     outer_indices,
+    parallel_region,
     whole_segments,
 )
 from minifut.lowering.index_functions import Array
@@ -298,7 +298,7 @@ def reduce_strided(
     k, task = lanes.k, lanes.task
     own = lanes.neutral("sum")
     first, extent = task.start + task.lane, task.chunk
-    with barrier_region(k):
+    with parallel_region(k):
         if in_flight > 1:
             rest = k.declare("rest", first)
             last = k.declare("last", task.end - task.lanes * (in_flight - 1))
@@ -322,9 +322,9 @@ def reduce_in_order(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
     with tiles(lanes) as tile:
         tile.fill(point)
         own = lanes.neutral("own")
-        with barrier_region(k), tile.consecutive() as place:
+        with parallel_region(k), tile.consecutive() as place:
             lanes.combine_right(own, tile.staged.get(place))
         lanes.tree(own)
-        with barrier_region(k):
+        with parallel_region(k):
             lanes.combine_right(total, own)
     return total

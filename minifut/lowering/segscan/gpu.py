@@ -28,7 +28,6 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import LaneGroup, StagedTile, lane_group, tiles
 from minifut.lowering.gpu.work_distribution import (
     WorkDistribution,
-    barrier_region,
     bind_segment,
     combine,
     count_segments,
@@ -38,6 +37,7 @@ from minifut.lowering.gpu.work_distribution import (
     later_chunks,
     launch,
     outer_indices,
+    parallel_region,
 )
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import works_on_scalars
@@ -109,7 +109,7 @@ def scan_tile(lanes: LaneGroup, tile: StagedTile, carry: list[kc.Variable]) -> N
     k, task = lanes.k, lanes.task
     half = tile.prefixes()
     before = [k.declare("before", value) for value in carry]
-    with barrier_region(k):
+    with parallel_region(k):
         with k.branch(task.lane > 0):
             lanes.combine_right(before, lanes.shared.get(half + task.local - 1))
         tile.scan(before)
@@ -140,7 +140,7 @@ def _second(
         end = k.declare("end", kc.Select(task.active, full, first, kc.LONG))
         own = first + task.lane
         loop = k.loop("at", end, own, task.lanes, extent=task.chunk)
-        with barrier_region(k), loop as at:
+        with parallel_region(k), loop as at:
             old = [k.declare("old", k.read(r, (*outer, at))) for r in results]
             new = combine(k, operation.operators, carry, old)
             for result, value in zip(results, new, strict=True):
@@ -158,7 +158,7 @@ def _fold_before(
     begin = k.declare("begin", task.lane * share)
     stop = kc.Call("min", (begin + share, number), kc.LONG)
     end = k.declare("stop", kc.Select(task.active, stop, begin, kc.LONG))
-    with barrier_region(k), k.loop("at", end, begin, extent=share) as at:
+    with parallel_region(k), k.loop("at", end, begin, extent=share) as at:
         place = row + at
         lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
     lanes.tree(own)

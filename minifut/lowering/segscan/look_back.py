@@ -41,8 +41,8 @@ from minifut.lowering.gpu.work_distribution import (
     Values,
     WorkDistribution,
     assign_all,
-    barrier_region,
     bind_segment,
+    parallel_region,
     staged_elements,
 )
 from minifut.lowering.index_functions import Array
@@ -164,12 +164,11 @@ def look_back_scan(
     with k.branch(local > 0):
         assign_all(k, inner, lanes.shared.get(half + local - 1))
     aggregate = lanes.shared.get(half + k.width - 1)
-    k.barrier()
     is_first = k.declare("is_first", local.equals(0))
     with k.branch(is_first):
         published.publish(number, aggregate)
     before = _look_back(lanes, published, tile_number, aggregate)
-    with barrier_region(k):
+    with parallel_region(k):
         lanes.combine_right(before, inner)
         tile.scan(before)
     tile.write(results, outer)
@@ -184,7 +183,6 @@ def _next_tile(published: Published, local: kc.Expression) -> kc.Expression:
     with k.branch(local.equals(0)):
         old = k.atomic("atomic_add", published.words, counter, one)
         k.store(taken, 0, kc.Cast(old, kc.LONG))
-    k.barrier()
     return k.declare("number", k.load(taken, 0))
 
 
@@ -209,10 +207,9 @@ def _look_back(
         with k.branch(tile >= k.width):
             assign_all(k, earlier, published.wait(published.prefix(first - 1)))
         lanes.shared.put(free, earlier)
-    k.barrier()
     before = [k.declare("before", value) for value in lanes.shared.get(free)]
     prefix = lanes.neutral("prefix")
-    with barrier_region(k):
+    with parallel_region(k):
         lanes.combine_right(before, lanes.shared.get(half + k.width - 1))
         assign_all(k, prefix, before)
         lanes.combine_right(prefix, aggregate)

@@ -72,7 +72,6 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
                 visit(r, i, j)
 
     each_row(load, transposed=False)
-    k.barrier()
     each_row(store, transposed=True)
     host.launch(k, count * (side * rows), side * rows, fresh=True)
 
