@@ -188,7 +188,6 @@ def test_no_function_is_over_eighty_lines() -> None:
 
 CONTAINERS = re.compile(r"(dict|list|set|deque|Counter|defaultdict|OrderedDict)\b")
 LARGE_STATES = {
-    "GroupBuilder": 10,  # what threads of a group read and write, besides their code
     "HostBuilder": 9,  # statements, names, and the place of what is being lowered
     "SizeInfo": 12,  # what unification finds of a size, and what messages say of it
     "Sizing": 10,  # all tables of the sizes of a definition

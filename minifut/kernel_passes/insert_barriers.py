@@ -153,21 +153,19 @@ class _Inserter:
     ) -> Accesses:
         """A block, or one of several."""
         before = self._order(made, pending, self._conditions(statement))
-        match statement:
-            case kc.Block():
-                block, after = self._block(statement, before)
-                made.append(block)
-            case kc.Reassociate(body):
-                block, after = self._block(body, before)
-                made.append(replace(statement, body=block))
-            case kc.Branch(_, then, otherwise) | kc.StaticIf(_, then, otherwise):
-                block, after = self._block(then, before)
-                other, last = self._block(otherwise or kc.Block(()), before)
-                after |= last
-                changed = other if otherwise else None
-                made.append(replace(statement, then=block, otherwise=changed))
-            case _:
-                raise AssertionError(statement)
+        if isinstance(statement, kc.Branch | kc.StaticIf):
+            then, after = self._block(statement.then, before)
+            otherwise, last = self._block(statement.otherwise or kc.Block(()), before)
+            after |= last
+            changed = otherwise if statement.otherwise else None
+            made.append(replace(statement, then=then, otherwise=changed))
+        elif isinstance(statement, kc.Reassociate):
+            body, after = self._block(statement.body, before)
+            made.append(replace(statement, body=body))
+        else:
+            assert isinstance(statement, kc.Block), statement
+            block, after = self._block(statement, before)
+            made.append(block)
         return after
 
     def _block(self, block: kc.Block, pending: Accesses) -> tuple[kc.Block, Accesses]:

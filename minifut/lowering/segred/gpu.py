@@ -140,6 +140,7 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
             int x_4 = xs[at_1];
         ..
         while (offset < lanes_1) {
+            barrier(CLK_LOCAL_MEM_FENCE);
             if ((lane & ((offset * 2L) - 1L)) == 0L) {
                 int shared = lanes[local_1 + offset];
     declines: the operator does not commute
@@ -177,8 +178,8 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
                 staged[tile_place + step_1] = x;
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
         int own_1 = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
         ..
         int shared = staged[place];
     declines: the operator combines arrays
