@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minifut.errors import ProgramError
+from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS
 from minifut.ir.interpret import run
 from minifut.ir.parser import parse_program
@@ -33,16 +34,26 @@ SHAPES = [(5, 7, 9), (9, 20, 70), (1, 1, 1), (3, 0, 4)]
 SIZES = [(2, 2, 3, 2, 3), (1, 2, 20, 3, 16), (2, 1, 18, 2, 32), (3, 2, 4, 1, 8)]
 
 
-def check(text: str, make: Any, sizes: tuple[int, ...]) -> None:
-    """The device gives what the interpreter gives, for several shapes."""
+def loaded(program: Program, sizes: tuple[int, ...]) -> Any:
+    """The program on the device with tiles of these sizes."""
+    return load(program, "cpu", dict(zip(FULL_NAMES, sizes, strict=True)))
+
+
+def check(text: str, make: Any) -> None:
+    """The device gives with tiles of all sizes what the interpreter gives with the
+    smallest ones, for several shapes."""
     program = parse_program(text)
     verify(program, KERNELS)
-    values = dict(zip(FULL_NAMES, sizes, strict=True))
-    instance = load(program, "cpu", values)
-    for shape in SHAPES:
-        given = make(*shape)
-        (wanted,) = run(program, "main", [np.copy(a) for a in given], values)
-        np.testing.assert_array_equal(instance.main(*given), wanted)
+    cases = [make(*shape) for shape in SHAPES]
+    smallest = dict(zip(FULL_NAMES, SIZES[0], strict=True))
+    wanted = [
+        run(program, "main", [np.copy(a) for a in given], smallest)[0]
+        for given in cases
+    ]
+    for sizes in SIZES:
+        instance = loaded(program, sizes)
+        for given, result in zip(cases, wanted, strict=True):
+            np.testing.assert_array_equal(instance.main(*given), result, str(sizes))
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -53,19 +64,15 @@ def product(dtype: Any) -> Any:
     return lambda n, m, p: (numbers(n, m, dtype=dtype), numbers(m, p, dtype=dtype))
 
 
-@pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", ["f64", "i32", "i8", "u16"])
-def test_elements_of_other_types(name: str, sizes: tuple[int, ...]) -> None:
+def test_elements_of_other_types(name: str) -> None:
     dtype = np.dtype(f"{name[0]}{int(name[1:]) // 8}")
     text = TILED.replace("f32", name)
-    check(text, product(dtype), sizes)
+    check(text, product(dtype))
 
 
-@pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("turned", ["a", "b", "ab"])
-def test_operands_that_lie_the_other_way_round(
-    turned: str, sizes: tuple[int, ...]
-) -> None:
+def test_operands_that_lie_the_other_way_round(turned: str) -> None:
     text = TILED
     for name, (first, second) in {"a": "nm", "b": "mp"}.items():
         if name in turned:
@@ -80,7 +87,7 @@ def test_operands_that_lie_the_other_way_round(
         left = np.ascontiguousarray(a.T) if "a" in turned else a
         return left, np.ascontiguousarray(b.T) if "b" in turned else b
 
-    check(text, make, sizes)
+    check(text, make)
 
 
 LEAST = (
@@ -90,14 +97,13 @@ LEAST = (
 )
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_minima_pass_over_what_is_not_a_number(sizes: tuple[int, ...]) -> None:
+def test_minima_pass_over_what_is_not_a_number() -> None:
     def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
         a, b = numbers(n, m), numbers(m, p)
         a[a == 3], b[b == -4] = np.nan, np.nan
         return a, b
 
-    check(LEAST, make, sizes)
+    check(LEAST, make)
 
 
 FINISHED = TILED.replace(
@@ -121,11 +127,8 @@ FINISHED = FINISHED.replace("b: [m][p]f32)", "b: [m][p]f32, d: [n][p]f32)")
 FINISHED = FINISHED.replace('1) -> (""', '1, "d" "[][]f32" "array" 1) -> (""')
 
 
-@pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_operands_that_are_a_part_of_something(
-    place: int, sizes: tuple[int, ...]
-) -> None:
+def test_operands_that_are_a_part_of_something(place: int) -> None:
     """A dimension with one index before, between or behind those of the tile."""
     dims, slices = ["m", "p"], ["first :+ tk by 1i64", "column :+ tx * rx by 1i64"]
     dims.insert(place, "3")
@@ -143,19 +146,17 @@ def test_operands_that_are_a_part_of_something(
         shape.insert(place, 3)
         return numbers(n, m), numbers(*shape)
 
-    check(text, make, sizes)
+    check(text, make)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_what_follows_is_computed_in_the_tile(sizes: tuple[int, ...]) -> None:
+def test_what_follows_is_computed_in_the_tile() -> None:
     def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
         return numbers(n, m), numbers(m, p), numbers(n, p)
 
-    check(FINISHED, make, sizes)
+    check(FINISHED, make)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_operators_that_fail_see_no_padding(sizes: tuple[int, ...]) -> None:
+def test_operators_that_fail_see_no_padding() -> None:
     """Integer division, checked, as what combines elements."""
     checked = """\
             let good: bool = ne_i32(v, 0i32)
@@ -169,16 +170,14 @@ def test_operators_that_fail_see_no_padding(sizes: tuple[int, ...]) -> None:
         b = numbers(m, p, dtype=np.int32)
         return 100 * numbers(n, m, dtype=np.int32), np.where(b == 0, 7, b)
 
-    check(text, make, sizes)
-    instance = load(
-        parse_program(text), "cpu", dict(zip(FULL_NAMES, sizes, strict=True))
-    )
-    with pytest.raises(ProgramError, match="by zero"):
-        instance.main(np.ones((9, 20), np.int32), np.zeros((20, 70), np.int32))
+    check(text, make)
+    for sizes in SIZES:
+        instance = loaded(parse_program(text), sizes)
+        with pytest.raises(ProgramError, match="by zero"):
+            instance.main(np.ones((9, 20), np.int32), np.zeros((20, 70), np.int32))
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_truth_values_of_mixed_elements(sizes: tuple[int, ...]) -> None:
+def test_truth_values_of_mixed_elements() -> None:
     """Elements of i16 and f64, and a logical and over what they give."""
     text = (
         TILED.replace("f32", "bool")
@@ -204,11 +203,10 @@ def test_truth_values_of_mixed_elements(sizes: tuple[int, ...]) -> None:
             m, p, dtype=np.float64
         ) + 8 - m / 4
 
-    check(text, make, sizes)
+    check(text, make)
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_branches_and_halves(sizes: tuple[int, ...]) -> None:
+def test_branches_and_halves() -> None:
     """Only products of positive numbers count, and elements are rounded to f16."""
     branch = """\
             let good: bool = lt_f16(0f16, v)
@@ -219,7 +217,7 @@ def test_branches_and_halves(sizes: tuple[int, ...]) -> None:
 """
     text = TILED.replace("f32", "f16")
     text = text.replace("            let w: f16 = mul_f16(u, v)\n", branch)
-    check(text, product(np.float16), sizes)
+    check(text, product(np.float16))
 
 
 def test_sums_live_in_the_result() -> None:
@@ -271,9 +269,8 @@ LAST = LAST.replace(
 )
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_operands_whose_elements_are_apart(sizes: tuple[int, ...]) -> None:
+def test_operands_whose_elements_are_apart() -> None:
     def make(n: int, m: int, p: int) -> tuple[np.ndarray, ...]:
         return numbers(n, m), numbers(m, p, 2)
 
-    check(LAST, make, sizes)
+    check(LAST, make)
