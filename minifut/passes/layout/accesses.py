@@ -67,6 +67,12 @@ class Access:
             return varying
         return []
 
+    def is_adjacent(self, name: Name) -> bool:
+        """Whether rounds of a sequential variable read neighbours, or all the same, of
+        an array as it is."""
+        last = [len(self.places) - 1]
+        return not self.varies_with(name) or self.places_along(name) == last
+
     def is_near(self, name: Name, innermost: int) -> bool:
         """Whether neighbours in `name` are a short stride apart in memory, as those of
         small vectors are."""
@@ -199,12 +205,7 @@ class _Reader:
                 for parameter in parameters:
                     own = frozenset({parameter.name})
                     self.known[parameter.name] = Place(across=own)
-                inner = (*loops, variable)
-                in_map = loops and loops[-1] in self.maps and variable not in self.maps
-                if in_map and not all(map(is_plain, body.statements)):
-                    # vectors are made of the points around it, not of its rounds
-                    inner = (*loops[:-1], variable, loops[-1])
-                self.statements(body.statements, inner)
+                self.loop(body, variable, loops)
             case core.Body(statements, _):
                 self.statements(statements, loops)
             case core.Lambda(parameters, body):
@@ -213,6 +214,27 @@ class _Reader:
             case _:
                 for child in children(exp):
                     self.nested(child, loops)
+
+    def loop(self, body: core.Body, variable: Name, loops: tuple[Name, ...]) -> None:
+        """The rounds of a loop. Directly in a map, vectors are made of its rounds or of
+        the points around it: of the points, if only those read neighbours as the arrays
+        are, or if its body is more than scalar code."""
+        inner = (*loops, variable)
+        if not loops or loops[-1] not in self.maps or variable in self.maps:
+            self.statements(body.statements, inner)
+            return
+        start, around = len(self.found), (*loops[:-1], variable, loops[-1])
+        if all(map(is_plain, body.statements)):
+            self.statements(body.statements, inner)
+            found = self.found[start:]
+            of_rounds, of_points = (
+                sum(not access.is_adjacent(name) for access in found)
+                for name in (variable, loops[-1])
+            )
+            if of_rounds <= of_points:
+                return
+            del self.found[start:]
+        self.statements(body.statements, around)
 
     # --- arrays -----------------------------------------------------------------------
 

@@ -57,6 +57,16 @@ entry main [n][m] (a: [m][n]f32) (b: [n][m]f32): [n][m]f32 =
 """,
         lambda r: (matrix(r, 35, 19), matrix(r, 19, 35)),
     ),
+    "products_by_columns": Example(
+        """
+entry main [n][k][d] (a: [k][d][d]f32) (xs: [n][k][d]f32): [n][k][d]f32 =
+  let product m x =
+    let y = map f32.sqrt x
+    in map (\\column -> f32.sum (map2 (*) column y)) (transpose m)
+  in map (map2 product a) xs
+""",
+        lambda r: (matrix(r, 3, 21, 21), matrix(r, 5, 3, 21)),
+    ),
     "steps_of_best_columns": Example(
         """
 entry main [n] (steps: i64) (a: [n][n]f32) (x: [n]f32): [n]f32 =

@@ -69,6 +69,7 @@ def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
         ("columns_folded", []),
         ("sum_with_transpose", [TURN]),
         ("producer_and_consumer", [RESULT]),
+        ("products_by_columns", []),
         ("steps_of_best_columns", []),
         ("gathered", []),
         ("stencil", []),
