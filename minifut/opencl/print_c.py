@@ -63,12 +63,15 @@ class CPrinter(ExpressionPrinter):
             case kc.Assign(target, exp):
                 self.line(f"{self.primary(target)} = {self.exp(exp)};")
             case kc.Store(memory, index, exp, streams, aligned) if streams or aligned:
-                type_ = f"__global {self.element(memory)}{exp.type.lanes} *"
-                place = (
-                    f"({type_})({self.names.text(memory.name)} + {self.primary(index)})"
+                type_ = f"{self.element(memory)}{exp.type.lanes}"
+                start = f"{self.names.text(memory.name)} + {self.primary(index)}"
+                place, value = f"(__global {type_} *)({start})", self.exp(exp)
+                # non-temporal stores are as aligned as the type of their value
+                text = (
+                    f"STREAM(({type_})({value}), {place})"
+                    if streams
+                    else f"*{place} = {value}"
                 )
-                value = self.exp(exp)
-                text = f"STREAM({value}, {place})" if streams else f"*{place} = {value}"
                 self.line(f"{text};")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)

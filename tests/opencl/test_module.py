@@ -50,8 +50,9 @@ fun main (n: i64, xs: [n]f32) -> (r: [n]f32, w: i64) {
 def test_a_kernel_reads_like_written_by_hand() -> None:
     text = module_text(parse_program(AXPY), schedule="cpu")
     assert "lanes[l] = y;" in text
-    vector = "*(__private const loose_float16 *)(lanes + 0L)"
-    assert f"STREAM(({vector}), (__global float16 *)(r + block));" in text
+    vector = "*(__private const loose_float8 *)(lanes + 8L)"
+    place = "(__global float8 *)(r + (block + 8L))"
+    assert f"STREAM((float8)(({vector})), {place});" in text
     assert "r[i] = y;" in text
     assert "float x = xs[i];" in text
     assert "__global const float *restrict xs" in text

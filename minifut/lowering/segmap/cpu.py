@@ -33,7 +33,7 @@ from minifut.kernel_passes.split_loop import split_loop
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
-from minifut.lowering.segmap.streaming import stream_blocks
+from minifut.lowering.segmap.streaming import BLOCK, stream_blocks
 from minifut.lowering.threads.builder import KernelBuilder
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def launch_nest(
             share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
         else:
             least = Size.constant(SMALLEST_CHUNK)
-            share = ceil_div(total_size, cores * CHUNKS_PER_CORE)
+            share = ceil_div(total_size, cores * CHUNKS_PER_CORE * BLOCK) * BLOCK
         share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)

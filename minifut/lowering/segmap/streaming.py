@@ -4,15 +4,16 @@
   →
     for (block = at; block < stop - 15; block += 16) {
         for (l = 0; l < 16; l++) { i = block + l; lanes[l] = f(i) }
-        STREAM(vload16(0, lanes), out + block)
+        for (p = 0; p < 16; p += 8) STREAM(vload8(0, lanes + p), out + block + p)
     }
     for (i = rest; i < stop; i++) out[i] = f(i)
 
 A plain store first reads the cache line that it overwrites (write allocate); for a map
 over large arrays that is a third or a quarter of the memory traffic. Whether the arrays
-are large is tested when the kernel runs. Conditions: each point writes its own element,
-at the index of the loop, of memory that is not read; memory and chunks are aligned to
-blocks. Bodies that call functions are vectorised instead: they are not bound by memory.
+are large, and whether the first point is aligned to blocks as their memory is, is
+tested when the kernel runs. Conditions: each point writes its own element, at the index
+of the loop, of memory that is not read. Bodies that call functions are vectorised
+instead: they are not bound by memory.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.vectorise.calls import calls_functions
 
 BLOCK = 16
+PART = 32
+"""bytes of a store"""
 LARGE = 1 << 24
 """bytes of results that, with as many of arguments, exceed the last-level cache"""
 LONGEST_BODY = 40
@@ -56,14 +59,18 @@ def stream_blocks(k: CodeBuilder, total: Size, loop: kc.For) -> kc.For:
     here = kc.Declare(point, block + lane)
     fill = kc.For(lane, zero, many, one, kc.Block((here, *staged)), True)
     flush = [
-        kc.Store(memory, block, kc.Load(staging, zero, vector(memory)), True)
+        kc.Store(memory, block + at, kc.Load(staging, at, part), True)
         for memory, staging in lanes.items()
+        for part in [vector(memory)]
+        for at in [kc.Literal(n, kc.LONG) for n in range(0, BLOCK, part.lanes)]
     ]
     large = is_large(k, total, sum(memory.element.bytes for memory in lanes))
-    end = kc.Select(large, stop - (BLOCK - 1), start, kc.LONG)
+    aligned = kc.Binary("==", start % many, zero, kc.TRUTH)
+    streams = k.declare("streams", kc.Binary("&&", large, aligned, kc.TRUTH))
+    end = kc.Select(streams, stop - (BLOCK - 1), start, kc.LONG)
     k.emit(kc.For(block, start, end, many, kc.Block((fill, *flush))))
     whole = start + (stop - start) // BLOCK * BLOCK
-    rest = k.declare("rest", kc.Select(large, whole, start, kc.LONG))
+    rest = k.declare("rest", kc.Select(streams, whole, start, kc.LONG))
     return replace(loop, start=rest)
 
 
@@ -73,8 +80,9 @@ def is_large(k: CodeBuilder, points: Size, nbytes: int) -> kc.Expression:
 
 
 def vector(memory: kc.Memory) -> kc.VectorType:
-    """The type of a block of elements of a memory."""
-    return kc.VectorType(memory.element, BLOCK)
+    """The type of what is stored at once: no wider than vectors of the loop before, so
+    that it is loaded from a single store of that loop."""
+    return kc.VectorType(memory.element, min(BLOCK, PART // memory.element.bytes))
 
 
 def own_stores(
