@@ -14,5 +14,6 @@ construct; scalar operators have their derivatives in `ir.scalar_table`.
 
 Schenck, Rønning, Henriksen, Oancea: "AD for an array language with nested parallelism",
 SC 2022. Bruun, Larsen, Hinnerskov, Oancea: "Reverse-mode AD of multi-reduce and scan in
-Futhark", IFL 2023.
+Futhark", IFL 2023. Griewank, Walther: "Evaluating derivatives", second edition, 2008.
+Hascoet, Pascual: "The Tapenade automatic differentiation tool", TOMS 39(3), 2013.
 """

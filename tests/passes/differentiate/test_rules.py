@@ -44,6 +44,10 @@ ALL: dict[str, Rule] = {
 STEP = 1e-6
 
 
+def test_every_rule_names_its_source() -> None:
+    assert not [name for name, rule in ALL.items() if not rule.paper]
+
+
 @pytest.mark.parametrize("name", sorted(ALL.keys() - CALLS))
 def test_the_docstring_of_a_rule_holds(name: str) -> None:
     (_, before), (_, after) = blocks_of(ALL[name].documentation)

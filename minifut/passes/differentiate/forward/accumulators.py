@@ -112,7 +112,7 @@ def _of_arrays(
     return sweep.parameters(pattern, flags)
 
 
-@rule()
+@rule(paper="SC 2022, section 5.4")
 def jvp_update_acc(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The tangent of the value goes where the value goes.
 

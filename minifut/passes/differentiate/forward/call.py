@@ -16,7 +16,7 @@ from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_call(statement: Stm, sweep: Tangents) -> Rewrite:
     """One function for each choice of active arguments; it may be recursive."""
     exp = statement.exp
@@ -55,7 +55,7 @@ def _function(
     )
 
 
-@rule()
+@rule(paper="Hascoet and Pascual, TOMS 2013")
 def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""An adjoint of its own says nothing of tangents, which the function has.
 

@@ -14,7 +14,7 @@ from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""Each branch gives the tangents of its results, too.
 
@@ -46,7 +46,7 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The loop carries the tangents of its active parameters.
 

@@ -13,7 +13,7 @@ from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""Indexing, updates, rearrangements, copies: the tangent of the result comes from
     the tangents of the operands as the result from the operands.
@@ -51,7 +51,7 @@ def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_iota(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""An iota is linear in its start and its stride.
 

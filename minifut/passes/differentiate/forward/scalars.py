@@ -12,7 +12,7 @@ from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 

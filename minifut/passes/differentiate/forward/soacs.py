@@ -62,7 +62,7 @@ def _interleaved(
     return found
 
 
-@rule()
+@rule(paper="SC 2022")
 def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""A map, reduction or scan of values and tangents.
 
@@ -137,7 +137,7 @@ def _function(
     return Lambda(parameters, Body(body.statements, tuple(result)), tuple(types))
 
 
-@rule()
+@rule(paper="SC 2022")
 def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The tangents are written where the values are written.
 
@@ -192,7 +192,7 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     return tuple(build.statements)
 
 
-@rule()
+@rule(paper="SC 2022")
 def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""A histogram of values and tangents.
 

@@ -12,7 +12,7 @@ from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="SC 2022")
 def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Each branch gives the adjoints of all that some branch contributes to.
 

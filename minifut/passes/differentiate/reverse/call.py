@@ -20,7 +20,7 @@ from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, chapter 12")
 def vjp_call(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """One function for each choice of active arguments and results that count; it may
     be recursive. It runs the original again."""
@@ -83,7 +83,7 @@ def _function(
     return Function(name, (*kept, *sizes, *seeds), own, build.finish(*atoms))
 
 
-@rule()
+@rule(paper="Hascoet and Pascual, TOMS 2013")
 def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""The function runs as it is; its own adjoint makes the return sweep.
 

@@ -63,7 +63,7 @@ def takes(operator: Lambda, sweep: ReverseSweep) -> bool:
     return not sweep.mentioned(operator)
 
 
-@rule()
+@rule(paper="IFL 2023")
 def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A map with folds is a map, then one fold after the other; a fold of independent
     components is one for each group of them.

@@ -40,7 +40,7 @@ def hist_of(
     return Hist(width, arrays, (operator,), identity(build, types))
 
 
-@rule()
+@rule(paper="IFL 2023")
 def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A map, then a histogram for each group of independent components.
 
@@ -120,7 +120,7 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return sweep.through(build, build.statements)
 
 
-@rule()
+@rule(paper="IFL 2023")
 def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A vectorised operator: a histogram for each column.
 
@@ -270,7 +270,7 @@ def _last_first(build: Builder, array: Name, depth: int) -> Name:
     return build.rearrange(array, order)
 
 
-@rule()
+@rule(paper="IFL 2023")
 def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Any operator: a loop that combines one value at a time.
 

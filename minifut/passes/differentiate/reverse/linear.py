@@ -20,7 +20,7 @@ from minifut.rewrite.rule import rule
 Back = Callable[[Builder, Adjoints, Any, Atom], None]
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.2")
 def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Each operand gets the part of the adjoint that came from it.
 
@@ -55,7 +55,7 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
     return Reversed((statement,), back)
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.2")
 def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""The start is in every element, the stride in each as often as its index says.
 

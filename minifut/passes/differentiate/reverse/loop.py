@@ -72,7 +72,7 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return _on_tapes(statement, exp, sweep)
 
 
-@rule()
+@rule(paper="SC 2022")
 def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Sizes that change: the elements of all rounds are behind each other on a tape.
 

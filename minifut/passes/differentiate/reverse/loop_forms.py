@@ -34,7 +34,7 @@ from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="SC 2022")
 def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""The rounds are counted first; then it is a loop of that many rounds.
 
@@ -105,7 +105,7 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((*build.statements, *made.forward), made.back)
 
 
-@rule()
+@rule(paper="SC 2022")
 def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A loop marked `#[bound(k)]` has k rounds, of which those after its last do
     nothing; so it is run once, with tapes of that length. More rounds are an error.
@@ -175,7 +175,7 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((*made.forward, *build.statements), made.back)
 
 
-@rule()
+@rule(paper="SC 2022")
 def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A loop marked `#[stripmine(k)]` is a nest of k + 1 loops of about the same
     number of rounds each: only those of one loop at each level are on a tape.

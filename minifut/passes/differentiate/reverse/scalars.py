@@ -13,7 +13,7 @@ from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
 
 
-@rule()
+@rule(paper="Griewank and Walther 2008, section 3.2")
 def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 

@@ -60,7 +60,7 @@ def before_lambda(
     return build.bind(pattern, soacs.map_(width, arrays, function))
 
 
-@rule()
+@rule(paper="SC 2022, section 5.3")
 def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A map, then a scatter for each destination.
 
