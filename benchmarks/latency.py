@@ -11,8 +11,9 @@ call 45 µs (two copies of 4 kB, a launch and a wait on a thread pool). That was
 launch on the thread pool; small ones run in the calling thread now.
 
 Compiling again is from what the process keeps, and from what lies on disk. Calls on
-arrays of the device are compared with calls on NumPy arrays, and those on arrays in
-other layouts with a call on a contiguous array and one copy by NumPy.
+arrays of the device are compared with calls on NumPy arrays, those on arrays in other
+layouts with a call on a contiguous array and one copy by NumPy, and a map of 16
+elements with Numba's parallel function where that is installed.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ TARGETS = {
     "check": 0.6,
     "run matmul": 1.2,
     "call": 15e-6,
+    "map of 16": 6.4e-6,
     "ten kernels": 60e-6,
     "from memory": 2e-3,
     "from disk": 0.1,
 }
 MOST = {"map of 1,000, device": 1, "matmul of 512, device": 1.1}
 MOST |= {"strided": 1.5, "Fortran order": 1.5, "swapped bytes": 1.5}
+MOST |= {"map of 16, Numba": 2}
 """ratios"""
 
 
@@ -170,7 +173,28 @@ def ratios() -> dict[str, float]:
             rows(table)
 
         pairs[name] = side_by_side(lambda given=given: rows(given), copied, 20)
+    if numba := numba_map():
+        few = np.arange(16, dtype=np.float32)
+        name = "map of 16, Numba"
+        pairs[name] = side_by_side(lambda: doubled(few), lambda: numba(few), 5000)
     return {name: one / other for name, (one, other) in pairs.items()}
+
+
+def numba_map() -> Callable[[np.ndarray], np.ndarray] | None:
+    """The map as a parallel function of Numba, if that is installed."""
+    try:
+        import numba
+    except ImportError:
+        return None
+
+    @numba.njit(parallel=True)  # type: ignore[untyped-decorator]
+    def doubled(xs: np.ndarray) -> np.ndarray:
+        out = np.empty_like(xs)
+        for i in numba.prange(xs.shape[0]):
+            out[i] = 2 * xs[i]
+        return out
+
+    return doubled  # type: ignore[no-any-return]
 
 
 def main() -> int:
@@ -183,6 +207,7 @@ def main() -> int:
         "check": check_seconds(options.repeats),
         "run matmul": run_seconds(options.repeats),
         "call": call_seconds("main"),
+        "map of 16": call_seconds("main", 16),
         "ten kernels": call_seconds("ten"),
         "from memory": compile_seconds(on_disk=False),
         "from disk": compile_seconds(on_disk=True),

@@ -64,6 +64,10 @@ class Timed(Protocol):
         """Bytes of device memory that were in use at most."""
 
 
+MISSING: Any = object()
+"""in place of an option that is not given"""
+
+
 @dataclass(frozen=True)
 class EntryPoint:
     """An entry point: call it. `prepare` is what the backend times, if it has one."""
@@ -88,19 +92,21 @@ class EntryPoint:
         }
         self.__dict__.update(about)
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: Any, device: Any = MISSING, **named: Any) -> Any:
         """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.
 
         Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
         fails, `MemoryError` when the device's memory does not suffice.
         """
         try:
-            if not options and len(arguments) == len(self.parameters):
-                return self.function(*arguments)
-            # Names that are no options, and what is missing, are found by `bound`.
-            if len(arguments) != len(self.parameters) or not ONLY_OPTIONS(options):
-                arguments, options = self.bound(arguments, options)
-            return self.function(*arguments, **options)
+            if not named and len(arguments) == len(self.parameters):
+                if device is MISSING:
+                    return self.function(*arguments)
+                return self.function(*arguments, device=device)
+            if device is not MISSING:  # an option, or a parameter of that name
+                named["device"] = device
+            arguments, named = self.bound(arguments, named)
+            return self.function(*arguments, **named)
         except ArgumentError as error:
             # where in minifut it was found does not help its user
             raise error.with_traceback(None) from None
@@ -205,7 +211,6 @@ class EntryPoint:
 
 OPTIONS = ("device",)
 """keyword arguments of a call that are no parameters of the entry point"""
-ONLY_OPTIONS = frozenset(OPTIONS).issuperset
 
 
 class Program:

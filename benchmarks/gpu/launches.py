@@ -120,13 +120,12 @@ def _logged(kernel_of: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
     """`Launcher.kernel_of` that records every launch in `log`."""
 
     def kernel_logged(launcher: Any, program: Any) -> Any:
-        enqueue = kernel_of(launcher, program)
+        commands = kernel_of(launcher, program)
+        enqueue = commands.enqueue
         text, options = launcher.section().alone()
         macros = [option for option in options.split() if option.startswith("-D")]
 
-        def call(
-            queue: Any, sizes: Any, local: Any, failure: Any, *arguments: Any
-        ) -> Any:
+        def call(queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
             typed = zip(arguments, launcher.kernel.types, strict=True)
             launch = {
                 "kernel": launcher.kernel.name,
@@ -137,9 +136,10 @@ def _logged(kernel_of: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
                 "local_bytes": sum(a.size for a, type_ in typed if type_ == "local"),
             }
             log.append(launch)
-            return enqueue(queue, sizes, local, failure, *arguments)
+            return enqueue(queue, sizes, local, *arguments)
 
-        return call
+        commands.enqueue = call
+        return commands
 
     return kernel_logged
 

@@ -251,11 +251,7 @@ class HostPrinter:
     def launch(self, launch: kc.Launch) -> None:
         points = [self.size(size) for size in launch.grid]
         arguments = [points[0] if len(points) == 1 else f"({', '.join(points)})"]
-        call = ""
         number, kernel = self.kernels[launch.kernel]
-        if isinstance(kernel.group_size, Name):
-            arguments.append(self.size(launch.group[0]))
-            call = ".sized"
         pairs = zip(kernel.parameters, launch.arguments, strict=True)
         for parameter, argument in pairs:
             match argument:
@@ -270,9 +266,14 @@ class HostPrinter:
                 case Size():
                     arguments.append(self.size(argument))
         chosen = [self.name(name) for name in launch.per_launch]
-        work = "" if launch.work is None else f".of({self.size(launch.work)})"
-        built = f".built({', '.join(chosen)})" if chosen else ""
-        self.line(f"kernels[{number}]{work}{built}{call}({', '.join(arguments)})")
+        call = f"kernels[{number}]"
+        if chosen:
+            call += f".built({', '.join(chosen)})"
+        if isinstance(kernel.group_size, Name):
+            call += f".of_group({self.size(launch.group[0])})"
+        if launch.work is not None:
+            call += f".of({self.size(launch.work)})"
+        self.line(f"{call}({', '.join(arguments)})")
 
     # --- functions --------------------------------------------------------------------
 

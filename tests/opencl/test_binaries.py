@@ -27,7 +27,7 @@ __kernel void sizes_of_groups(__global int *failure, __global int *ys)
 
 def _groups(run, n, group):  # type: ignore[no-untyped-def]
     ys = run.allocate(4 * n)
-    run.kernels[0].sized(n, group, ys.buffer)
+    run.kernels[0].of_group(group)(n, ys.buffer)
     return ((ys, (n,)),)
 
 

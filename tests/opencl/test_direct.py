@@ -133,7 +133,7 @@ def test_the_text_of_a_call() -> None:
         "-2147483648 <= argument_1 <= 2147483647):\n"
         "        return general((argument_0, argument_1, ), more, device)\n"
     )
-    assert "leaves = [size_0, block_0 or Block(Buffer(context, flags, 0, arg" in text
+    assert "leaf_0 = block_0 or Block(Buffer(context, flags, 0, argument_0)" in text
 
 
 @pytest.mark.device

@@ -27,3 +27,29 @@ def test_a_value_of_another_program_is_refused() -> None:
     for program, other in ((scalar, row), (row, scalar), (scalar, real)):
         with pytest.raises(UsageError, match="belongs to another program"):
             program.use(other.make(3))
+
+
+KEPT = """
+module rows : {
+  type t [n]
+  val make [n]: [n]f32 -> t [n]
+  val get [n]: t [n] -> [n]f32
+} = {
+  type t [n] = [n]f32
+  def make [n] (x: [n]f32): t [n] = map (2 *) x
+  def get [n] (x: t [n]): [n]f32 = x
+}
+entry make [n] (x: [n]f32): rows.t [n] = rows.make x
+entry get [n] (x: rows.t [n]): [n]f32 = rows.get x
+entry both [n] (x: rows.t [n]): (rows.t [n], [n]f32) = (x, rows.get x)
+"""
+
+
+@pytest.mark.parametrize("device", [False, True])
+def test_arrays_out_of_a_value_do_not_share_its_memory(device: bool) -> None:
+    program = minifut.compile(KEPT)
+    value = program.make(np.arange(4, dtype=np.float32))
+    again, row = program.both(value, device=device)
+    for array in (program.get(value, device=device), row):
+        array[:] = np.float32(99)
+    assert program.get(again).tolist() == program.get(value).tolist() == [0, 2, 4, 6]

@@ -32,8 +32,8 @@ sizes, integers and bools are Python ints and bools, floats NumPy or Python floa
 * `run.kernels[i](points, *arguments)`: starts at least `points` work-items in groups
   of the kernel's `local` size; 0 starts nothing. Buffers are passed as `block.buffer`,
   scalars as they are, `run.local(nbytes)` for local memory. A tuple of points makes it
-  2-d or 3-d; `.sized(points, group, *arguments)` chooses the group size, for which
-  the kernel is then built (WORK_ITEMS in its text).
+  2-d or 3-d; `kernels[i].of_group(group)(points, ..)` chooses the group size, for
+  which the kernel is then built (WORK_ITEMS in its text).
 * `run.allocate(nbytes)`: a block; when the last reference dies it goes back to the
   pool (so `del` early). Zero bytes are fine. All commands run in order, so a block may
   be let go as soon as its last use is enqueued.
@@ -62,11 +62,11 @@ way in). A kernel's text may use the macro of a parameter: list it in `Kernel.ma
 `Kernel.per_launch` the value comes with each launch: `kernels[i].built(value)(points,
 ..)`.
 
-Speed. `kernels[i].of(work)` is the launcher for so many scalar operations: where they
-are few and nothing else runs, PoCL executes the launch in the calling thread, which
-takes 2 us where waking its threads takes 20 to 30. `benchmarks/latency.py` measures
-calls. They stay fast if host functions do no lookups by name and no allocation that
-could be avoided.
+Speed. `kernels[i].of(work)(points, ..)` tells how many scalar operations it is: where
+they are few and nothing else runs, PoCL executes the launch in the calling thread,
+which takes 2 us where waking its threads takes 20 to 30. `benchmarks/latency.py`
+measures calls. They stay fast if host functions do no lookups by name and no allocation
+that could be avoided.
 """
 
 from __future__ import annotations

@@ -41,10 +41,9 @@ def shared_result(
     block: Block,
     shape: tuple[int, ...],
     dtype: np.dtype,
-    seen: set[int],
 ) -> np.ndarray:
     """The array of a result in memory that the host shares; it keeps the block."""
-    own = owned(session, block, shape, dtype, seen)
+    own = owned(session, block, shape, dtype)
     memory = NEW_ARRAY(ResultMemory, own.capacity, BYTES, own.memory)
     memory.block = own
     return NDARRAY(shape, dtype, memory)
@@ -52,6 +51,7 @@ def shared_result(
 
 NDARRAY = np.ndarray
 NEW_ARRAY = np.ndarray.__new__
+NEW_OBJECT = object.__new__
 BYTES = np.dtype(np.uint8)
 
 
@@ -101,12 +101,12 @@ def block_in_place(array: Any, pool: Any, dtype: np.dtype, rank: int) -> Block |
     if (
         made is None
         or made.pool is not pool
-        or array.events
+        or vars(array).get("events")
         or array.dtype is not dtype
         or len(array.shape) != rank
     ):
         return None
-    return Block(made.buffer, array.nbytes, made.host)
+    return Block(made.buffer, made.nbytes, made.host)
 
 
 def owned(
@@ -114,16 +114,16 @@ def owned(
     block: Block,
     shape: tuple[int, ...],
     dtype: np.dtype,
-    seen: set[int],
 ) -> PoolBlock:
-    """The block of an array, or a copy when another owner could observe a change."""
-    if isinstance(block, PoolBlock) and not block.borrowed and id(block) not in seen:
-        seen.add(id(block))
-        return block
-    nbytes = math.prod(shape) * dtype.itemsize
-    copy = session.pool.allocate(nbytes)
-    session.copy(copy, 0, block, 0, nbytes)
-    return copy
+    """The block of an array, which has another owner from now on, or a copy when there
+    is one that could observe a change."""
+    if block.__class__ is not PoolBlock or block.borrowed:
+        nbytes = math.prod(shape) * dtype.itemsize
+        copy = session.pool.allocate(nbytes)
+        session.copy(copy, 0, block, 0, nbytes)
+        block = copy
+    block.borrowed = True
+    return block
 
 
 def start_result(
@@ -131,11 +131,10 @@ def start_result(
     block: Block,
     shape: tuple[int, ...],
     dtype: np.dtype,
-    seen: set[int],
 ) -> np.ndarray:
     """The NumPy array of a result; its contents are there after the next wait."""
     if session.shares_memory:
-        return shared_result(session, block, shape, dtype, seen)
+        return shared_result(session, block, shape, dtype)
     array = np.empty(shape, dtype)
     if array.size:
         session.last_event = session.cl.enqueue_copy(
@@ -158,40 +157,22 @@ def device_result(
     block: Block,
     shape: tuple[int, ...],
     dtype: np.dtype,
-    seen: set[int],
 ) -> Any:
     """The device array of a result; it keeps the block."""
     kind = device_array_class()
-    strides: tuple[int, ...] = ()
-    nbytes = dtype.itemsize
-    for size in reversed(shape):
-        strides, nbytes = (nbytes, *strides), nbytes * size
-    if not nbytes:
+    if 0 in shape:
         return kind(session.queue, shape, dtype)
-    mine = owned(session, block, shape, dtype, seen)
-    # As pyopencl's own operators make arrays: what is given needs no checks.
-    result = kind(
-        None,
-        shape,
-        dtype,
-        "C",
-        None,
-        mine.buffer,
-        0,
-        strides,
-        _fast=True,
-        _size=nbytes // dtype.itemsize,
-        _context=session.context,
-        _queue=session.commands,
-    )
-    result.minifut_block = mine
+    result = NEW_OBJECT(kind)
+    result.shape = shape
+    result.dtype = dtype
+    result.minifut_block = owned(session, block, shape, dtype)
     return result
 
 
 def to_device(session: Session, array: np.ndarray) -> Any:
     """A device array with the same elements."""
     block = session.upload(np.ascontiguousarray(array))
-    return device_result(session, block, array.shape, array.dtype, set())
+    return device_result(session, block, array.shape, array.dtype)
 
 
 @cache
@@ -206,6 +187,19 @@ def device_array_class() -> Any:
 
         minifut_block: PoolBlock | None = None
         """what it lies in, where the host shares that and it lies there whole"""
+
+        def __getattr__(self, name: str) -> Any:
+            """What calls leave out, since they do not need it (`device_result`): it
+            takes pyopencl's constructor as long as a small kernel."""
+            block = self.minifut_block
+            if "base_data" in vars(self) or block is None or block.pool is None:
+                kind = type(self).__name__
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            queue = block.pool.session.commands
+            cl_array.Array.__init__(
+                self, queue, self.shape, self.dtype, data=block.buffer
+            )
+            return getattr(self, name)
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             if copy is False:

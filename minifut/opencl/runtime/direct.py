@@ -17,8 +17,8 @@ and one result:
         ...
         with lock:
             ...
-            leaves = [size_0, block_0 or Block(Buffer(...), ...)]
-            found_0, = function(run, *leaves)
+            leaf_0 = block_0 or Block(Buffer(...), ...)
+            found_0, = function(run, size_0, leaf_0)
             ...
 
 What is not plain has no effect, and is left to the general call (program.py), which
@@ -109,12 +109,13 @@ def direct_text(entry: Entry) -> str | None:
             checks += _array_checks(number, leaf, sizes, known, leave)
     if known != set(sizes):
         return None
-    leaves = [_leaf_of(number, leaf) for number, leaf in enumerate(parameters)]
+    made = [f"leaf_{number}" for number in range(len(parameters))]
+    given = ", ".join(["run", *sizes.values(), *made])
     found = [f"found_{number}" for number in range(len(results))]
     out = ", ".join(
         f"scalar_of({name}, {leaf.type}_)"
         if leaf.shape is None
-        else f"result_of(session, *{name}, {leaf.type}_, seen)"
+        else f"result_of(session, *{name}, {leaf.type}_)"
         for name, leaf in zip(found, results, strict=True)
     )
     several = len(results) != 1
@@ -125,22 +126,25 @@ def direct_text(entry: Entry) -> str | None:
         f"        {leave}",
         *(f"    {line}" for line in checks),
         "    with lock:",
-        "        session.recover(name)",
-        "        leaves = results = ()",
+        "        if session.is_dirty or number[0]:",
+        "            session.recover()",
+        "        session.running = name",
+        f"        {''.join(f'{name} = ' for name in made)}results = None",
         "        try:",
-        f"            leaves = [{', '.join([*sizes.values(), *leaves])}]",
-        f"            {''.join(f'{name}, ' for name in found)} = function(run, *leaves)"
-        if found
-        else "            function(run, *leaves)",
-        "            seen = set()",
+        *(
+            f"            {made[number]} = {_leaf_of(number, leaf)}"
+            for number, leaf in enumerate(parameters)
+        ),
+        f"            {''.join(f'{name}, ' for name in found)}"
+        f"{'= ' if found else ''}function({given})",
         "            result_of = device_result if device else host_result",
         f"            results = ({out}{',' if out else ''})",
         "            if session.last_event is not None or first.waiting or number[0]:",
         "                run.check()",
         "        except BaseException as error:",
-        f"            arguments = {arguments}",
+        f"            leaves = [{', '.join(made)}]",
         "            raise session.failure_of("
-        "error, arguments, leaves, results) from None",
+        f"error, {arguments}, leaves, results) from None",
         "        finally:",
         "            if session.builds.count:",
         "                session.builds.end()",

@@ -18,6 +18,7 @@ from minifut.errors import ArgumentError, UsageError, counted
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.opaque_values import Opaque, fits
+from minifut.opencl.runtime.pool import PoolBlock
 from minifut.suggestions import nearest_or_all
 from minifut.values.foreign import NoView, astype_hint, numpy_view, scalar_of
 from minifut.values.structured import close_value
@@ -267,7 +268,7 @@ class Converter:
 
     def results_of(self, leaves: tuple[Any, ...], on_device: bool) -> tuple[Any, ...]:
         """What the user gets, its contents there after the next wait."""
-        seen: set[int] = set()
+        seen: set[int] = set()  # blocks that the user has as arrays from now on
         make = arrays.device_result if on_device else arrays.start_result
         results = []
         at = 0
@@ -290,7 +291,8 @@ class Converter:
             if leaf.shape is None:
                 return wrapped(given, dtype)
             block, shape = given
-            return make(self.session, block, shape, dtype, seen)
+            seen.add(id(block))
+            return make(self.session, block, shape, dtype)
 
         if value.kind == "array":
             return leaf_of(0)
@@ -316,8 +318,12 @@ class Converter:
                 kept.append(given)
                 continue
             block, shape = given
-            mine = arrays.owned(self.session, block, shape, DTYPES[leaf.type], seen)
-            kept.append((mine, shape))
+            if isinstance(block, PoolBlock) and id(block) not in seen:
+                block.borrowed = True  # values that nobody can change may share it
+            else:
+                dtype = DTYPES[leaf.type]
+                block = arrays.owned(self.session, block, shape, dtype)
+            kept.append((block, shape))
         types = tuple(DTYPES[leaf.type].name for leaf in value.leaves)
         return Opaque(value.text, tuple(kept), self.program, types)
 

@@ -9,34 +9,24 @@ rebuilds only the kernels whose text uses it. What the driver made of a program 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
-from minifut.opencl.runtime.describe import DTYPES, Kernel
+from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.driver_cache import require_room, restore_private_folder
+from minifut.opencl.runtime.enqueue import Commands
 from minifut.opencl.runtime.sections import Section, together
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
-
-_ARGUMENTS: dict[str, Any] = {
-    **DTYPES,
-    "bool": np.dtype(np.uint8),
-    "f16": np.dtype(np.float32),  # computed with, and so passed, as a float
-    "buffer": None,
-    "local": None,
-}
-
 
 WORK_ITEMS = "WORK_ITEMS"
 """the macro for the size of groups that a launch gives"""
@@ -60,28 +50,29 @@ class Launcher:
     Where a launch gives the size of groups, the kernel is built for each such size, as
     a constant that loops are unrolled by and registers are counted for.
 
-    `launcher.of(work)` is the launcher for so much work: a small launch, while nothing
-    else runs, goes to the device that executes it at once in this thread. Each device
-    has a build of its own, when it is first needed.
+    `launcher.of(work)` enqueues so much work: a small launch, while nothing else runs,
+    goes to the device that executes it at once in this thread. Each device has a build
+    of its own, when it is first needed.
     """
 
     __slots__ = (
         "_build",
         "_built",
+        "_commands",
         "_enqueue",
         "_events",
-        "_failure",
         "_first_launches",
         "_local",
         "_program",
         "_queue",
-        "_small",
         "_synchronous",
         "_width",
         "_work",
         "is_built",
         "kernel",
         "session",
+        "small",
+        "start",
     )
 
     def __init__(
@@ -100,14 +91,17 @@ class Launcher:
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.commands
         self._events: Any = Done() if synchronous else session
-        self._small: Launcher | None = self if session.synchronous is None else None
-        self._failure = session.failure
+        self.small: Launcher | None = self if session.synchronous is None else None
+        """the launcher for small launches, when there was one"""
+        self.start: Callable[..., None] = self
+        """called as the launcher is, what is known of it evaluated"""
         self._first_launches = session.first_launches
         local = kernel.local
         self._local = (local,) if isinstance(local, int) else local
         self._width = local if isinstance(local, int) else 0
         self._build = (prelude, options, constants)
         self._built: dict[tuple[Any, ...], Launcher] = {}
+        self._commands: Commands | None = None
         self._enqueue: Any = self._first
         self._work = UNKNOWN_WORK
         self.is_built = False
@@ -123,19 +117,19 @@ class Launcher:
         self.session.launch_first()
         return self._events.last_event
 
-    def of(self, work: int) -> Launcher:
-        """The launcher for so many scalar operations."""
+    def of(self, work: int) -> Callable[..., None]:
+        """What enqueues so many scalar operations, called as the launcher is."""
         session = self.session
         if work > SMALL_WORK or session.last_event is not None:
             self._work = work
             return self
-        small = self._small
+        small = self.small
         if small is None:
             given = self.session, self.kernel, *self._build
-            small = self._small = Launcher(
+            small = self.small = Launcher(
                 *given, synchronous=True, program=self._program
             )
-        return small
+        return small.start
 
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
@@ -156,19 +150,13 @@ class Launcher:
         if self._first_launches.waiting and self.is_built:
             self.session.launch_first()
         width = self._width
-        if self._synchronous and width == 1 and points.__class__ is int:
-            if points > 0:
-                self._events.last_event = self._enqueue(
-                    self._queue, (points,), (1,), self._failure, *arguments
-                )
-            return
         self._events.pending += self._work
         self._work = UNKNOWN_WORK
         if width and points.__class__ is int:
             if points > 0:
                 whole = (points + width - 1) // width * width
                 self._events.last_event = self._enqueue(
-                    self._queue, (whole,), self._local, self._failure, *arguments
+                    self._queue, (whole,), self._local, *arguments
                 )
             return
         assert self._local is not None
@@ -178,21 +166,16 @@ class Launcher:
                 (n + g - 1) // g * g for n, g in zip(extents, self._local, strict=True)
             )
             self._events.last_event = self._enqueue(
-                self._queue, sizes, self._local, self._failure, *arguments
+                self._queue, sizes, self._local, *arguments
             )
 
-    def sized(self, points: int, group: int, *arguments: Any) -> None:
-        """The same with groups of a size that the caller chooses."""
-        self.of_group(group)(points, *arguments)
-
     def of_group(self, group: int) -> Launcher:
-        """The launcher with groups of that size, for the same work."""
+        """The launcher with groups of that size."""
         found = self._built.get((WORK_ITEMS, group))
         if found is None:
             kernel = replace(self.kernel, local=group)
             found = self._with(kernel, {WORK_ITEMS: group})
             self._built[WORK_ITEMS, group] = found
-        found._work, self._work = self._work, UNKNOWN_WORK
         return found
 
     def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
@@ -202,27 +185,29 @@ class Launcher:
         self.session.launch_first()
         if not self.is_built:
             self.adopt(self.prepare())
-        return self._launch_first(self._enqueue, queue, sizes, local, *arguments)
+        return self._launch_first(queue, sizes, local, arguments)
 
-    def adopt(self, kernel: Any) -> None:
-        """From now on enqueue this kernel object."""
-        self._enqueue, self.is_built = kernel, True
+    def adopt(self, commands: Commands) -> None:
+        """From now on launch by these."""
+        self._commands, self._enqueue = commands, commands.enqueue
+        self.is_built = True
+        if self._synchronous and self._width == 1:
+            self.start = commands.start_here
 
     def launch_as_added(
         self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
     ) -> None:
         """Enqueue what waited for the kernel to be built."""
-        self._events.last_event = self._launch_first(
-            self._enqueue, queue, sizes, local, *arguments
-        )
+        self._events.last_event = self._launch_first(queue, sizes, local, arguments)
 
     def _launch_first(
-        self, kernel: Any, queue: Any, sizes: Any, local: Any, *arguments: Any
+        self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
     ) -> Any:
         """A launch that may compile."""
+        assert self._commands is not None
         if self._synchronous:
-            return enqueue_unlocked(kernel, queue, sizes, local, arguments)
-        return kernel(queue, sizes, local, *arguments)
+            return enqueue_unlocked(self._commands, queue, sizes, local, arguments)
+        return self._enqueue(queue, sizes, local, *arguments)
 
     def section(self) -> Section:
         """The text of the kernel and what it is compiled with."""
@@ -245,19 +230,17 @@ class Launcher:
         device = self.session.device
         return device.synchronous if self._synchronous else device.handle
 
-    def prepare(self) -> Any:
-        """Build the kernel now; gives the OpenCL kernel object."""
+    def prepare(self) -> Commands:
+        """Build the kernel now; gives how it is launched."""
         text, options = self.section().alone()
         self.session.builds.begin(self._program)
         name = self.kernel.name
         return self.kernel_of(_build(self.session, self.handle, text, options, name))
 
-    def kernel_of(self, program: Any) -> Any:
-        """The OpenCL kernel object of a program that has the kernel."""
+    def kernel_of(self, program: Any) -> Commands:
+        """How the kernel of a program that has it is launched."""
         kernel = self.session.cl.Kernel(program, self.kernel.name)
-        types = [None, *(_ARGUMENTS[t] for t in self.kernel.types)]
-        kernel.set_scalar_arg_dtypes(types)
-        return kernel
+        return Commands(self.session, kernel, self.kernel.types)
 
 
 def build_together(launchers: Sequence[Launcher]) -> None:

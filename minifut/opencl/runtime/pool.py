@@ -78,24 +78,27 @@ class PoolBlock(Block):
         self.nbytes = nbytes
         self.host = host
         self.borrowed = False
-        self.pool: Pool | None = pool
         self.capacity = capacity
         self.memory = memory
         """that of `host` as an array of ctypes: results of NumPy are made over it,
         without a chain of arrays behind them"""
+        self.pool: Pool | None = pool
 
     def leave(self) -> None:
         """Belong to the pool no longer: when it is forgotten, the system has the memory
         again. Commands that use it must be complete."""
         if self.pool is not None:
             self.pool.in_use -= self.capacity
+            self.pool.held -= self.capacity
             self.pool = None
 
     def __del__(self) -> None:
         # An interrupt may have come before it was complete.
         pool = getattr(self, "pool", None)
         if pool is not None:
-            pool.release(self)
+            capacity = self.capacity
+            pool.in_use -= capacity
+            pool.free[capacity].append((self.buffer, self.host, self.memory))
 
 
 def bytes_of(block: Block) -> np.ndarray:
@@ -108,13 +111,20 @@ class Pool:
     """The free list of one device, with a limit on what is in use and kept together."""
 
     def __init__(self, session: Session, limit: int | None) -> None:
-        self._session = session
+        self.session = session
         self._device = session.device
-        self._free: defaultdict[int, list[tuple[Any, Any, Any]]] = defaultdict(list)
+        self.free: defaultdict[int, list[tuple[Any, Any, Any]]] = defaultdict(list)
+        """buffer, host and memory of blocks that are not in use, by their size"""
         self.limit = min(limit or self._device.memory, self._device.memory)
         self.in_use = 0
-        self.kept = 0
+        self.held = 0
+        """bytes of all blocks, in use or not"""
         self.peak = 0
+
+    @property
+    def kept(self) -> int:
+        """Bytes of the blocks that are not in use."""
+        return self.held - self.in_use
 
     def allocate(self, nbytes: int) -> PoolBlock:
         """A block of at least `nbytes`; MemoryError when too little memory is free.
@@ -128,47 +138,40 @@ class Pool:
             capacity = size_class(nbytes)
             if capacity > self._device.largest_buffer:
                 capacity = nbytes
-        free = self._free[capacity]
+        free = self.free[capacity]
         if free:
             buffer, host, memory = free.pop()
-            self.kept -= capacity
         else:
             buffer, host, memory = self._fresh(nbytes, capacity)
-        self.in_use += capacity
-        if self.in_use > self.peak:
-            self.peak = self.in_use
+            self.held += capacity
+        self.in_use = in_use = self.in_use + capacity
+        if in_use > self.peak:
+            self.peak = in_use
         return PoolBlock(buffer, nbytes, host, self, capacity, memory)
-
-    def release(self, block: PoolBlock) -> None:
-        """A block without references."""
-        capacity = block.capacity
-        self.in_use -= capacity
-        self.kept += capacity
-        self._free[capacity].append((block.buffer, block.host, block.memory))
 
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
         if self.kept:
             # Launches that wait for their kernels use blocks that are free.
-            self._session.launch_first()
-            self._session.commands.finish()
-            self._free.clear()
-            self.kept = 0
+            self.session.launch_first()
+            self.session.commands.finish()
+            self.held -= sum(size * len(kept) for size, kept in self.free.items())
+            self.free.clear()
 
     def _fresh(self, nbytes: int, capacity: int) -> tuple[Any, Any, Any]:
         if nbytes > self._device.largest_array:
             raise self.out_of_memory(nbytes)
-        if self.in_use + self.kept + capacity > self.limit:
+        if self.held + capacity > self.limit:
             self.empty()
         if self.in_use + capacity > self.limit or self._is_too_much(capacity):
             raise self.out_of_memory(nbytes)
         try:
             return self._create(capacity)
-        except (MemoryError, self._session.cl.Error):
+        except (MemoryError, self.session.cl.Error):
             self.empty()
         try:
             return self._create(capacity)
-        except (MemoryError, self._session.cl.Error) as error:
+        except (MemoryError, self.session.cl.Error) as error:
             raise self.out_of_memory(nbytes) from error
 
     def _is_too_much(self, capacity: int) -> bool:
@@ -183,15 +186,15 @@ class Pool:
         return free is not None and free < capacity
 
     def _create(self, capacity: int) -> tuple[Any, Any, Any]:
-        flags = self._session.cl.mem_flags
+        flags = self.session.cl.mem_flags
         if not self._device.shares_memory:
-            buffer = self._session.cl.Buffer(
-                self._session.context, flags.READ_WRITE, capacity
+            buffer = self.session.cl.Buffer(
+                self.session.context, flags.READ_WRITE, capacity
             )
             if capacity > 1 << 20:
                 # Drivers allocate late: touch it, so that failure comes here.
-                self._session.cl.enqueue_fill_buffer(
-                    self._session.commands, buffer, b"\0", 0, 1
+                self.session.cl.enqueue_fill_buffer(
+                    self.session.commands, buffer, b"\0", 0, 1
                 )
             return buffer, None, None
         alignment = PAGE if capacity >= SEVERAL_PAGES else ALIGNMENT
@@ -200,7 +203,7 @@ class Pool:
         host = raw[start : start + capacity]
         most = self._device.largest_buffer
         buffer = share(
-            self._session.cl, self._session.context, host, flags.READ_WRITE, most
+            self.session.cl, self.session.context, host, flags.READ_WRITE, most
         )
         memory = (ctypes.c_uint8 * capacity).from_address(host.ctypes.data)
         return buffer, host, memory

@@ -121,7 +121,8 @@ class Session:
         """the first is not 0 when a kernel has recorded a failure"""
         self.running = ""
         """the entry point of the latest run"""
-        self._dirty = False
+        self.is_dirty = False
+        """whether an interrupted run has left commands behind"""
         self._complete = cl.command_execution_status.COMPLETE
 
     def _make_cell(self) -> tuple[np.ndarray, Any]:
@@ -228,12 +229,12 @@ class Session:
         if self.shares_memory:
             self.number[0] = INTERRUPTED
         ctypes.pythonapi.Py_IncRef(ctypes.py_object((in_use, self.pool, self.cell)))
-        self._dirty = True
+        self.is_dirty = True
 
     def recover(self, entry: str = "") -> None:
         """Before a run of an entry point: wait for what an interrupted one left behind;
         a warning says so when that takes longer than a second."""
-        if self._dirty:
+        if self.is_dirty:
             if self.is_forked:
                 raise forked()
             with said_after(
@@ -243,7 +244,7 @@ class Session:
                 self.running or "a run",
             ):
                 self.wait()
-            self._dirty = False
+            self.is_dirty = False
         self.running = entry
         if self.number[0]:
             self.clear_failure()
@@ -371,7 +372,7 @@ def forked() -> UsageError:
 
 def _after_fork() -> None:
     for session in _sessions.values():
-        session.is_forked = session._dirty = True
+        session.is_forked = session.is_dirty = True
         session.lock = threading.RLock()
 
 

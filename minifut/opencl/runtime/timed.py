@@ -124,9 +124,7 @@ class TimedCall:
     def peak(self) -> int:
         """Bytes of device memory that were in use at most, arguments included."""
         given = sum(
-            leaf.nbytes
-            for leaf in self._leaves or ()
-            if isinstance(leaf, Block) and leaf.borrowed
+            leaf.nbytes for leaf in self._leaves or () if leaf.__class__ is Block
         )
         return self._session.pool.peak + given
 

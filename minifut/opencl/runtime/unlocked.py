@@ -1,6 +1,6 @@
 """A launch during which other threads of Python run.
 
-    event = enqueue_unlocked(kernel, queue, (256,), (32,), arguments)
+    event = enqueue_unlocked(commands, queue, (256,), (32,), arguments)
 
 PoCL compiles a kernel when it is launched first, for seconds where it is large; on its
 synchronous device in the thread that launches it. pyopencl keeps Python's global lock
@@ -14,11 +14,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.enqueue import Commands
 
 
 def enqueue_unlocked(
-    kernel: Any,
+    commands: Commands,
     queue: Any,
     sizes: Sequence[int],
     local: Sequence[int],
@@ -29,13 +32,13 @@ def enqueue_unlocked(
 
     function = _function()
     if function is None:
-        return kernel(queue, sizes, local, *arguments)
-    kernel.set_args(*arguments)
+        return commands.enqueue(queue, sizes, local, *arguments)
+    commands.set_arguments(*arguments)
     extents = ctypes.c_size_t * len(sizes)
     event = ctypes.c_void_p()
     code = function(
         queue.int_ptr,
-        kernel.int_ptr,
+        commands.kernel.int_ptr,
         len(sizes),
         None,
         extents(*sizes),
@@ -45,7 +48,7 @@ def enqueue_unlocked(
         ctypes.byref(event),
     )
     if code != 0:  # pyopencl finds the same, and its exception
-        return kernel(queue, sizes, local, *arguments)
+        return commands.enqueue(queue, sizes, local, *arguments)
     return cl.Event.from_int_ptr(event.value or 0, retain=False)
 
 

@@ -129,7 +129,14 @@ class WatchedLauncher:
 
     def of(self, work: int) -> WatchedLauncher:
         """The same for so much work."""
-        return self._watched(self._launcher.of(work), self._shape)
+        launcher = self._launcher
+        chosen = launcher if launcher.of(work) is launcher else launcher.small
+        assert chosen is not None
+        return self._watched(chosen, self._shape)
+
+    def of_group(self, group: int) -> WatchedLauncher:
+        """The same with groups of that size."""
+        return self._watched(self._launcher.of_group(group), self._shape)
 
     def built(self, *values: int) -> WatchedLauncher:
         """The same of another build."""
@@ -146,9 +153,6 @@ class WatchedLauncher:
                 launcher, self._number, shape, self._chosen, self._seen
             )
         return found
-
-    def sized(self, points: int, group: int, *arguments: Any) -> None:
-        self._start(self._launcher.of_group(group), points, arguments)
 
     def _start(
         self, launcher: Launcher, points: Points, arguments: tuple[Any, ...]
