@@ -100,16 +100,16 @@ def compiler_identity() -> str:
     """The version of the compiler, and what its files look like."""
     from minifut.version import __version__
 
-    package = Path(__file__).parent
-    known = hashlib.sha256(__version__.encode())
-    for folder, folders, names in os.walk(package):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith((".py", ".fut", ".lark")):
-                path = os.path.join(folder, name)
-                found = os.stat(path)
-                known.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode())
-    return known.hexdigest()
+    files = [__version__]
+    folders = [str(Path(__file__).parent)]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.name.endswith((".py", ".fut", ".lark")):
+                found = entry.stat()
+                files.append(f"{entry.path} {found.st_size} {found.st_mtime_ns}")
+            elif "." not in entry.name and entry.name != "__pycache__":
+                folders.append(entry.path)
+    return hashlib.sha256("\n".join(sorted(files)).encode()).hexdigest()
 
 
 def checksum_of(path: str) -> str:

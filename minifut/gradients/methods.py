@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from minifut.errors import ArgumentError, UsageError, counted
 from minifut.gradients.derivative import Derivative
-from minifut.passes.differentiate.entries import Mode
 from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
+    from minifut.passes.differentiate.entries import Mode
     from minifut.program import EntryPoint
     from minifut.signature import Parameter
 
@@ -51,6 +51,8 @@ def derivative(entry: EntryPoint, mode: Mode, wrt: Wrt = None) -> EntryPoint:
     results. "grad" is "vjp" without the results of the entry point.
     Raises `UsageError` for parameters that cannot be differentiated.
     """
+    from minifut.passes.differentiate.entries import Mode
+
     modes = get_args(Mode)
     if mode not in modes:
         raise UsageError(f"the mode is one of {', '.join(modes)}, not {mode!r}")

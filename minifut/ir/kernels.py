@@ -25,6 +25,7 @@ from typing import ClassVar, TypeAlias
 from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithBelow
 from minifut.ir.node import node, value
 from minifut.ir.sizes import Size
+from minifut.ir.thresholds import NEVER as NEVER
 from minifut.ir.types import Type
 from minifut.names import Name
 
@@ -239,9 +240,6 @@ class CollectiveCopy:
 
 
 # --- parameters -------------------------------------------------------------------
-
-NEVER = 1 << 62
-"""a threshold that no parallelism reaches"""
 
 
 @value

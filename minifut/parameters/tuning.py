@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minifut.ir.kernels import NEVER as NEVER
+from minifut.ir.thresholds import NEVER as NEVER
 from minifut.parameters.file import located, read_tuning, write_tuning
 
 if TYPE_CHECKING:

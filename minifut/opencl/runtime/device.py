@@ -169,11 +169,16 @@ def _packaged_pocl_version() -> str | None:
 
 def list_devices() -> list[Device]:
     """All devices, in an order that does not depend on how drivers are found."""
+    return list(_listed())
+
+
+@cache  # the loader looks for drivers once in a process
+def _listed() -> tuple[Device, ...]:
     cl = _import_opencl()
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader knows no platform
-        return []
+        return ()
     described: list[Device] = []
     for platform in platforms:
         try:
@@ -182,7 +187,7 @@ def list_devices() -> list[Device]:
             continue
         found = [_describe(0, platform, handle, cl) for handle in handles]
         described += _with_synchronous(found)
-    packaged = _packaged_pocl_version()
+    packaged = _packaged_pocl_version() if len(described) > 1 else None
 
     def key(device: Device) -> tuple[Any, ...]:
         preferred = packaged is not None and packaged in device.version
@@ -197,7 +202,7 @@ def list_devices() -> list[Device]:
         )
 
     ordered = sorted(described, key=key)
-    return [replace(device, number=i) for i, device in enumerate(ordered)]
+    return tuple(replace(device, number=i) for i, device in enumerate(ordered))
 
 
 def open_device(pattern: str | None = None) -> Device:

@@ -173,7 +173,7 @@ class Launcher:
         """The launcher with groups of that size."""
         found = self._built.get((WORK_ITEMS, group))
         if found is None:
-            kernel = replace(self.kernel, local=group)
+            kernel = self.kernel._replace(local=group)
             found = self._with(kernel, {WORK_ITEMS: group})
             self._built[WORK_ITEMS, group] = found
         return found

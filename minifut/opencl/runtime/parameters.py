@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,13 @@ def on_device(parameter: Parameter, device: Device) -> Parameter:
     device sets."""
     if device.family in parameter.defaults:
         own = {"gpu": parameter.defaults[device.family]}
-        parameter = replace(parameter, defaults={**parameter.defaults, **own})
+        parameter = parameter._replace(defaults={**parameter.defaults, **own})
     if parameter.kind != "group_size" or parameter.bounds is None:
         return parameter
     low, high = parameter.bounds
     most = min(high, device.group_size)
     defaults = {kind: min(value, most) for kind, value in parameter.defaults.items()}
-    return replace(parameter, bounds=(low, most), defaults=defaults)
+    return parameter._replace(bounds=(low, most), defaults=defaults)
 
 
 def parameter_values(

@@ -14,7 +14,6 @@ before the next one. Ctrl-C ends a run as it ends any call; an exception that is
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +72,7 @@ class TimedCall:
 
     def of(self, function: HostFunction) -> TimedCall:
         """The same call of a function that takes the entry point's place."""
-        entry = replace(self._entry, function=function)
+        entry = self._entry._replace(function=function)
         other = TimedCall(
             self._run, self._session, self._program, entry, self._arguments
         )
