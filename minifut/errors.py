@@ -146,6 +146,10 @@ class UsageError(MinifutError, ValueError):
     """A request that cannot be served: wrong file, argument, option or device."""
 
 
+class ForkedError(UsageError):
+    """A device is used in a process that was forked after it was opened."""
+
+
 class ArgumentError(UsageError, TypeError):
     """An entry point cannot be called with these arguments."""
 

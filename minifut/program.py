@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minifut.errors import ArgumentError, UsageError, counted
+from minifut.errors import ArgumentError, ForkedError, UsageError, counted
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
@@ -110,6 +110,12 @@ class EntryPoint:
         except ArgumentError as error:
             # where in minifut it was found does not help its user
             raise error.with_traceback(None) from None
+        except ForkedError:
+            if device is not MISSING:
+                named["device"] = device
+            if self.program is None:
+                raise
+        return self.program.in_this_process().entry(self.name)(*arguments, **named)
 
     derivative = methods.derivative
     grad = methods.grad
@@ -306,6 +312,14 @@ class Program:
             return self._upload(numpy_view(array))
         except NoView as reason:
             raise UsageError(f"to_device: {reason}") from None
+        except ForkedError:
+            return self.in_this_process().to_device(array)
+
+    def in_this_process(self) -> Program:
+        """The same program in a process that was forked since it was loaded."""
+        from minifut.recipe import program_again
+
+        return program_again(*_recipe_of(self))
 
     def warm_up(self, entry: str | None = None, **sizes: int) -> tuple[str, ...]:
         """Build the kernels that calls with these sizes launch: `prog.warm_up(n=1000)`.

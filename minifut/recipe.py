@@ -12,6 +12,7 @@ the user did.
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,6 +71,10 @@ def program_again(recipe: Recipe, tuning: Values) -> Program:
     if changed:
         program.tuning.update(changed)
     return program
+
+
+# Those of the process that this one was forked from are of no use here.
+os.register_at_fork(after_in_child=program_again.cache_clear)
 
 
 def entry_again(recipe: Recipe, tuning: Values, name: str) -> EntryPoint:

@@ -92,25 +92,56 @@ def test_parameters_change_and_timed_calls_run_between_runs(hasty: None) -> None
     assert in_threads(changes, is_timed, works, works) == []
 
 
-def test_a_forked_process_gets_an_error_that_it_has_no_device() -> None:
-    text = f"""
-import multiprocessing, sys
+FORKED = f"""
+import multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 import numpy as np
 import minifut
-program = minifut.compile({PROGRAM!r})
-program.main(np.ones(3, np.int32), 1)
-def child(n):
-    for work in (lambda: program.main(np.ones(3, np.int32), n), lambda: minifut.compile({PROGRAM!r})):
-        try:
-            work()
-        except minifut.UsageError as error:
-            print(error, flush=True)
-worker = multiprocessing.get_context("fork").Process(target=child, args=(1,))
-worker.start()
-worker.join()
+from minifut.opencl import runtime
+from minifut.opencl.runtime import queue
+
+program = minifut.compile({SUMS!r})
+given = np.arange(10**6, dtype=np.int32).reshape(1000, 1000)
+wanted = program.main(given).tobytes()
+arrived = program.to_device(given)
+
+def child(wants):
+    assert program.main(given).tobytes() == wants
+    assert program.main(program.to_device(given), device=True).get().tobytes() == wants
+    assert program.main(np.asarray(arrived)).tobytes() == wants
+    assert minifut.compile({SUMS!r} + "-- anew").main(given).tobytes() == wants
+    return os.getpid()
+
+def without_device(_):
+    found = replace(runtime.open_device(), synchronous=None)
+    queue.open_device = lambda _: found
+    try:
+        program.main(given)
+    except minifut.UsageError as error:
+        return str(error)
+
+fork = multiprocessing.get_context("fork")
+with ProcessPoolExecutor(2, mp_context=fork) as pool:
+    assert os.getpid() not in pool.map(child, [wanted] * 4)
+with ProcessPoolExecutor(2, mp_context=fork) as pool:
+    assert [r.tobytes() for r in pool.map(program.main, [given] * 4)] == [wanted] * 4
+with ProcessPoolExecutor(1, mp_context=fork) as pool:
+    print(*pool.map(without_device, [0]))
+if not os.fork():  # this one ends as any process does
+    child(wanted)
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+assert program.main(given).tobytes() == wanted
 """
-    command = [sys.executable, "-c", text]
+
+
+def test_a_forked_process_uses_the_device_without_threads() -> None:
+    """Programs of its parent, and those that arrive, with the same bits. Where there is
+    no such device, the error says what to do."""
+    command = [sys.executable, "-c", FORKED]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=100, env=dict(os.environ)
     )
-    assert done.stdout.count("was forked") == 2, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "was forked" in done.stdout and '"forkserver"' in done.stdout

@@ -146,6 +146,7 @@ class Instance:
     def to_device(self, array: np.ndarray) -> Any:
         """An array with the same elements in the device's memory."""
         with self.session.lock:
+            self.session.recover()
             return to_device(self.session, array)
 
     def set_parameters(self, parameters: Mapping[str, int]) -> None:

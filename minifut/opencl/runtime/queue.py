@@ -17,8 +17,9 @@ without threads, whose commands are done when they are enqueued: small launches 
 its queue while nothing else runs (kernels.py), copies of a few bytes need no queue.
 
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
-and failures are recorded in one place. A forked process has no device (its driver's
-threads stayed behind), and gets an error that says so.
+and failures are recorded in one place. The driver's threads stay behind when a process
+is forked, which waits until runs have ended. The new process opens PoCL's device that
+has none; where there is no such device, it gets an error that says so.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from minifut.errors import ProgramError, UsageError
+from minifut.errors import ForkedError, ProgramError
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device, open_device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
@@ -353,27 +355,59 @@ _opening = threading.Lock()
 def open_session(device: str | None = None, max_memory: int | None = None) -> Session:
     """The session of the device that matches; made once per process."""
     with _opening:
-        if any(session.is_forked for session in _sessions.values()):
-            raise forked()
         chosen = open_device(device)
+        if _left_behind:
+            if chosen.synchronous is None:
+                raise forked()
+            # as many cores as before: results have the same bits
+            chosen = replace(chosen, handle=chosen.synchronous, synchronous=None)
         key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
         if key not in _sessions:
             _sessions[key] = Session(chosen, max_memory)
         return _sessions[key]
 
 
-def forked() -> UsageError:
+_left_behind: list[Session] = []
+"""of the process that this one was forked from: never used, and never destroyed, since
+a driver would wait for its threads"""
+
+
+def forked() -> ForkedError:
     """The error of a process that was forked from one with an open device."""
-    return UsageError(
+    return ForkedError(
         "this process was forked from one that uses the OpenCL device already; start "
-        'processes with multiprocessing.get_context("spawn")'
+        'processes with multiprocessing.get_context("spawn") or "forkserver"'
     )
 
 
+_held: list[Any] = []
+"""locks, while this process is being forked"""
+
+
+def _before_fork() -> None:
+    """Let runs of other threads end, in which the driver may hold locks."""
+    locks: list[Any] = [_opening, *(session.lock for session in _sessions.values())]
+    for lock in locks:
+        lock.acquire()
+        _held.append(lock)
+
+
 def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    _after_fork()
     for session in _sessions.values():
         session.is_forked = session.is_dirty = True
-        session.lock = threading.RLock()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
+    _left_behind.extend(_sessions.values())
+    _sessions.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork,
+    after_in_child=_after_fork_in_child,
+)
