@@ -6,7 +6,9 @@ made from chunk i of each argument, and combinations form one tree over the chun
 
     ((0 1) (2 3)) (4)
 
-which does not depend on how many workers there are. So neither do the results.
+which does not depend on how many workers there are. So neither do the results. Two
+levels of it are combined at once, since what a cluster does in a row takes longer than
+small combinations.
 
 Chunks of arguments are not kept from one step over chunks to the next, but asked for
 again, so that an argument may be larger than the memory of the cluster: what was
@@ -16,7 +18,7 @@ chunks is kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
@@ -35,6 +37,10 @@ from minifut.distributed.plan import (
 
 Reference: TypeAlias = Any
 """a value somewhere on a cluster"""
+Rows: TypeAlias = "Sequence[Sequence[Any]]"
+"""references or values, those of each chunk in a row"""
+FAN = 4
+"""rows that are combined at once: more of them have to lie in the memory of a worker"""
 
 
 class Cluster(Protocol):
@@ -53,6 +59,12 @@ class Cluster(Protocol):
     ) -> list[Reference]:
         """The results of a function of the module; of one without results, a reference
         to its being done."""
+
+    def combine(
+        self, function: str, shared: Sequence[Reference], rows: Rows
+    ) -> list[Reference]:
+        """One row of at most `FAN` in pairs (`combined`), each by the function with
+        what all pairs share, the left row and the right row."""
 
     def keep(self, references: Sequence[Reference]) -> list[Reference]:
         """The same values, computed now and kept until nothing refers to them."""
@@ -145,14 +157,14 @@ class _Run:
     def _tree(self, step: Tree, values: Values) -> None:
         shared = [_everywhere(values[name]) for name in step.arguments]
         rows = self._rows(step.values, values)
-        width = len(step.values)
         while len(rows) > 1:
-            pairs = zip(rows[::2], rows[1::2], strict=False)
-            joined = [
-                self.cluster.call(step.function, [*shared, *left, *right], width, None)
-                for left, right in pairs
+            several = [rows[at : at + FAN] for at in range(0, len(rows), FAN)]
+            rows = [
+                self.cluster.combine(step.function, shared, some)
+                if len(some) > 1
+                else some[0]
+                for some in several
             ]
-            rows = [*joined, *(rows[-1:] if len(rows) % 2 else [])]
         values.update(zip(step.values, rows[0], strict=True))
 
     def _from_the_left(self, step: FromTheLeft, values: Values) -> None:
@@ -200,6 +212,15 @@ class _Run:
             else next(kept)
             for value in known
         ]
+
+
+def combined(call: Callable[[list[Any]], Sequence[Any]], rows: Rows) -> Sequence[Any]:
+    """One row, of pairs that are combined level by level."""
+    while len(rows) > 1:
+        pairs = zip(rows[::2], rows[1::2], strict=False)
+        joined = [call([*left, *right]) for left, right in pairs]
+        rows = [*joined, *(rows[-1:] if len(rows) % 2 else [])]
+    return rows[0]
 
 
 def _of_chunk(value: Any, at: int) -> Reference:

@@ -2,15 +2,17 @@
 
 Each call of a function is one task; it takes whole results of other tasks, and picks
 the ones that it needs, so that no tasks are spent on that. The program travels as its
-generated module, which is a task itself, so that it is sent to each worker once and not
-with each task; it is loaded once in each process (`minifut.recipe`).
+generated module, which the cluster keeps during a call, so that it is sent to each
+worker once and not with each task; it is loaded once in each process
+(`minifut.recipe`).
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +28,10 @@ from minifut.distributed.arguments import (
     as_numpy,
     closed_results,
 )
-from minifut.distributed.execute import Chunked, execute
+from minifut.distributed.execute import Chunked, Rows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
+from minifut.ir.node import divided
 from minifut.loaded_module import LoadedModule
 from minifut.opencl.runtime.arrays import leave_pool
 from minifut.program import EntryPoint
@@ -52,13 +55,38 @@ def run(
 ) -> tuple[Any, ...]:
     """What a task does: call a function with results of other tasks. Its own are kept
     by dask, which counts their bytes, and spills them to disk."""
-    given = [
-        value if number is None else value[number]
-        for value, number in zip(values, picks, strict=True)
-    ]
+    return _called(module, function, _picked_from(picks, values))
+
+
+def run_combination(
+    module: LoadedModule,
+    function: str,
+    shared: int,
+    rows: int,
+    picks: Sequence[int | None],
+    *values: Any,
+) -> tuple[Any, ...]:
+    """The same for so many rows that are combined; before them stand the values that
+    all calls share."""
+    given = _picked_from(picks, values)
+    each = divided(given[shared:], [(len(given) - shared) // rows] * rows)
+    common = given[:shared]
+    return tuple(
+        combined(lambda pair: _called(module, function, [*common, *pair]), each)
+    )
+
+
+def _called(module: LoadedModule, function: str, given: list[Any]) -> tuple[Any, ...]:
     results = entry_again(module, (), function).call(given)
     leave_pool(results)
     return results
+
+
+def _picked_from(picks: Sequence[int | None], values: Sequence[Any]) -> list[Any]:
+    return [
+        value if number is None else value[number]
+        for value, number in zip(values, picks, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +104,27 @@ class DaskCluster:
         self, function: str, arguments: Sequence[Any], results: int, place: int | None
     ) -> list[Pick]:
         """One task."""
+        return self._task(run, function, (), arguments, results)
+
+    def combine(self, function: str, shared: Sequence[Pick], rows: Rows) -> list[Pick]:
+        """One task."""
+        arguments = [*shared, *itertools.chain.from_iterable(rows)]
+        more = len(shared), len(rows)
+        return self._task(run_combination, function, more, arguments, len(rows[0]))
+
+    def _task(
+        self,
+        what: Callable[..., Any],
+        function: str,
+        more: tuple[int, ...],
+        arguments: Sequence[Pick],
+        results: int,
+    ) -> list[Pick]:
         picks = tuple(argument.number for argument in arguments)
         tasks = [argument.task for argument in arguments]
         key = f"{function}-{uuid.uuid4().hex}"
-        task = delayed(run, pure=False, traverse=False)(
-            self.module, function, picks, *tasks, dask_key_name=key
+        task = delayed(what, pure=False, traverse=False)(
+            self.module, function, *more, picks, *tasks, dask_key_name=key
         )
         return [Pick(task, number) for number in range(results)] or [Pick(task)]
 
@@ -122,7 +166,8 @@ class Distributed:
         named = {name: _unlabelled(value) for name, value in named.items()}
         given = arguments_of(plan, self.entry, arguments, named)
         bounds = self._bounds(given)
-        cluster = DaskCluster(delayed(plan.module, traverse=False))
+        (module,) = dask.persist(delayed(plan.module, traverse=False))
+        cluster = DaskCluster(module)
         inputs: dict[str, Any] = {
             **{size: Pick(number) for size, number in given.sizes.items()},
             **{name: _whole(*pair) for name, pair in given.whole.items()},

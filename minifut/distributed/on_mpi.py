@@ -17,7 +17,7 @@ from minifut.distributed.arguments import (
     as_numpy,
     closed_results,
 )
-from minifut.distributed.execute import Chunked, execute
+from minifut.distributed.execute import Chunked, Rows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.loaded_module import LoadedModule
@@ -64,6 +64,16 @@ class MpiCluster:
         if owned.owner is None or owned.owner == owner:
             return owned.value
         return self.comm.bcast(owned.value, root=owned.owner)
+
+    def combine(
+        self, function: str, shared: Sequence[Owned], rows: Rows
+    ) -> list[Owned]:
+        """On all ranks."""
+        width = len(rows[0])
+        made = combined(
+            lambda pair: self.call(function, [*shared, *pair], width, None), rows
+        )
+        return list(made)
 
     def keep(self, references: Sequence[Owned]) -> list[Owned]:
         """Everything is computed at once, so nothing is to be done."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut.distributed.execute import FAN, Chunked, _Run, combined
 from minifut.distributed.plan import Once, OnChunks, Repeat, Tree
 from minifut.distributed.planner import plan_of
 from tests.distributed.programs import (
@@ -232,3 +233,24 @@ def test_failures_on_a_chunk_are_those_of_the_program(
 ) -> None:
     with pytest.raises(minifut.ProgramError, match=r"i32\.maximum xs < 100"):
         distribute(program.checked)(in_chunks(INTS * 0 + 200, 50))
+
+
+def test_two_levels_of_a_tree_are_combined_at_once() -> None:
+    """In the order of the tree, whatever the number of chunks."""
+    made: list[str] = []
+
+    class Written:
+        """A cluster of texts."""
+
+        def combine(self, function: str, shared: Any, rows: Any) -> list[str]:
+            assert 2 <= len(rows) <= FAN
+            (text,) = combined(lambda pair: [f"({' '.join(pair)})"], rows)
+            made.append(text)
+            return [text]
+
+    step = Tree("f", (), ("x",))
+    for chunks, wanted in ((1, "0"), (3, "((0 1) 2)"), (6, "(((0 1) (2 3)) (4 5))")):
+        values: Any = {"x": Chunked(tuple(map(str, range(chunks))))}
+        _Run(Written(), chunks)._tree(step, values)  # type: ignore[arg-type]
+        assert values["x"] == wanted
+    assert len(made) == 1 + 3
