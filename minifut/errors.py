@@ -149,6 +149,12 @@ class UsageError(MinifutError, ValueError):
 class ForkedError(UsageError):
     """A device is used in a process that was forked after it was opened."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "this process was forked from one that uses the OpenCL device already; "
+            'start processes with multiprocessing.get_context("spawn") or "forkserver"'
+        )
+
 
 class ArgumentError(UsageError, TypeError):
     """An entry point cannot be called with these arguments."""

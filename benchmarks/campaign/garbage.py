@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minifut.opencl.runtime import queue
+from minifut.opencl.runtime import sessions
 from minifut.opencl.runtime.pool import Pool
 
 BYTES = (0xFF, 0x5A)
@@ -32,7 +32,7 @@ def garbage(byte: int) -> Iterator[None]:
             host[:] = byte
         return buffer, host, address
 
-    for session in queue._sessions.values():
+    for session in sessions._sessions.values():
         session.pool.empty()
     Pool._create = filled  # type: ignore[method-assign]
     try:

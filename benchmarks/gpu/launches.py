@@ -75,7 +75,7 @@ def run_cases(folder: Path, names: Sequence[str]) -> None:
 
     from benchmarks.gpu.cases import CASES
     from minifut.opencl.runtime import kernels
-    from minifut.opencl.runtime.queue import open_session
+    from minifut.opencl.runtime.sessions import open_session
 
     log: list[dict[str, Any]] = []
     logged = _logged(kernels.Launcher.kernel_of, log)

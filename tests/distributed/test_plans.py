@@ -54,7 +54,7 @@ def test_arguments_are_read_again_and_not_kept(program: minifut.Program) -> None
 def test_results_of_tasks_leave_the_pool(program: minifut.Program) -> None:
     """Memory that dask lets go of, when it spills say, is the system's again."""
     from minifut.distributed.on_dask import run
-    from minifut.opencl.runtime.queue import open_session
+    from minifut.opencl.runtime.sessions import open_session
 
     pool = open_session().pool
     before = pool.in_use

@@ -186,3 +186,26 @@ def test_other_parameters_have_no_direct_call(entry: str) -> None:
     found = {e.name: e for e in entries(TEXT)}
     assert direct_text(found[entry]) is None
     assert direct_text(found["twice"]) is not None
+
+
+@pytest.mark.device
+def test_results_on_the_device_have_what_arrays_of_pyopencl_have() -> None:
+    program = minifut.compile("entry double (xs: [][]f32) = map (map (2 *)) xs")
+    table = np.arange(6, dtype=np.float32).reshape(2, 3)
+    given = program.to_device(table)
+    assert "base_data" not in vars(given)  # completed when somebody asks
+    assert not hasattr(given, "unknown") and "base_data" in vars(given)
+    for ask in ("strides", "nbytes", "size", "ndim", "data", "offset", "events"):
+        result = program.double(given, device=True)
+        plain = type(result)(result.queue, table.shape, table.dtype)
+        if ask != "data":
+            assert getattr(result, ask) == getattr(plain, ask)
+        assert program.double(result).tolist() == (4 * table).tolist()
+        assert (result[1] + result[0]).get().tolist() == [6, 10, 14]
+
+
+def test_a_parameter_may_have_the_name_of_an_option() -> None:
+    program = minifut.compile(
+        "entry f (device: i32) (x: i32) = device - x", backend="interpreter"
+    )
+    assert program.f(5, 2) == program.f(x=2, device=5) == program.f(5, x=2) == 3

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import binaries, kernels, queue
+from minifut.opencl.runtime import binaries, kernels, sessions
 from minifut.opencl.runtime.pool import Pool
 from minifut.opencl.runtime.sections import Section, together
 
@@ -161,8 +161,8 @@ def test_blocks_are_let_go_behind_what_waits(monkeypatch: pytest.MonkeyPatch) ->
         kept = self.kept
         empty(self)
         if kept:
-            sessions = queue._sessions.values()
-            waiting.append(sum(len(s.first_launches.waiting) for s in sessions))
+            known = sessions._sessions.values()
+            waiting.append(sum(len(s.first_launches.waiting) for s in known))
 
     monkeypatch.setattr(Pool, "empty", noted)
     text = f"entry main (m: i64) = {'replicate m (' * 12} 1i32 {')' * 12}"

@@ -11,7 +11,7 @@ import pytest
 
 import minifut
 from minifut.opencl.runtime.memory import available_memory, host_memory
-from minifut.opencl.runtime.queue import open_session
+from minifut.opencl.runtime.sessions import open_session
 
 pytestmark = pytest.mark.device
 

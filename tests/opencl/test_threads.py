@@ -99,7 +99,7 @@ from dataclasses import replace
 import numpy as np
 import minifut
 from minifut.opencl import runtime
-from minifut.opencl.runtime import queue
+from minifut.opencl.runtime import sessions
 
 program = minifut.compile({SUMS!r})
 given = np.arange(10**6, dtype=np.int32).reshape(1000, 1000)
@@ -115,7 +115,7 @@ def child(wants):
 
 def without_device(_):
     found = replace(runtime.open_device(), synchronous=None)
-    queue.open_device = lambda _: found
+    sessions.open_device = lambda _: found
     try:
         program.main(given)
     except minifut.UsageError as error:

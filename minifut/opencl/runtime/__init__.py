@@ -86,8 +86,9 @@ from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.opaque_values import Opaque
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.program import Instance, Program, Schedules
-from minifut.opencl.runtime.queue import Session, open_session
+from minifut.opencl.runtime.queue import Session
 from minifut.opencl.runtime.run import Run
+from minifut.opencl.runtime.sessions import open_session
 
 __all__ = [
     "DTYPES",

@@ -27,8 +27,9 @@ from minifut.opencl.runtime.parameters import (
     parameter_values,
 )
 from minifut.opencl.runtime.pool import PoolBlock
-from minifut.opencl.runtime.queue import Session, open_session
+from minifut.opencl.runtime.queue import Session
 from minifut.opencl.runtime.run import Run
+from minifut.opencl.runtime.sessions import open_session
 from minifut.opencl.runtime.timed import TimedCall
 from minifut.opencl.runtime.watch import (
     Observation,

@@ -1,7 +1,5 @@
 """One device in use: context, queue, pool and failure cell, shared by all programs.
 
-    session = open_session(None)       # the same object for the same device
-
 Commands are enqueued in order and waited for only when a value must reach the host.
 Launches that are known to be brief are waited for in `clFinish`. For others a thread of
 its own does the waiting, and the main thread waits for that: then Ctrl-C is answered at
@@ -17,9 +15,7 @@ without threads, whose commands are done when they are enqueued: small launches 
 its queue while nothing else runs (kernels.py), copies of a few bytes need no queue.
 
 Threads take turns: a run holds the session's `lock`, since kernels keep their arguments
-and failures are recorded in one place. The driver's threads stay behind when a process
-is forked, which waits until runs have ended. The new process opens PoCL's device that
-has none; where there is no such device, it gets an error that says so.
+and failures are recorded in one place.
 """
 
 from __future__ import annotations
@@ -30,7 +26,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -39,7 +34,7 @@ import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
 from minifut.opencl.runtime.build_notice import BuildNotice
-from minifut.opencl.runtime.device import Device, open_device
+from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.first_launches import FirstLaunches
 from minifut.opencl.runtime.memory import share
@@ -238,7 +233,7 @@ class Session:
         a warning says so when that takes longer than a second."""
         if self.is_dirty:
             if self.is_forked:
-                raise forked()
+                raise ForkedError
             with said_after(
                 WARN_AFTER,
                 "waiting for kernels of %s, which was interrupted: what has begun on "
@@ -346,68 +341,3 @@ def said_after(seconds: float, message: str, *arguments: object) -> Iterator[Non
         yield
     finally:
         timer.cancel()
-
-
-_sessions: dict[tuple[Any, ...], Session] = {}
-_opening = threading.Lock()
-
-
-def open_session(device: str | None = None, max_memory: int | None = None) -> Session:
-    """The session of the device that matches; made once per process."""
-    with _opening:
-        chosen = open_device(device)
-        if _left_behind:
-            if chosen.synchronous is None:
-                raise forked()
-            # as many cores as before: results have the same bits
-            chosen = replace(chosen, handle=chosen.synchronous, synchronous=None)
-        key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
-        if key not in _sessions:
-            _sessions[key] = Session(chosen, max_memory)
-        return _sessions[key]
-
-
-_left_behind: list[Session] = []
-"""of the process that this one was forked from: never used, and never destroyed, since
-a driver would wait for its threads"""
-
-
-def forked() -> ForkedError:
-    """The error of a process that was forked from one with an open device."""
-    return ForkedError(
-        "this process was forked from one that uses the OpenCL device already; start "
-        'processes with multiprocessing.get_context("spawn") or "forkserver"'
-    )
-
-
-_held: list[Any] = []
-"""locks, while this process is being forked"""
-
-
-def _before_fork() -> None:
-    """Let runs of other threads end, in which the driver may hold locks."""
-    locks: list[Any] = [_opening, *(session.lock for session in _sessions.values())]
-    for lock in locks:
-        lock.acquire()
-        _held.append(lock)
-
-
-def _after_fork() -> None:
-    while _held:
-        _held.pop().release()
-
-
-def _after_fork_in_child() -> None:
-    _after_fork()
-    for session in _sessions.values():
-        session.is_forked = session.is_dirty = True
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
-    _left_behind.extend(_sessions.values())
-    _sessions.clear()
-
-
-os.register_at_fork(
-    before=_before_fork,
-    after_in_parent=_after_fork,
-    after_in_child=_after_fork_in_child,
-)
