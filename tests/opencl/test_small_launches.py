@@ -47,8 +47,9 @@ def session() -> rt.Session:
 
 
 def test_small_launches_leave_nothing_to_wait_for(
-    program: Any, session: rt.Session, monkeypatch: pytest.MonkeyPatch
+    session: rt.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    program = minifut.compile(TEXT)  # of which no kernel is built
     events = []
     monkeypatch.setattr(
         rt.Session, "failed", lambda self: bool(events.append(self.last_event))
