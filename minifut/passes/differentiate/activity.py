@@ -21,6 +21,9 @@ from minifut.names import Name
 
 Flags = tuple[bool, ...]
 
+PASSIVE = "passive"
+"""the attribute of statements whose results are not differentiated"""
+
 LINEAR: dict[type, tuple[str, ...]] = {
     core.Copy: ("atom",),
     core.Trace: ("atom",),
@@ -83,6 +86,8 @@ class Activity:
 
     def statement(self, statement: Stm) -> Flags:
         """Which results of the statement are active; they are noted."""
+        if PASSIVE in statement.attributes:
+            return (False,) * len(statement.pattern)
         flags = self._results(statement.exp, len(statement.pattern))
         self.mark(statement.pattern, flags)
         return flags

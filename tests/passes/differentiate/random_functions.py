@@ -147,6 +147,11 @@ class Maker:
                 f"loop r = copy {v} for i < {SIZE} do"
                 f" r with [i] = f64.tanh (r[(i + 1) % {SIZE}] * {w}[i] + {x})"
             ),
+            lambda: f"loop r = copy {v} for i < {SIZE} do {self.updated('i', 'r')}",
+            lambda: (
+                f"loop r = copy {v} for i < 2 do let r = {self.updated('i', 'r')} in"
+                f" loop r for j < {SIZE - 1} do {self.updated('j', 'r')}"
+            ),
             lambda: (
                 f"loop r = {v} for _i < 3 do map2 (\\p q -> f64.tanh {p}) (rotate 1 r) {w}"
             ),
@@ -156,6 +161,13 @@ class Maker:
             ),
         ]
         return self.random.choice(choices)()
+
+    def updated(self, i: str, array: str) -> str:
+        """The array with an update in one branch or both."""
+        value = self.unary(f"({array}[{i}] * {self.vector()}[{self.place()}])")
+        update = f"{array} with [({i} + {self.place()}) % {SIZE}] = {value}"
+        other = self.random.choice([array, f"{array} with [{i}] = {self.scalar()}"])
+        return f"(if {array}[{i}] > {self.scalar()} then {update} else {other})"
 
     def permutation(self) -> str:
         """Indices that are all different, some of them out of bounds."""

@@ -101,6 +101,13 @@ ARRAY = {
     "loop of places that data give": "(loop (a, b) = (copy xs, [2i64, 0, 4, 1, 3]) for i < 5 do (a with [b[i]] = a[i] * ys[i], b with [4 - i] = b[i])).0",
     "loop of two arrays": "let (a, b) = loop (a, b) = (copy xs, copy ys) for i < 5 do let c = a[i] in (a with [i] = c * b[4 - i], b with [i] = c) in map2 (*) a b",
     "loop of loops that update": "loop a = copy xs for i < 5 do loop a for j < i do a with [j] = a[j] * a[i] + ys[j]",
+    "loop of updates in branches": "loop a = copy xs for i < 4 do if a[i] > ys[i] then a with [i + 1] = a[i] * a[i + 1] else a with [0] = a[0] * ys[i]",
+    "loop of updates in branches of branches": "loop a = copy xs for i < 4 do if a[i] > ys[i] then a else if ys[i] > 0 then let a = a with [4] = a[i] * a[4] in a with [i] = a[4] else a with [i:i + 2] = [a[0] * a[i], a[1]]",
+    "loop of updates before a branch": "loop a = copy xs for i < 4 do let a = a with [i] = a[i] * a[i + 1] in if a[i] > 0 then a with [i + 1] = a[i] * ys[i] else a",
+    "loop of loops of four updates": "loop a = copy xs for i < 5 do loop a for j < 4 do a with [j + 1] = a[j] * a[i] + ys[j] * a[j + 1]",
+    "loop of two loops of updates": "loop a = copy xs for i < 5 do let a = loop a for j < 4 do a with [j + 1] = a[j] * a[i] + ys[j] in loop a for j < 3 do if a[j] > 0 then a with [i] = a[i] * a[j] else a",
+    "loop of branches at places that data give": "(loop (a, b) = (copy xs, [2i64, 0, 4, 1, 3]) for i < 5 do let k = b[i] in if a[k] > 0 then (a with [b[k]] = a[i] * ys[k], b with [4 - i] = k) else (a with [k] = a[0] * a[k], b)).0",
+    "loop of branches with loops": "loop a = copy xs for i < 3 do if ys[i] > 0 then loop a for j < 4 do a with [j] = a[j] * a[j + 1] else a with [i] = ys[i] * a[i]",
     "loop of updates after it is read": "let a = loop a = copy xs for i < 5 do a with [i] = a[(i + 1) % 5] * a[i] in map2 (*) a xs",
     "loop for each": "loop a = 1 for x in xs do a * x + ys[0]",
     "loop with a map": "loop a = xs for _i < 3 do map2 (\\x y -> f64.sin x * y) a ys",
@@ -120,6 +127,8 @@ def test_of_arrays(name: str) -> None:
 
 MATRIX = {
     "product": "map (\\row -> map (\\column -> f64.sum (map2 (*) row column)) (transpose (map (map f64.sin) a))) a |> map f64.sum",
+    "sweeps in place": "flatten (loop a = copy a for _t < 2 do loop a for i < 2 do loop a for j < 3 do if a[i, j] > 0.2 then a with [i + 1, j + 1] = a[i, j] * a[i + 1, j + 1] + 0.3 * a[i, j + 1] else a)",
+    "columns in a loop of loops": "flatten (loop a = copy a for i < 2 do loop a for j < 3 do a with [:, j] = map (\\r -> r[j] * r[j + 1] + r[i]) a)",
     "sums of rows": "map f64.sum a",
     "sums of columns": "map f64.sum (transpose a)",
     "scan of the rows of a map": "map (scan (*) 1) a",

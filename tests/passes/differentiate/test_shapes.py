@@ -212,12 +212,16 @@ def test_a_reduction_in_a_loop_is_computed_once() -> None:
         ("a with [i, j] = a[i, j] * a[j, i]", 1),
         ("a with [:, i] = map (\\r -> r[i] * r[j]) a", 2),
         ("let a = a with [i] = map f64.sin a[i] in a with [j, i] = a[i, j]", 2),
-        ("a with [k[i]] = map f64.sin a[i]", 3),
+        ("if a[i, j] > 0 then a with [i, j] = a[i, j] * a[j, i] else a", 1),
+        ("if k[i] > 0 then a with [k[i]] = map f64.sin a[i] else a", 2),
+        ("loop a for m < n do a with [m, i] = a[m, j] * a[m, i]", 2),
+        ("loop a for m < i do a with [m, i] = a[m, j] * a[m, i]", 3),
+        ("a with [k[i]] = map f64.sin a[i]", 2),
     ],
 )
 def test_a_loop_of_updates_keeps_what_is_overwritten(step: str, rank: int) -> None:
     """A tape has a dimension more than what a round overwrites; the whole array is kept
-    only where the place is not known from the round."""
+    only where its size differs from round to round."""
     text = (
         "entry main [n] (a: [n][n]f64) (k: [n]i64) (y: [n][n]f64) = vjp (\\a ->"
         f" loop a = copy a for i < n do let j = n - 1 - i in {step}) a y"
@@ -226,6 +230,20 @@ def test_a_loop_of_updates_keeps_what_is_overwritten(step: str, rank: int) -> No
     program = stages.without_derivatives(core)
     made = [node for node in walk(program) if isinstance(node, Scratch)]
     assert max(len(scratch.shape) for scratch in made) == rank
+
+
+def test_inner_loops_hand_back_the_array_that_they_undo() -> None:
+    """Otherwise each round would copy it before it runs an inner loop again."""
+    text = (
+        "entry main [n] (a: [n]f64) = vjp (\\a -> f64.sum (loop a = copy a for _i < n do"
+        " loop a for j < 4 do a with [j + 1] = a[j] * a[j + 1])) a 1"
+    )
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    (function,) = stages.without_derivatives(core).functions
+    loops = [s.exp for s in function.body.statements if isinstance(s.exp, Loop)]
+    inner = [s.exp for s in loops[-1].body.statements if isinstance(s.exp, Loop)]
+    assert len(inner) == 3
+    assert all(loops[-1].body.result[0] not in loop.initial for loop in inner)
 
 
 def test_an_unrolled_loop_has_no_tape() -> None:

@@ -26,12 +26,14 @@ from minifut.passes.differentiate.context import Context
 
 
 class Adjoints:
-    """Adjoints by name; see the module."""
+    """Adjoints by name; see the module. `undone` are arrays that return sweeps of loops
+    have changed back, by the arrays that were changed."""
 
     def __init__(self, context: Context, activity: Activity) -> None:
         self.context = context
         self.activity = activity
         self.values: dict[Name, Atom] = {}
+        self.undone: dict[Name, Name] = {}
 
     def child(self, without: Iterable[Name] = ()) -> Adjoints:
         """Adjoints for an inner body; those of some names start as nothing."""

@@ -291,53 +291,66 @@ def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let rounds: i64 = max_i64(n, 0i64)
-        let scratch_1: [rounds][4]f64 = scratch(f64, [rounds][4])
-        let (histogram: [4]f64,
-            tape: [rounds][4]f64) = loop (hist_1: [4]f64 = replicated,
-            tape_1: [rounds][4]f64 = scratch_1) for i: i64 < n do {
-          let tape_2: [rounds][4]f64 = tape_1 with [i] = hist_1
+        let scratch_1: [rounds]f64 = scratch(f64, [rounds])
+        let scratch_2: [rounds]i64 = scratch(i64, [rounds])
+        let scratch_3: [rounds]bool = scratch(bool, [rounds])
+        let (histogram: [4]f64, tape: [rounds]f64, tape_1: [rounds]i64,
+            tape_2: [rounds]bool) = loop (hist_1: [4]f64 = replicated,
+                tape_3: [rounds]f64 = scratch_1, tape_4: [rounds]i64 = scratch_2,
+                    tape_5: [rounds]bool = scratch_3) for i: i64 < n do {
           let is_1: i64 = is[i]
           let le: bool = le_i64(0i64, is_1)
           let lt: bool = lt_i64(is_1, 4i64)
           let and: bool = and_bool(le, lt)
-          let hist_2: [4]f64 = if and then {
+          let (hist_2: [4]f64, given: f64, given_1: i64) = if and then {
             let hist_3: f64 = hist_1[is_1]
             let xs_1: f64 = xs[i]
             let add: f64 = add_f64(hist_3, xs_1)
             let mul: f64 = mul_f64(hist_3, xs_1)
-            let add_1: f64 = add_f64(add, mul)
-            let hist_4: [4]f64 = hist_1 with [is_1] = add_1
-            return hist_4
-          } else {hist_1}
-          return hist_2, tape_2
+            let c: f64 = add_f64(add, mul)
+            let hist_4: [4]f64 = hist_1 with [is_1] = c
+            return hist_4, hist_3, is_1
+          } else {hist_1, 0.0f64, 0i64}
+          let tape_6: [rounds]f64 = tape_3 with [i] = given
+          let tape_7: [rounds]i64 = tape_4 with [i] = given_1
+          let tape_8: [rounds]bool = tape_5 with [i] = and
+          return hist_2, tape_6, tape_7, tape_8
         }
         let zeros: [n]f64 = replicate([n], 0.0f64)
         let sub: i64 = sub_i64(rounds, 1i64)
-        let (adj: [4]f64, adj_1: [n]f64) = loop (adj_2: [4]f64 = w,
-            adj_3: [n]f64 = zeros) for j: i64 < rounds do {
+        let (after: [4]f64, adj: [4]f64,
+            adj_1: [n]f64) = loop (after_1: [4]f64 = histogram, adj_2: [4]f64 = w,
+                adj_3: [n]f64 = zeros) for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
+          let old: f64 = tape[sub_1]
+          let old_1: i64 = tape_1[sub_1]
+          let taken: bool = tape_2[sub_1]
+          let after_2: [4]f64 = if taken then {
+            let after_3: [4]f64 = after_1 with [old_1] = old
+            return after_3
+          } else {after_1}
           let is_2: i64 = is[sub_1]
           let le_1: bool = le_i64(0i64, is_2)
           let lt_1: bool = lt_i64(is_2, 4i64)
           let and_1: bool = and_bool(le_1, lt_1)
           let (xs_adj: [n]f64, hist_adj: [4]f64) = if and_1 then {
-            let hist_5: f64 = tape[sub_1, is_2]
+            let hist_5: f64 = after_2[is_2]
             let xs_2: f64 = xs[sub_1]
             let adj_4: f64 = adj_2[is_2]
             let hist_adj_1: [4]f64 = adj_2 with [is_2] = 0.0f64
             let mul_1: f64 = mul_f64(xs_2, adj_4)
             let mul_2: f64 = mul_f64(hist_5, adj_4)
-            let add_2: f64 = add_f64(mul_1, adj_4)
-            let add_3: f64 = add_f64(mul_2, adj_4)
+            let add_1: f64 = add_f64(mul_1, adj_4)
+            let add_2: f64 = add_f64(mul_2, adj_4)
             let adj_5: f64 = adj_3[sub_1]
-            let add_4: f64 = add_f64(adj_5, add_3)
-            let xs_adj_1: [n]f64 = adj_3 with [sub_1] = add_4
+            let add_3: f64 = add_f64(adj_5, add_2)
+            let xs_adj_1: [n]f64 = adj_3 with [sub_1] = add_3
             let hist_adj_2: f64 = hist_adj_1[is_2]
-            let add_5: f64 = add_f64(hist_adj_2, add_2)
-            let hist_adj_3: [4]f64 = hist_adj_1 with [is_2] = add_5
+            let add_4: f64 = add_f64(hist_adj_2, add_1)
+            let hist_adj_3: [4]f64 = hist_adj_1 with [is_2] = add_4
             return xs_adj_1, hist_adj_3
           } else {adj_3, adj_2}
-          return hist_adj, xs_adj
+          return after_2, hist_adj, xs_adj
         }
         return histogram, adj_1
     """

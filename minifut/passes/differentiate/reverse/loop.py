@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Set
 
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Constant, ForLoop, Loop, Param, Stm
+from minifut.ir.core import Atom, ForLoop, Loop, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import atom_size, size_names, substitute
@@ -26,7 +26,7 @@ from minifut.ir.types import I64, ArrayType, Type, array_of, element_of, shape_o
 from minifut.names import Name
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.overwriting import overwriting
+from minifut.passes.differentiate.reverse.overwriting import length_of, overwriting
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep, SweptBody
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -323,11 +323,12 @@ class _Return:
         round_ = build.nested()
         self.round(round_, place, inner, [p.name for p in own])
         read = [p.name for p in exp.parameters]
-        result: list[Atom] = [read[n] for n in restored]
+        result: list[Atom] = [inner.undone.get(read[n], read[n]) for n in restored]
         result += [inner.or_zero(round_, read[n]) for n in self.active]
         changed = [n for n in names if inner.values[n] != carried[n]]
         result += [inner.or_zero(round_, name) for name in changed]
-        initial: list[Atom] = [pattern[n].name for n in restored]
+        last = [pattern[n].name for n in restored]
+        initial: list[Atom] = [adjoints.undone.get(name, name) for name in last]
         initial += [adjoints.or_zero(build, pattern[n].name) for n in self.active]
         initial += [adjoints.or_zero(build, name) for name in changed]
         kept = [p for n, p in zip(names, outer, strict=True) if n in changed]
@@ -337,7 +338,11 @@ class _Return:
             ForLoop(place, self.count, I64),
             round_.finish(*result),
         )
-        made = [p.name for p in _bind(build, loop)][len(restored) :]
+        results = [p.name for p in _bind(build, loop)]
+        made = results[len(restored) :]
+        for n, name in zip(restored, results, strict=False):
+            if n in self.after and isinstance(start := exp.initial[n], Name):
+                adjoints.undone[start] = name
         adjoints.values.update(zip(changed, made[len(own) :], strict=True))
         for n, adjoint in zip(self.active, made, strict=False):
             adjoints.add(build, exp.initial[n], adjoint)
@@ -376,10 +381,3 @@ def pattern_of(build: Builder, parameters: Iterable[Param]) -> tuple[Param, ...]
         assert isinstance(name, Name)
         made.append(Param(name, substitute(parameter.type, mapping)))
     return tuple(made)
-
-
-def length_of(build: Builder, form: ForLoop) -> Atom:
-    """The number of rounds, as an i64 that is not negative."""
-    if isinstance(form.bound, Constant):
-        return i64(max(0, int(form.bound.value)))
-    return build.op("max", build.convert(form.bound, I64), i64(0), base="rounds")
