@@ -53,3 +53,24 @@ def test_arrays_out_of_a_value_do_not_share_its_memory(device: bool) -> None:
     for array in (program.get(value, device=device), row):
         array[:] = np.float32(99)
     assert program.get(again).tolist() == program.get(value).tolist() == [0, 2, 4, 6]
+
+
+LIFTED = """
+module rows : { type~ t  val make [n]: [n]f32 -> t  val get: t -> []f32 } = {
+  type~ t = ([]f32, i32)
+  def make [n] (x: [n]f32): t = (map (2 *) x, 1)
+  def get ((x, _): t): []f32 = x
+}
+entry make [n] (x: [n]f32): rows.t = rows.make x
+entry twice (x: rows.t) (y: rows.t): []f32 = rows.get x ++ rows.get y
+"""
+
+
+@pytest.mark.parametrize("backend", ["opencl", "interpreter"])
+def test_values_of_any_size_are_arguments(backend: str) -> None:
+    """Each hidden size has a parameter of its own."""
+    program = minifut.compile(LIFTED, backend=backend)
+    made = [program.make(np.ones(n, np.float32)) for n in (0, 3, 5)]
+    for one, few in zip(made, (0, 3, 5), strict=True):
+        for other, more in zip(made, (0, 3, 5), strict=True):
+            assert program.twice(one, other).tolist() == [2.0] * (few + more)

@@ -23,6 +23,7 @@ from minifut.frontend.elaborate.static_types import (
     Static,
     build,
     leaf_types,
+    map_array_sizes,
     resolve_type,
     static_sizes,
 )
@@ -55,17 +56,17 @@ def entry_point(
     for part in declaration.type_parameters:
         if isinstance(part, syntax.SizeParam) and part.name_resolved is not None:
             frame.terms[part.name] = SizeParameter(part.name_resolved, frame)
+    statics = [outside.sized(resolve_type(type_, frame, work)) for type_ in opened]
     parameters = list(sizes)
     entry_parameters = []
     arguments: list[Value] = []
-    for place, type_ in enumerate(opened):
+    for place, (type_, static) in enumerate(zip(opened, statics, strict=True)):
         pattern = (
             declaration.parameters[place]
             if place < len(declaration.parameters)
             else None
         )
         base, written = entry_types.name_and_type(pattern, place)
-        static = resolve_type(type_, frame, work)
         own, argument = _parameter(base, type_, static, work, declaration)
         parameters += own
         arguments.append(argument)
@@ -133,16 +134,23 @@ class _Outside:
         """The type with only plain sizes."""
         return types.map_type(type_, lambda _: None, self._size)
 
+    def sized(self, static: Static) -> Static:
+        """The type with a parameter for each size that an abstract type hides."""
+        return map_array_sizes(static, lambda s: self._new("size") if s is None else s)
+
+    def _new(self, base: str) -> Size:
+        name = self.work.names.fresh(base)
+        self.work.known.sizes.add(name)
+        self.parameters.append(Param(name, I64))
+        return Size.of(name)
+
     def _size(self, size: types.Size) -> types.Size:
         if isinstance(size, types.SizeConst):
             return size
         if not isinstance(size, types.SizeVar) or size.name not in self.named:
             size = types.SizeVar(self.work.names.fresh("size"))
         if size.name not in self.frame.names:
-            name = self.work.names.fresh(size.name.base)
-            self.frame.names[size.name] = Size.of(name)
-            self.work.known.sizes.add(name)
-            self.parameters.append(Param(name, I64))
+            self.frame.names[size.name] = self._new(size.name.base)
         return size
 
 
