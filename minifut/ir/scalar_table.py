@@ -149,9 +149,9 @@ TABLE: tuple[Row, ...] = (
         laws=_both(1, 0), sign="*"),
     Row(_NUMBERS, "neg", "xx", "negative", "-1", "wrap(-{0})", host="same", exact=True),
 
-    Row(_BOOL, "and", "xxx", "logical_and", "y; x", "({0} && {1})", None,
+    Row(_BOOL, "and", "xxx", "logical_and", "y; x", "({0} & {1})", None,
         "({0} and {1})", laws=_both(True, False, idempotent=True), sign="&"),
-    Row(_BOOL, "or", "xxx", "logical_or", "1; 0", "({0} || {1})", None, "({0} or {1})",
+    Row(_BOOL, "or", "xxx", "logical_or", "1; 0", "({0} | {1})", None, "({0} or {1})",
         laws=_both(False, True, idempotent=True), sign="|"),
     Row(_BOOL, "xor", "xxx", "logical_xor", "0; 0", "({0} != {1})", None, "same",
         laws=_both(False, equal_operands=False), sign="^"),

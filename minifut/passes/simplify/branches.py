@@ -9,8 +9,14 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.core import Assert, Atom, Body, Constant, If, Match, Stm
 from minifut.ir.node import replace
+from minifut.ir.scalars import operator
 from minifut.ir.traverse import substitute
-from minifut.rewrite.context import StatementContext, with_values
+from minifut.ir.types import BOOL
+from minifut.rewrite.context import (
+    StatementContext,
+    with_expression,
+    with_values,
+)
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 TAKE_KNOWN_BRANCH_REFUSED = Declined("the condition is not known")
@@ -70,6 +76,52 @@ def merge_equal_branches(statement: Stm, context: StatementContext) -> Outcome:
 
 def _is_bool(atom: Atom, truth: bool) -> bool:
     return isinstance(atom, Constant) and atom.value is truth
+
+
+SELECT_TRUTH_REFUSED = Declined("it is no choice between a truth value and a constant")
+
+
+@rule(core.If)
+def select_truth_by_logic(statement: Stm, context: StatementContext) -> Outcome:
+    """A branch that computes nothing and chooses a truth value or a constant.
+
+    Without it the device's compiler may jump, or make a switch of several tests of one
+    value, and then no vectors.
+
+    before:
+        given (c: bool, x: bool)
+        let y: bool = if c then {x} else {false}
+    after:
+        let y: bool = and_bool(c, x)
+    before:
+        given (c: bool, x: bool)
+        let y: bool = if c then {x} else {true}
+    after:
+        let n: bool = not_bool(c)
+        let y: bool = or_bool(n, x)
+    declines: it is no choice between a truth value and a constant
+        given (c: bool, x: bool, z: bool)
+        let y: bool = if c then {x} else {z}
+    """
+    exp = statement.exp
+    assert isinstance(exp, If)
+    if exp.then.statements or exp.otherwise.statements or len(statement.pattern) != 1:
+        return SELECT_TRUTH_REFUSED
+    (then,), (otherwise,) = exp.then.result, exp.otherwise.result
+    build = context.builder(statement)
+    for constant, other, opposite in (
+        (otherwise, then, True),
+        (then, otherwise, False),
+    ):
+        if _is_bool(constant, False) or _is_bool(constant, True):
+            assert isinstance(constant, Constant)
+            truth = bool(constant.value)
+            negated = truth == opposite
+            condition = build.op("not", exp.condition) if negated else exp.condition
+            logic = operator("or" if truth else "and", BOOL)
+            chosen = core.ScalarOp(logic, (condition, other))
+            return with_expression(statement, chosen, build)
+    return SELECT_TRUTH_REFUSED
 
 
 DROP_COMMON_RESULTS_REFUSED = Declined("no result is the same in both branches")

@@ -41,6 +41,7 @@ from minifut.passes.simplify.branches import (
     drop_common_results,
     drop_true_check,
     merge_equal_branches,
+    select_truth_by_logic,
     take_known_branch,
     take_known_case,
 )
@@ -78,7 +79,12 @@ REPEATS = 20
 RULES: dict[type, tuple[Rule, ...]] = {
     core.ScalarOp: (fold_constants, apply_identities, multiply_for_power, undo_twice),
     core.SizeExp: (read_size,),
-    core.If: (take_known_branch, merge_equal_branches, drop_common_results),
+    core.If: (
+        take_known_branch,
+        merge_equal_branches,
+        select_truth_by_logic,
+        drop_common_results,
+    ),
     core.Match: (take_known_case,),
     core.Assert: (drop_true_check,),
     core.Index: (
