@@ -12,6 +12,8 @@ vectorised. With A as the interior and B as the border of a stencil (`passes.spl
 this is index set splitting inside of one kernel: no position is computed by divisions,
 and borders are written while the rows beside them are in the cache.
 
+In blocks of a fixed number of points the branch is tested once for a block.
+
 Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
@@ -135,6 +137,92 @@ def split_loop(
             whole, none = kc.Block((inner,)), kc.Block((outer,))
             context.k.emit(kc.Branch(all_of(where.uniform), whole, none))
     return tuple(made)
+
+
+@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_block(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Test once for a block of points whether a branch on the position goes the same
+    way for all of them: the block keeps its size, for which registers suffice.
+
+    before:
+        given (const float *xs, float *lane, long n, long at)
+        for (long l = 0; l < 64; l++) {
+            long i = at + l;
+            float y;
+            if (i >= 1 && i < n - 1) {
+                y = xs[i - 1];
+            } else {
+                y = 0.0f;
+            }
+            float left = lane[l];
+            lane[l] = left + y;
+        }
+    after:
+        if ((1L <= at) && ((at + 64L) <= (n - 1L))) {
+            for (long l = 0L; l < 64L; l++) {
+                long i = at + l;
+                float y;
+                y = xs[i - 1L];
+                float left = lane[l];
+                lane[l] = left + y;
+            }
+        } else {
+            for (long l = 0L; l < 64L; l++) {
+                long i = at + l;
+                float y;
+                if ((i >= 1L) && (i < (n - 1L))) {
+                    y = xs[i - 1L];
+                } else {
+                    y = 0.0f;
+                }
+                float left = lane[l];
+                lane[l] = left + y;
+            }
+        }
+    declines: no branch depends on the position alone
+        given (const float *xs, float *lane, long n, long at)
+        for (long l = 0; l < 64; l++) {
+            long i = at + l;
+            float y = xs[i];
+            lane[l] = y;
+        }
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    body = loop.body.statements
+    first = body[0] if body else None
+    if not isinstance(loop.bound, kc.Literal) or not isinstance(first, kc.Declare):
+        return None
+    position, base, count = first.variable, _base(first, loop), int(loop.bound.value)
+    if base is None or not isinstance(position, kc.Variable):
+        return None
+    points = replace(loop, variable=position, body=kc.Block(body[1:]))
+    finder = _Finder(points, context.k)
+    finder.indices.local.add(loop.variable.name)
+    found = finder.branch()
+    if found is None:
+        return Declined("no branch depends on the position alone")
+    at, where, inside, _ = found
+    within = used((*body[: at + 1], *inside.statements, *body[at + 2 :]))
+    whole = [
+        *where.uniform,
+        *(low <= base for low in where.lows),
+        *(base + count <= high for high in where.highs),
+    ]
+    inner = kc.Block((replace(loop, body=kc.Block(within)),))
+    return (kc.Branch(all_of(whole), inner, kc.Block((loop,))),)
+
+
+def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:
+    """What is added to the variable of a block that counts from zero."""
+    exp, start = declared.init, block.start
+    if not isinstance(start, kc.Literal) or start.value != 0:
+        return None
+    if not isinstance(exp, kc.Binary) or exp.symbol != "+":
+        return None
+    return exp.left if exp.right == block.variable else None
 
 
 class _Finder:

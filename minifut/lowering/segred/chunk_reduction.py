@@ -22,6 +22,9 @@ from functools import cache, partial
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import change_loops
+from minifut.kernel_passes.split_loop import split_block
 from minifut.kernel_passes.vectorise.context import Outcome, loop_context
 from minifut.kernel_passes.vectorise.loops import (
     COMMUTES,
@@ -145,9 +148,11 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
         with k.loop("l", ACCUMULATORS) as lane:
             store_neutral(k, reduction.operators, memories, lane)
         blocks = k.loop("i", chunk.start, first, ACCUMULATORS)
-        with blocks as index, k.loop("l", ACCUMULATORS) as lane:
-            values = reduction.visit(k, chunk.segment, index + lane)
-            combine_lane(k, reduction.operators, memories, lane, values)
+        with blocks as index:
+            with k.nested() as block, k.loop("l", ACCUMULATORS) as lane:
+                values = reduction.visit(k, chunk.segment, index + lane)
+                combine_lane(k, reduction.operators, memories, lane, values)
+            k.statements.extend(change_loops(tuple(block), partial(_split, k)))
         # A tree with levels of constant size: more code than a loop, but vectorised.
         half = ACCUMULATORS // 2
         while half:
@@ -159,6 +164,11 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             assert isinstance(place, kc.Variable)
             k.assign(place, k.load(memory, 0))
     return tuple(made)
+
+
+def _split(k: KernelBuilder, block: kc.For) -> tuple[kc.Statement, ...] | None:
+    pieces = split_block(block, CodeContext(k))
+    return pieces if isinstance(pieces, tuple) else None
 
 
 @rule(remark=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))

@@ -3,7 +3,8 @@ r"""Nests of maps that compute scalars, level by level.
     map(n, (is), \i -> { let x = .. return map(m, (js), \j -> {..}) })
 
 Each level has its width, the elements that it takes, and what it computes before the
-next level, or in the end. A level's index is what it takes from `iota`.
+next level, or in the end. A level's index is what it takes from `iota`. The innermost
+level may reduce what it computes, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from minifut.passes.simplify.positions import is_zero_based_iota
 
 DEEPEST = 3
 """dimensions of a nest"""
+SMALL = 32
+"""width of a SOAC that flattening leaves in its thread"""
 BEFORE_INNER = (core.ScalarOp, core.SizeExp, Index, core.Rearrange, core.Reshape, Copy)
 """what may stand before an inner map of a nest: it is cheap to repeat, or a view"""
 
@@ -50,12 +53,14 @@ class NestLevel:
 @dataclass(frozen=True, slots=True, eq=False)
 class ScalarNest:
     """Levels from the outermost inwards; `results` are scalars of these `types`;
-    `iotas` are the arrays 0, 1, ... among what the levels take."""
+    `iotas` are the arrays 0, 1, ... among what the levels take, `innermost` is the SOAC
+    of the last level."""
 
     levels: tuple[NestLevel, ...]
     results: tuple[Atom, ...]
     types: tuple[ScalarType, ...]
     iotas: frozenset[Name]
+    innermost: Screma
 
     @property
     def widths(self) -> tuple[Size, ...]:
@@ -76,7 +81,7 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
     levels: list[NestLevel] = []
     iotas: set[Name] = set()
     bound: set[Name] = set()
-    while isinstance(exp, Screma) and exp.is_map:
+    while isinstance(exp, Screma) and not exp.scans:
         function = exp.function
         if exp.width.names() & bound:
             return None
@@ -87,7 +92,7 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         index = indices[0] if indices else names.fresh("i")
         statements = function.body.statements
         inner = _inner_map(statements, function.body.result)
-        deeper = inner is not None and len(levels) + 1 < DEEPEST
+        deeper = exp.is_map and inner is not None and len(levels) + 1 < DEEPEST
         kept = statements[:-1] if deeper else statements
         levels.append(
             NestLevel(exp.width, index, function.parameters, exp.arrays, kept)
@@ -100,12 +105,14 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         types = tuple(t for t in function.results if isinstance(t, ScalarType))
         if len(types) != len(function.results) or not types:
             return None
-        return ScalarNest(tuple(levels), function.body.result, types, frozenset(iotas))
+        result = function.body.result
+        return ScalarNest(tuple(levels), result, types, frozenset(iotas), exp)
     return None
 
 
 def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma | None:
-    """The map whose results are those of a body, after nothing but cheap code."""
+    """The map, or the reduction of many, whose results are those of a body, after
+    nothing but cheap code."""
     if not statements or not isinstance(statements[-1].exp, Screma):
         return None
     last = statements[-1]
@@ -114,4 +121,7 @@ def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma 
     if not all(isinstance(s.exp, BEFORE_INNER) for s in statements[:-1]):
         return None
     inner = last.exp
-    return inner if isinstance(inner, Screma) and inner.is_map else None
+    assert isinstance(inner, Screma)
+    width = inner.width.as_constant
+    many = width is None or width >= SMALL
+    return inner if inner.is_map or (many and not inner.scans) else None

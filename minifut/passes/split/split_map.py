@@ -6,16 +6,15 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
+from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, map_
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
 from minifut.passes.remove_checks.rules import SELECTING, FactContext
 from minifut.passes.split.borders import Border, borders
-from minifut.passes.split.nest import ScalarNest, find_nest
+from minifut.passes.split.nest import SMALL, ScalarNest, find_nest
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-SMALL = 32
-"""width of a SOAC that flattening leaves in its thread"""
 LARGEST = 300
 """statements of a body that is copied"""
 
@@ -144,7 +143,7 @@ def guarded(build: Builder, nest: ScalarNest, found: tuple[Border, ...]) -> core
         return inner.let_many(If(inside, within, beside), ["x"] * len(nest.types))
 
     iotas = [build.iota(width) for width in nest.widths]
-    exp: core.Exp | None = None
+    exp: Screma | None = None
     types: tuple[Type, ...] = nest.types
     for depth in reversed(range(len(nest.levels))):
         level, inner = nest.levels[depth], build.nested()
@@ -158,6 +157,11 @@ def guarded(build: Builder, nest: ScalarNest, found: tuple[Border, ...]) -> core
             result = inner.let_many(exp, ["row"] * len(types))
         function = Lambda((Param(position, I64),), inner.finish(*result), types)
         exp = map_(level.width, (iotas[depth],), function)
-        types = tuple(array_of(type_, (level.width,)) for type_ in types)
+        reduced = 0
+        if level is nest.levels[-1]:
+            exp = replace(exp, reduces=nest.innermost.reduces)
+            reduced = sum(len(each.neutral) for each in exp.reduces)
+        rows = (array_of(type_, (level.width,)) for type_ in types[reduced:])
+        types = (*types[:reduced], *rows)
     assert exp is not None
     return rename(exp, build.names)

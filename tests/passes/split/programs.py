@@ -51,4 +51,14 @@ PROGRAMS = {
         tabulate n (\\i -> if i == 0 then 0 else a[i - 1] + a[i + 1])""",
     "from outside": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> if i < 3 then a[i + k] else a[i - 3])""",
+    "sum": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        i64.sum (tabulate n (\\i -> if i == 0 then a[i] else a[i] * a[i - 1]))""",
+    "sum and map": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        let b = tabulate n (\\i -> if i < n - 1 then a[i] - a[i + 1] else 3)
+        in (i64.maximum b, b)""",
+    "sums of rows": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        map (\\row -> i64.sum (tabulate n (\\j ->
+          if j == 0 || j == n - 1 then row[j] else row[j - 1] - row[j + 1]))) b""",
+    "least product": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
+        i64.minimum (tabulate n (\\i -> if i == 0 then n else a[i] * a[i - 1]))""",
 }
