@@ -29,6 +29,7 @@ from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
+from minifut.passes.speculate import speculate
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tiling.driver import tile
 from minifut.passes.unroll_short import unroll_short
@@ -92,6 +93,13 @@ SPLIT = Pass(
     SOACS,
     SOACS,
     "split maps that select by position into an interior and borders",
+)
+SPECULATE = Pass(
+    "speculate",
+    speculate,
+    SOACS,
+    SOACS,
+    "compute both sides of short branches where all elements exist that these read",
 )
 ACCUMULATE = Pass(
     "accumulate",
@@ -210,6 +218,7 @@ ALL_PASSES: tuple[Pass, ...] = (
     UNROLL_SHORT,
     ACCUMULATE,
     SPLIT,
+    SPECULATE,
     FLATTEN,
     FLATTEN_MODERATELY,
     FLATTEN_FULLY,
@@ -247,6 +256,7 @@ DEFAULT: tuple[Pass, ...] = (
     ACCUMULATE,
     # before flattening, so that tiles and vectors see interiors without conditions
     SPLIT,
+    SPECULATE,
     FLATTEN,
     # rows of rows become one index; what flattening only looked at goes
     SIMPLIFY_KERNELS,

@@ -197,6 +197,7 @@ def _with_facts(context: StatementContext) -> FactContext:
 OF_FACTS = (
     "minifut.passes.compare_unsigned",
     "minifut.passes.remove_checks.",
+    "minifut.passes.speculate",
     "minifut.passes.split.",
 )
 OF_VERSIONS = (choose_versions, choose_versions_of_fold)

@@ -1,0 +1,195 @@
+r"""Pass: short branches in functions of SOACs compute both sides where all elements
+exist that these read.
+
+    map (\i -> if flags[i] then xs[i - 1] else 0) (1..<n)
+  →
+    map (\i -> let x = xs[i - 1] in if flags[i] then x else 0) (1..<n)
+
+What is left of the branch is a select: points are vectors then, and no branch has to be
+predicted by a condition on data. By the facts of the place, without the condition, all
+indices are within their dimensions; they depend on positions alone, so what is read
+more is beside what is read anyway.
+
+Conditions: both sides are scalar code that cannot trap, of at most `LONGEST` statements
+and `MOST_ELEMENTS` elements; the condition is computed for each point: by one that is
+the same for a row, a processor jumps for the whole row.
+
+Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to
+data dependence" (POPL'83).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minifut.analysis.facts import Facts
+from minifut.analysis.facts.forms import Form, difference
+from minifut.ir.core import (
+    Body,
+    DimSlice,
+    If,
+    Index,
+    Lambda,
+    Loop,
+    Program,
+    ScalarOp,
+    Stm,
+)
+from minifut.ir.node import replace
+from minifut.ir.scope import scope_of
+from minifut.ir.traverse import contains
+from minifut.ir.types import ArrayType, ScalarType
+from minifut.names import Name, NameSource
+from minifut.passes.remove_checks.driver import FactsWalk
+from minifut.passes.remove_checks.rules import FactContext
+from minifut.passes.simplify.driver import simplify
+from minifut.rewrite.rule import Declined, Outcome, Rule, rule
+from minifut.rewrite.trace import Trace
+
+LONGEST = 24
+"""statements of a side that is cheaper than a branch that is mispredicted"""
+MOST_ELEMENTS = 8
+"""that a side reads"""
+TRAPS = frozenset({"div", "mod", "quot", "rem", "pow"})
+"""operators that can trap, or cost more than a branch"""
+
+
+def speculate(
+    program: Program, names: NameSource, trace: Trace | None = None
+) -> Program:
+    """The program with both sides of such branches computed."""
+    if not contains(program, If):
+        return program
+    walk = _Walk(names, scope_of(program), trace or Trace())
+    functions = tuple(map(walk.function, program.functions))
+    if not walk.changed:
+        return program
+    return simplify(replace(program, functions=functions), names)
+
+
+class _Walk(FactsWalk):
+    """Tries branches of the functions of SOACs, inner ones first."""
+
+    rules: Mapping[type, tuple[Rule, ...]] = {}
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.own: set[Name] = set()
+        self.changed = False
+
+    def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        statement = replace(statement, exp=self.inside(statement.exp))
+        self.own.update(p.name for p in statement.pattern)
+        exp = statement.exp
+        if isinstance(exp, If) and exp.condition in self.own:
+            outcome = speculate_branch(statement, self.context)
+            if isinstance(outcome, tuple):
+                self.changed = True
+                return outcome
+        return (statement,)
+
+    def node(self, node: Any) -> Any:
+        own = self.own
+        self.own = (
+            {p.name for p in node.parameters} if isinstance(node, Lambda) else own
+        )
+        changed = super().node(node)
+        self.own = own
+        return changed
+
+    def loop(self, exp: Loop) -> Loop:
+        own, self.own = self.own, set()
+        changed = super().loop(exp)
+        self.own = own
+        return changed
+
+
+@rule(If, paper="Allen, Kennedy, Porterfield, Warren (POPL'83)")
+def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
+    """Compute both sides of a branch before it.
+
+    before:
+        given (k: i64, c: bool, xs: [9]i32)
+        let i: i64 = and_i64(k, 7i64)
+        let y: i32 = if c then {
+          let j: i64 = add_i64(i, 1i64)
+          let x: i32 = xs[j]
+          return x
+        } else {0i32}
+    after:
+        let i: i64 = and_i64(k, 7i64)
+        let j: i64 = add_i64(i, 1i64)
+        let x: i32 = xs[j]
+        let y: i32 = if c then {x} else {0i32}
+    declines: an element may not exist, or is at a place that depends on data
+        given (i: i64, c: bool, xs: [9]i32)
+        let y: i32 = if c then {
+          let x: i32 = xs[i]
+          return x
+        } else {0i32}
+    declines: a side is not scalar code that can always be computed
+        given (c: bool, a: i32, xs: [9]i32)
+        let y: i32 = if c then {
+          let x: i32 = xs[0i64]
+          let q: i32 = quot_i32(a, x)
+          return q
+        } else {0i32}
+    declines: no side reads elements
+        given (c: bool, a: i32, b: i32)
+        let y: i32 = if c then {a} else {b}
+    """
+    exp = statement.exp
+    if not isinstance(exp, If):
+        return None
+    sides = (exp.then, exp.otherwise)
+    reads = [sum(isinstance(s.exp, Index) for s in side.statements) for side in sides]
+    if not any(reads):
+        return Declined("no side reads elements")
+    if max(reads) > MOST_ELEMENTS or any(len(s.statements) > LONGEST for s in sides):
+        return Declined("a side is longer than a branch costs")
+    if not all(map(_is_plain, (s for side in sides for s in side.statements))):
+        return Declined("a side is not scalar code that can always be computed")
+    if not all(_elements_exist(side, context) for side in sides):
+        return Declined(
+            "an element may not exist, or is at a place that depends on data"
+        )
+    chosen = [replace(side, statements=()) for side in sides]
+    made = replace(statement, exp=replace(exp, then=chosen[0], otherwise=chosen[1]))
+    return (*exp.then.statements, *exp.otherwise.statements, made)
+
+
+def _is_plain(statement: Stm) -> bool:
+    exp = statement.exp
+    scalars = all(isinstance(p.type, ScalarType) for p in statement.pattern)
+    if isinstance(exp, If):
+        return scalars and not (exp.then.statements or exp.otherwise.statements)
+    if isinstance(exp, ScalarOp):
+        return exp.operator.name not in TRAPS
+    return scalars and isinstance(exp, Index)
+
+
+def _elements_exist(side: Body, context: FactContext) -> bool:
+    """Whether all elements that a side reads exist, whatever the condition is."""
+    facts = context.facts
+    with facts.inner():
+        for statement in side.statements:
+            exp = statement.exp
+            if isinstance(exp, Index):
+                type_ = context.scope[exp.array]
+                assert isinstance(type_, ArrayType)
+                for place, size in zip(exp.slice, type_.shape, strict=True):
+                    assert not isinstance(place, DimSlice)
+                    if not _is_within(facts, facts.form(place), facts.form(size)):
+                        return False
+            facts.execute(statement)
+    return True
+
+
+def _is_within(facts: Facts, at: Form, width: Form) -> bool:
+    """Whether a place that depends on positions alone is within a dimension."""
+    atoms = (a for monomial in at for a in monomial if isinstance(a, Name))
+    if any(isinstance(facts.definition(atom), Index) for atom in atoms):
+        return False
+    limits = (at, difference(width, at, 1))
+    return all(facts.proves(limit) is not None for limit in limits)

@@ -1,0 +1,81 @@
+"""Branches with elements that exist become selects, and mean the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minifut import stages
+from minifut.errors import Source
+from minifut.ir.core import If, Program
+from minifut.ir.parser import names_after
+from minifut.ir.traverse import walk
+from minifut.passes.pipelines import (
+    FUSE,
+    INLINE,
+    REMOVE_CHECKS,
+    SIMPLIFY,
+    SPECULATE,
+    SPLIT,
+)
+from tests.passes.meaning import assert_same, outcome
+
+HEAD = "entry main [n] (k: i64) (a: [n]i64) (flags: [n]bool) = "
+CONVERTED = {
+    "one side": "tabulate n (\\i -> if flags[i] then a[n - 1 - i] * 2 else 0)",
+    "elements by position": """tabulate n (\\i ->
+        if flags[i] then a[i] + a[n - 1 - i] else a[n - 1 - i])""",
+    "in a reduction": """i64.sum (tabulate n (\\i ->
+        if flags[i] then a[n - 1 - i] else 7))""",
+    "starts of runs": """i64.sum (map i64.bool (tabulate n (\\i ->
+        flags[i] && (i == 0 || !flags[i - 1]))))""",
+    "nested": """tabulate n (\\i ->
+        if flags[i] then (if a[i] > 3 then a[n - 1 - i] else 5) else a[i])""",
+}
+KEPT = {
+    "an element that may not exist": """tabulate n (\\i ->
+        if flags[i] && k >= 0 && i + k < n then #[unsafe] a[i + k] else 0)""",
+    "a place that depends on data": """tabulate n (\\i ->
+        if flags[i] then #[unsafe] a[a[i] % n] else 0)""",
+    "a division": "map2 (\\f x -> if f then #[unsafe] a[0] / x else 0) flags a",
+    "the same for all points": "tabulate n (\\i -> if k > 3 then a[i] else 0)",
+}
+
+
+def before_and_after(text: str) -> tuple[Program, Program]:
+    program = stages.to_core(stages.check(Source("program.fut", HEAD + text)))
+    names = names_after(program)
+    for step in (INLINE, SIMPLIFY, REMOVE_CHECKS, FUSE, SIMPLIFY, SPLIT):
+        program = step.function(program, names)
+    return program, SPECULATE.function(program, names)
+
+
+def with_work(program: Program) -> int:
+    """The number of branches that do something."""
+    return sum(
+        bool(node.then.statements or node.otherwise.statements)
+        for node in walk(program)
+        if isinstance(node, If)
+    )
+
+
+def arguments(n: int) -> list[Any]:
+    values = np.arange(n, dtype=np.int64)
+    return [np.int64(n % 3), values * 5 % 11 + 1, values % 3 != 1]
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_branches_become_selects(name: str) -> None:
+    before, after = before_and_after(CONVERTED[name])
+    assert with_work(after) < with_work(before)
+    for n in range(7):
+        given = arguments(n)
+        assert_same(outcome(before, given), outcome(after, given), f"{name}, {n}")
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_other_branches_stay(name: str) -> None:
+    before, after = before_and_after(KEPT[name])
+    assert after is before
