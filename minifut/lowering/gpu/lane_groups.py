@@ -8,6 +8,9 @@
 
 Any associative operator will do. The number of lanes is a power of two, each task has
 its own, all tasks of a group run in lockstep. A missing element counts as neutral.
+
+Kernels are built for `per`, and full tiles have loops of their own, without tests of
+each element: compilers unroll both, and have as many loads in flight as elements.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from minifut.ir.kernels import SegBinOp
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import ONE, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.work_distribution import (
@@ -93,10 +96,11 @@ class LaneGroup:
             other = k.declare("other", k.width - half)
             keep = partial(self.shared.put, other + task.local, own)
             with parallel_region(k, repair=keep):
-                farthest = kc.Call("min", (task.lane, offset * (RADIX - 1)), kc.LONG)
-                bound = k.declare("bound", farthest + 1)
-                with k.loop("back", bound, offset, offset) as back:
-                    self.combine_left(self.shared.get(half + task.local - back), own)
+                with k.loop("times", RADIX, 1) as times:
+                    back = k.declare("back", offset * times)
+                    with k.branch(task.lane >= back):
+                        left = self.shared.get(half + task.local - back)
+                        self.combine_left(left, own)
                 keep()
             k.assign(half, other)
         return half
@@ -126,49 +130,55 @@ def lane_group(
 
 @dataclass(frozen=True, slots=True)
 class StagedTile:
-    """Consecutive elements of a task in local memory, `per` for each lane."""
+    """Consecutive elements of a task in local memory, `per` for each lane; those beyond
+    its end are neutral. `full`: there are none of these."""
 
     lane_group: LaneGroup
     staged: SharedOperands
     first: kc.Expression
     place: kc.Expression
     per: kc.Expression
+    full: kc.Expression
 
-    def fill(self, point: Element) -> None:
-        """Compute the elements, neighbouring lanes neighbouring ones; then a
-        barrier."""
-        with (
-            parallel_region(self.lane_group.k, repair=self.clear),
-            self.coalesced() as (at, place),
-        ):
-            self.staged.put(place, point(at))
-
-    def clear(self) -> None:
-        """Neutral elements at the indices that `fill` writes."""
+    def fill(self, point: Element, light: bool) -> None:
+        """Compute the elements, neighbouring lanes neighbouring ones. Code that is
+        `light` is emitted twice, for full tiles and others."""
+        k, end = self.lane_group.k, self.lane_group.task.end
         neutral = self.lane_group.neutral("neutral")
-        with self.coalesced() as (_, place):
-            self.staged.put(place, neutral)
 
-    @contextmanager
-    def coalesced(self) -> Iterator[tuple[kc.Expression, kc.Expression]]:
+        def guarded(at: kc.Expression, place: kc.Expression) -> None:
+            with k.branch(at < end):
+                self.staged.put(place, point(at))
+            with k.otherwise():
+                self.staged.put(place, neutral)
+
+        def clear() -> None:
+            self._coalesced(lambda _, place: self.staged.put(place, neutral))
+
+        with parallel_region(k, repair=clear):
+            if light:
+                with k.branch(self.full):
+                    self._coalesced(lambda at, place: self.staged.put(place, point(at)))
+                with k.otherwise():
+                    self._coalesced(guarded)
+            else:
+                self._coalesced(guarded)
+
+    def _coalesced(self, visit: Callable[[kc.Expression, kc.Expression], None]) -> None:
         """Cyclic distribution, for global memory: index of the element and in
         `staged`."""
         k, task = self.lane_group.k, self.lane_group.task
         with k.loop("r", self.per) as round_:
             step = k.declare("step", round_ * task.lanes + task.lane)
-            at = k.declare("at", self.first + step)
-            with k.branch(at < task.end):
-                yield at, self.place + step
+            visit(k.declare("at", self.first + step), self.place + step)
 
     @contextmanager
     def consecutive(self) -> Iterator[kc.Expression]:
         """Block distribution: the indices in `staged` of the elements of this lane."""
         k, task = self.lane_group.k, self.lane_group.task
-        skipped = k.declare("skipped", task.lane * self.per)
-        left = k.declare("left", task.end - self.first - skipped)
-        least = kc.Call("min", (left, self.per), kc.LONG)
-        with k.loop("r", k.declare("mine", least), extent=self.per) as round_:
-            yield k.declare("place", self.place + skipped + round_)
+        skipped = k.declare("skipped", self.place + task.lane * self.per)
+        with k.loop("r", self.per) as round_:
+            yield k.declare("place", skipped + round_)
 
     def prefixes(self) -> kc.Variable:
         """Inclusive prefixes of what each lane's elements come to; see
@@ -188,21 +198,44 @@ class StagedTile:
 
     def write(self, arrays: Sequence[Array], outer: Values) -> None:
         """Copy the tile to global memory."""
-        with self.coalesced() as (at, place):
+        k, end = self.lane_group.k, self.lane_group.task.end
+
+        def copy(at: kc.Expression, place: kc.Expression) -> None:
             for array, value in zip(arrays, self.staged.get(place), strict=True):
-                self.lane_group.k.write(array, (*outer, at), value)
+                k.write(array, (*outer, at), value)
+
+        def guarded(at: kc.Expression, place: kc.Expression) -> None:
+            with k.branch(at < end):
+                copy(at, place)
+
+        with k.branch(self.full):
+            self._coalesced(copy)
+        with k.otherwise():
+            self._coalesced(guarded)
+
+
+def staged_tile(
+    lane_group: LaneGroup,
+    staged: SharedOperands,
+    first: kc.Expression,
+    place: kc.Expression,
+    per: kc.Expression,
+) -> StagedTile:
+    """The tile of the elements from `first` on, staged from `place` on."""
+    k, task = lane_group.k, lane_group.task
+    full = k.declare("full", first + task.lanes * per <= task.end)
+    return StagedTile(lane_group, staged, first, place, per, full)
 
 
 @contextmanager
 def tiles(lane_group: LaneGroup) -> Iterator[StagedTile]:
     """A loop over the tiles of the task, in order."""
-    k, task = lane_group.k, lane_group.task
-    most = staged_elements(k.host, lane_group.types, lane_group.group)
-    staged = SharedOperands(k, lane_group.types, lane_group.group * most, "staged")
-    long = task.chunk > k.width
-    one, several = kc.Literal(1, kc.LONG), k.size_value(most)
-    per = k.declare("per", kc.Select(long, several, one, kc.LONG))
+    k, task, group = lane_group.k, lane_group.task, lane_group.group
+    is_long = minimum(k.as_size(task.chunk) // (group + 1), ONE)
+    each = staged_elements(k.host, lane_group.types, group, is_long)
+    staged = SharedOperands(k, lane_group.types, group * each, "staged")
+    per = k.size_value(each)
     place = k.declare("tile_place", (task.local - task.lane) * per)
     with k.loop("done", task.chunk, 0, task.lanes * per) as done:
         first = k.declare("first", task.start + done)
-        yield StagedTile(lane_group, staged, first, place, per)
+        yield staged_tile(lane_group, staged, first, place, per)

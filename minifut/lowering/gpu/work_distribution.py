@@ -24,9 +24,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.ir import core
 from minifut.ir.kernels import Parameter, SegBinOp, SegSpace, group_size
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
-from minifut.ir.types import ScalarType
+from minifut.ir.types import I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.groups import gpu_limits as group_limits
 from minifut.lowering.positions import unravel
@@ -46,6 +47,7 @@ the local memory of a multiprocessor, and barriers and look-back take a tenth of
 the memory needs for a tile"""
 ELEMENTS = 8
 """Minimum of elements per work-item for a chunk of a segment"""
+LARGEST_GROUP = 1 << 16
 GROUPS_PER_CORE = Parameter(
     "gpu.fold.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
 )
@@ -125,16 +127,24 @@ def _distribute(
 def fold_group(
     host: HostBuilder, types: Sequence[ScalarType], per_item: int = 1
 ) -> Size:
-    """Work-items whose `per_item` values of these types fit into local memory."""
-    return group_limits.group_size(host, GROUP_SIZE, _bytes(types) * per_item)
+    """Work-items whose `per_item` values of these types fit into local memory; a power
+    of two where elements are staged, so that each is one of the lanes of a task."""
+    size = group_limits.group_size(host, GROUP_SIZE, _bytes(types) * per_item)
+    if per_item == 1:
+        return size
+    group = kc.Covering(size // 2 + 1, Size.constant(LARGEST_GROUP))
+    return Size.of(host.scalar(group, I64, "group"))
 
 
 def staged_elements(
-    host: HostBuilder, types: Sequence[ScalarType], group: Size
+    host: HostBuilder, types: Sequence[ScalarType], group: Size, is_long: Size = ONE
 ) -> Size:
-    """Elements per work-item that fit into local memory beside two values each."""
+    """Elements per work-item that fit into local memory beside two values each; one if
+    `is_long` is 0, not 1. Kernels are built for it."""
     fitting = group_limits.local_room(host) // (group * _bytes(types)) - 2
-    return host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
+    most = host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
+    each = core.SizeExp(ONE + (most - 1) * is_long)
+    return Size.of(host.choose_build_constant(each, STAGED, "staged"))
 
 
 def _bytes(types: Sequence[ScalarType]) -> int:
@@ -268,7 +278,9 @@ def each_task(k: KernelBuilder, of: WorkDistribution) -> Iterator[SegmentTask]:
     chunk, chunks = k.size_value(of.chunk), k.size_value(of.chunks)
     tasks = k.declare("tasks", k.size_value(of.tasks))
     lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
-    with k.while_loop((lanes * 2 <= k.width) & (lanes < chunk)):
+    least = k.size_value(_least_lanes(k.host, of))
+    most = k.declare("most", kc.Select(least > 1, k.width, chunk, kc.LONG))
+    with k.while_loop((lanes * 2 <= k.width) & (lanes < most)):
         k.assign(lanes, lanes * 2)
     lane = k.declare("lane", local % lanes)
     per_group = k.declare("per_group", k.width // lanes)
@@ -286,6 +298,14 @@ def each_task(k: KernelBuilder, of: WorkDistribution) -> Iterator[SegmentTask]:
         least = kc.Call("min", (start + chunk, length), kc.LONG)
         end = k.declare("end", kc.Select(active, least, start, kc.LONG))
         yield SegmentTask(lane, lanes, local, task, active, segment, start, end, chunk)
+
+
+def _least_lanes(host: HostBuilder, of: WorkDistribution) -> Size:
+    """The whole group if a task is as long, else 1: kernels are built for this, so that
+    compilers know the lanes of long tasks."""
+    is_long = minimum(of.chunk // of.group, ONE)
+    exp = core.SizeExp(ONE + (of.group - 1) * is_long)
+    return Size.of(host.choose_build_constant(exp, GROUP_SIZE, "least_lanes"))
 
 
 def bind_segment(

@@ -67,7 +67,8 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         in_flight = LOADS_IN_FLIGHT if is_light(operation.body) else 1
         fold, per_item = partial(reduce_strided, in_flight=in_flight), 1
     elif distribute_in_blocks.fires(operation, host):
-        fold, per_item = reduce_in_order, 3
+        light = is_light(operation.body)
+        fold, per_item = partial(reduce_in_order, light=light), 3
     else:
         segred_cpu.lower(host, pattern, operation)
         return
@@ -170,14 +171,15 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
           return returns x
         }
     after:
-        for (long r = 0L; r < per; r++) {
-            long step_1 = (r * lanes_1) + lane;
-            long at = first + step_1;
-            if (at < end) {
+        if (full) {
+            for (long r = 0L; r < STAGED_ELEMENTS; r++) {
+                long step_1 = (r * lanes_1) + lane;
+                long at = first + step_1;
                 int x = xs[at];
                 staged[tile_place + step_1] = x;
             }
-        }
+        } else {
+        ..
         int own_1 = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         ..
@@ -316,12 +318,13 @@ def reduce_strided(
     return own
 
 
-def reduce_in_order(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
-    """Block distribution, tile by tile: every lane folds consecutive elements."""
+def reduce_in_order(lanes: LaneGroup, point: Element, light: bool) -> list[kc.Variable]:
+    """Block distribution, tile by tile: every lane folds consecutive elements, whose
+    code may be `light`."""
     k = lanes.k
     total = lanes.neutral("sum")
     with tiles(lanes) as tile:
-        tile.fill(point)
+        tile.fill(point, light)
         own = lanes.neutral("own")
         with parallel_region(k), tile.consecutive() as place:
             lanes.combine_right(own, tile.staged.get(place))

@@ -41,7 +41,7 @@ from minifut.lowering.gpu.work_distribution import (
 )
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import works_on_scalars
-from minifut.lowering.segred.gpu import allocate_mapped, body_at
+from minifut.lowering.segred.gpu import allocate_mapped, body_at, is_light
 from minifut.lowering.segscan import cpu as segscan_cpu
 from minifut.lowering.segscan.look_back import LOOK_BACK, look_back_scan
 
@@ -93,7 +93,7 @@ def _first(
         lanes = lane_group(k, operation.operators, types, task, cut.group, 2)
         carry = lanes.neutral("carry")
         with tiles(lanes) as tile:
-            tile.fill(point)
+            tile.fill(point, is_light(operation.body))
             scan_tile(lanes, tile, carry)
             tile.write(results, outer)
         last = task.active & task.lane.equals(0)

@@ -34,7 +34,7 @@ from minifut.ir.sizes import Size, ceil_div
 from minifut.ir.types import I64, U64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import from_word, to_word, word_of
-from minifut.lowering.gpu.lane_groups import LaneGroup, StagedTile, lane_group
+from minifut.lowering.gpu.lane_groups import LaneGroup, lane_group, staged_tile
 from minifut.lowering.gpu.work_distribution import (
     SegmentTask,
     SharedOperands,
@@ -46,7 +46,7 @@ from minifut.lowering.gpu.work_distribution import (
     staged_elements,
 )
 from minifut.lowering.index_functions import Array
-from minifut.lowering.segred.gpu import body_at
+from minifut.lowering.segred.gpu import body_at, is_light
 from minifut.lowering.threads.builder import KernelBuilder
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def look_back_scan(
     lanes = lane_group(k, operation.operators, types, task, cut.group, 2)
     staged = SharedOperands(k, types, size, "staged")
     zero = kc.Literal(0, kc.LONG)
-    tile = StagedTile(lanes, staged, start, zero, k.size_value(per))
-    tile.fill(body_at(k, operation, outer, mapped))
+    tile = staged_tile(lanes, staged, start, zero, k.size_value(per))
+    tile.fill(body_at(k, operation, outer, mapped), is_light(operation.body))
     half = tile.prefixes()
     inner = lanes.neutral("inner")
     with k.branch(local > 0):
