@@ -29,12 +29,11 @@ class Case:
     conflicts and coalesced. `conflict`: the most wavefronts of a hot load from local
     memory over the least. `atomic_conflict`: the most wavefronts of an atomic in local
     memory.
-    `cores`: compute units of the device that Oclgrind poses as. `unrolled`: the loads
-    of hot kernels stand outside of loops, whose trip counts are known. `families`:
-    the architectures whose limits hold, where tiles are those of some of them alone.
+    `cores`: compute units of the device that Oclgrind poses as. `families`: the
+    architectures whose limits hold, where tiles are those of some of them alone.
     `stores`: the least part of sectors that hot stores use; none are hot where a group
     stores but a value. `traffic`: the most bytes that a hot kernel moves over those of
-    its input.
+    its input. `in_parts`: hot kernels are predicted by all that they do, not by a loop.
     """
 
     name: str
@@ -47,10 +46,10 @@ class Case:
     conflict: float = 1.0
     atomic_conflict: float = 32.0
     cores: int = 1
-    unrolled: bool = False
     families: tuple[str, ...] = FAMILIES
     stores: float = 0.95
     traffic: float = math.inf
+    in_parts: bool = False
 
 
 def product_text(type_: str) -> str:
@@ -185,16 +184,25 @@ CASES = (
         hot="groups",
         is_product=True,
     ),
-    Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose", unrolled=True),
+    Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose"),
     Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce", stores=0),
     # the tree over lanes combines 8-byte values that are 2, 4, .. lanes apart
-    Case("largest", LARGEST, _floats((1 << 13,)), hot="reduce", conflict=1.7, stores=0),
+    Case(
+        "largest",
+        LARGEST,
+        _floats((1 << 13,)),
+        hot="reduce",
+        conflict=1.7,
+        stores=0,
+        in_parts=True,
+    ),
     Case(
         "affine",
         AFFINE,
         lambda random: tuple(random.integers(0, 9, (2, 1 << 13), "i4")),
         hot="reduce",
         stores=0,
+        in_parts=True,
     ),
     Case("row_sums_few", ROW_SUMS, _floats((4, 4096)), hot="reduce", cores=4, stores=0),
     Case(
@@ -211,7 +219,13 @@ CASES = (
         _floats((512, 16)),
         parameters={"main.map_reduce.outer": 0},
     ),
-    Case("scan", SCAN, lambda random: (np.ones(1 << 14, "i4"),), hot="scan"),
+    Case(
+        "scan",
+        SCAN,
+        lambda random: (np.ones(1 << 14, "i4"),),
+        hot="scan",
+        in_parts=True,
+    ),
     Case(
         "scan_one_pass",
         SCAN,
@@ -219,6 +233,7 @@ CASES = (
         parameters={"gpu.scan.look_back": 1},
         hot="scan_look_back",
         traffic=2.2,
+        in_parts=True,
     ),
     Case("row_scans", ROW_SCANS, lambda random: (np.ones((64, 128), "i4"),)),
     Case(

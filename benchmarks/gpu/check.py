@@ -29,7 +29,10 @@ from benchmarks.gpu.launches import COUNTED_GROUPS, Launch
 from benchmarks.gpu.model import (
     ARCHITECTURES,
     Bound,
+    Executed,
     hottest,
+    kernel_share,
+    latency_share,
     product_share,
     stream_share,
 )
@@ -40,6 +43,7 @@ REGISTER_GROWTH = 1.1
 FEWEST_WAVES = 4
 LEAST_EFFICIENCY = 0.95
 SECTOR = 32
+WARP = 32
 HOT = 0.1
 
 
@@ -111,11 +115,25 @@ class Kernel:
             moved * groups / max(1, sum(np.asarray(each).nbytes for each in given))
         )
 
+    @property
+    def executed(self) -> Executed:
+        """What a warp did in simulation."""
+        groups = min(self.launch.groups, COUNTED_GROUPS)
+        warps = max(1, groups * self.launch.group // WARP)
+
+        def mean(key: str, space: str = "") -> float:
+            found = (e for e in self.launch.accesses if e["kind"] != "atomic" or space)
+            return sum(e[key] for e in found if space in e["space"]) / warps
+
+        return Executed(
+            mean("requests"), mean("wavefronts", "local"), mean("sectors", "global")
+        )
+
     def predicted(self, architecture: str) -> Bound | None:
         """The share of the peak, of arithmetic for products and bandwidth for others.
         The loop is that of sm_90's code for all architectures."""
         loops, runs = self.nvidia["sm_90"].loops, self.nvidia["sm_90"].runs
-        unrolled = self.case.unrolled and self.is_hot
+        unrolled = self.launch.kernel.endswith("transpose")
         loop = loops[-1] if unrolled else hottest(loops)
         if loop is None:
             return None
@@ -127,9 +145,12 @@ class Kernel:
             return product_share(device, loop, self.conflict(), size)
         compiled = self.nvidia["sm_90"]
         shared = self.launch.local_bytes + compiled.shared
-        if not loop.loads:
-            return None
-        return stream_share(device, loop, compiled.registers, self.launch.group, shared)
+        limits = compiled.registers, self.launch.group, shared
+        if self.case.in_parts and self.is_hot:
+            latency = latency_share(device, loops[-1], *limits)
+            whole = kernel_share(device, loops[-1], self.executed)
+            return min(whole, latency, key=lambda each: each.share)
+        return stream_share(device, loop, *limits) if loop.loads else None
 
 
 def read_golden() -> dict[str, dict[str, int]]:

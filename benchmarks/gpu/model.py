@@ -19,6 +19,16 @@ A loop that streams global memory is bound by the bytes in flight (Little's law)
     flight   = resident * work-items * loads * bytes            loads before a use
     share    = min(1, flight / (latency * bandwidth))           of a unit, a cycle
 
+A kernel whose groups do a tile in several parts (a scan, a reduction in order) has no
+innermost loop that stands for it. It is bound by all that a warp does:
+
+    issue      N * m / M / 4         N instructions with M accesses to memory; m were
+                                     executed in simulation
+    local      W                     wavefronts that simulation counts
+    bandwidth  32 * S / bandwidth    sectors that it counts
+
+All parts are taken to have as many instructions for an access.
+
 Assumptions: enough groups to fill the device; latencies of arithmetic hidden by the
 resident warps; a multiply-add without a pipe of its own (F counts FMUL + FADD as two);
 no dual issue; all caches miss in streams and hit in products; latency under load is the
@@ -70,6 +80,16 @@ RESERVED_SHARED = 1024
 MULTIPLY_ADDS = {4: ("FFMA",), 8: ("DFMA",)}
 SEPARATE = {4: ("FMUL", "FADD"), 8: ("DMUL", "DADD")}
 WAVEFRONTS = {"LDS": 1, "STS": 1, "LDS.64": 2, "STS.64": 2, "LDS.128": 4, "STS.128": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What a warp of a kernel does in simulation, by the mean of all: accesses to
+    memory but atomics, wavefronts of local memory and sectors of global memory."""
+
+    accesses: float
+    wavefronts: float
+    sectors: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +149,6 @@ def stream_share(
     architecture: Architecture, loop: Loop, registers: int, threads: int, shared: int
 ) -> Bound:
     """The bound of a loop over elements of global memory."""
-    resident = resident_groups(architecture, registers, threads, shared)
-    flight = resident * threads * loop.loads * loop.load_bytes
     bandwidth = architecture.bytes_per_cycle
     waves = sum(loop.count(name) * count for name, count in WAVEFRONTS.items())
     moved = 32 * sum(
@@ -141,8 +159,27 @@ def stream_share(
     costs = {"local": waves, "issue": loop.issued / 4, "bandwidth": moved / bandwidth}
     by = max(costs, key=lambda name: costs[name])
     share = costs["bandwidth"] / costs[by] if costs[by] else 1.0
-    latency = min(1.0, flight / (architecture.latency * bandwidth))
-    return Bound(latency, "latency") if latency < share else Bound(share, by)
+    latency = latency_share(architecture, loop, registers, threads, shared)
+    return min(Bound(share, by), latency, key=lambda bound: bound.share)
+
+
+def latency_share(
+    architecture: Architecture, loop: Loop, registers: int, threads: int, shared: int
+) -> Bound:
+    """The bound by the bytes in flight."""
+    resident = resident_groups(architecture, registers, threads, shared)
+    flight = resident * threads * loop.loads * loop.load_bytes
+    wanted = architecture.latency * architecture.bytes_per_cycle
+    return Bound(min(1.0, flight / wanted), "latency")
+
+
+def kernel_share(architecture: Architecture, code: Loop, executed: Executed) -> Bound:
+    """The bound of a whole kernel over its bandwidth; `code` is all of it."""
+    count = code.issued * executed.accesses / max(1, code.accesses)
+    bandwidth = executed.sectors * 32 / architecture.bytes_per_cycle
+    costs = {"local": executed.wavefronts, "issue": count / 4, "bandwidth": bandwidth}
+    by = max(costs, key=lambda name: costs[name])
+    return Bound(bandwidth / costs[by] if costs[by] else 1.0, by)
 
 
 def hottest(loops: tuple[Loop, ...]) -> Loop | None:

@@ -22,6 +22,7 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 BRANCHES = ("BRA", "EXIT", "BSYNC", "BAR")
 MEMORY = ("LDS", "STS", "LDG", "STG")
 WIDTHS = {"64": 8, "128": 16}
+CALLED = "$__internal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class Loop:
     def issued(self) -> int:
         """All instructions."""
         return sum(self.counts.values())
+
+    @property
+    def accesses(self) -> int:
+        """Instructions that access memory, but atomics."""
+        names = self.counts.items()
+        return sum(n for name, n in names if name.partition(".")[0] in MEMORY)
 
     def count(self, *names: str) -> int:
         """The instructions of these operations."""
@@ -84,10 +91,13 @@ def runs_of(text: str) -> tuple[Loop, ...]:
 
 
 def _read(text: str) -> tuple[list[str], dict[str, int]]:
-    """The instructions, and the number of the one that each label stands before."""
+    """The instructions, and the number of the one that each label stands before; those
+    of functions for the division of numbers beyond 32 bits are left out."""
     instructions: list[str] = []
     labels: dict[str, int] = {}
     for line in text.splitlines():
+        if line.startswith(CALLED):
+            break
         if label := _LABEL.match(line.strip()):
             labels[label[1]] = len(instructions)
         elif instruction := _INSTRUCTION.match(line):

@@ -17,7 +17,9 @@ from benchmarks.gpu.check import Kernel, complaints, table
 from benchmarks.gpu.launches import Launch
 from benchmarks.gpu.model import (
     ARCHITECTURES,
+    Executed,
     hottest,
+    kernel_share,
     product_share,
     resident_groups,
     step_of,
@@ -104,6 +106,19 @@ def test_a_product_is_bound_by_its_scarcest_resource() -> None:
     assert product_share(new, apart).share <= 0.5
     double = loop(DFMA=64, LDS_128=8, IADD3=2)
     assert product_share(new, double, size=8).by == "fma"
+
+
+def test_a_kernel_in_parts_is_bound_by_all_that_it_does() -> None:
+    device = ARCHITECTURES["sm_90"]
+    code = loop(LDS=2, LDG=1, STG=1, IADD3=116)
+    busy = kernel_share(device, code, Executed(42, 0, 8))
+    memory = 8 * 32 / device.bytes_per_cycle
+    assert busy.by == "issue"  # 30 for each of 42 accesses
+    assert busy.share == pytest.approx(memory / (42 * 30 / 4))
+    waiting = kernel_share(device, code, Executed(4, 0, 100))
+    assert (waiting.by, waiting.share) == ("bandwidth", 1.0)
+    banks = kernel_share(device, code, Executed(4, 1000, 8))
+    assert banks.by == "local" and banks.share == pytest.approx(memory / 1000)
 
 
 def test_streams_need_bytes_in_flight() -> None:
