@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import minifut
+from minifut import stages
+from minifut.errors import Source
 
 pytestmark = pytest.mark.device
 
@@ -56,6 +60,27 @@ def test_operators_on_rows_agree(schedule: str, oracle: minifut.Program) -> None
                     found, wanted = (found,), (wanted,)
                 for a, b in zip(found, wanted, strict=True):
                     np.testing.assert_array_equal(np.asarray(a), np.asarray(b), name)
+
+
+def test_many_bins_are_divided_into_ranges(oracle: minifut.Program) -> None:
+    """So many that they leave the GPU schedule one chunk, or two."""
+    program = minifut.compile(ROWS, schedule="gpu")
+    random = np.random.default_rng(3)
+    for n, k in ((1500, 900), (4000, 450), (10, 70)):
+        xs = random.integers(0, 1 << 32, (n, 3), dtype=np.uint32)
+        keys = random.integers(-1, k + 1, n)
+        to = random.integers(0, 9, (k, 3), dtype=np.uint32)
+        found = np.asarray(program.bins(to.copy(), keys, xs))
+        wanted = np.asarray(oracle.bins(to.copy(), keys, xs))
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_rows_of_bins_are_updated_by_groups_of_a_warp() -> None:
+    source = Source("rows.fut", ROWS)
+    core = stages.to_kernels(stages.to_core(stages.check(source)))
+    kernels = stages.to_kernel_code(core, "gpu").kernels
+    updates = [k for k in kernels if re.search("bins_hist(_copies)?$", k.name)]
+    assert [k.group_size for k in updates] == [(32,), (32,)]
 
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

@@ -18,7 +18,7 @@ generalized histograms for GPU" (SC 2020).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
+from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Place, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
     Binning,
@@ -272,25 +273,40 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
         yield ranges
 
 
-def combine_copies(host: HostBuilder, bins: Bins, copies: Bins, is_split: Size) -> None:
-    """Combine all copies of each bin, in order, into the result."""
+def combine_copies(
+    host: HostBuilder, bins: Bins, copies: Bins, is_split: Size, together: int = 1
+) -> None:
+    """Combine all copies of each bin, in order, into the result, or each of so many
+    `together`, the others of which are in it."""
     count = copies.arrays[0].shape[0]
     ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
     shape = bins.arrays[0].shape[:ranks]
-    whole = SegBinOp(bins.operator.operator, bins.operator.neutral, ())
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         where = tuple(k.as_size(index, "at") for index in at[1:])
-        places: list[Place] = [
-            element_or_row(k, array.row(where), "sum") for array in bins.arrays
-        ]
-        with k.loop("copy", k.size_value(count)) as copy:
-            at_copy = (Size.of(copy.name), *where)
-            values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]
-            with if_updated(k, bins, values):
-                combine_into(k, whole, places, values)
-        for array, combined in zip(bins.arrays, places, strict=True):
-            if isinstance(combined, kc.Variable):
-                k.write(array.row(where), (), combined)
+        rows = [array.row(where) for array in bins.arrays]
+        loop = k.loop("copy", k.size_value(count), step=together)
+        combine_with_rows(k, copies, rows, where, loop)
 
     host.each("hist_combine", (is_split, *shape), visit)
+
+
+def combine_with_rows(
+    k: KernelBuilder,
+    copies: Bins,
+    rows: list[Array],
+    where: tuple[Size, ...],
+    loop: AbstractContextManager[kc.Variable],
+) -> None:
+    """Combine a bin, or an element of it, with those at `where` of the copies that a
+    loop gives."""
+    whole = SegBinOp(copies.operator.operator, copies.operator.neutral, ())
+    places: list[Place] = [element_or_row(k, row, "sum") for row in rows]
+    with loop as copy:
+        at_copy = (Size.of(copy.name), *where)
+        values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]
+        with if_updated(k, copies, values):
+            combine_into(k, whole, places, values)
+    for row, combined in zip(rows, places, strict=True):
+        if isinstance(combined, kc.Variable):
+            k.write(row, (), combined)

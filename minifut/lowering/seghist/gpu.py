@@ -9,7 +9,7 @@ The host decides by the sizes when the program runs. All updates are those of
 `atomic_cells`. Cells that are not plain values are in words of their own, filled from
 the destination before and written back after. A group with few bins has several copies
 of them, so that fewer work-items contend for a cell. Operators on arrays are left to
-`seghist.cpu`: work-groups of one work-item, which any device runs.
+`seghist.gpu_rows`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minifut.lowering.gpu.work_distribution import bind_segment, parallel_region
 from minifut.lowering.groups.gpu_limits import local_room
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
-from minifut.lowering.seghist import cpu as seghist_cpu
+from minifut.lowering.seghist.gpu_rows import update_rows
 from minifut.lowering.seghist.gpu_targets import (
     Target,
     convert_words,
@@ -66,10 +66,11 @@ STRIDES = 8
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
     """Update the destinations (or copies of them); bind the results."""
-    if not privatise_in_local_memory.fires(operation, host):
-        seghist_cpu.lower(host, pattern, operation)
-        return
     bins = all_bins(host, pattern, operation)
+    if not privatise_in_local_memory.fires(operation, host):
+        update_rows(host, operation, bins)
+        bind_all(host, pattern, bins)
+        return
     targets = [target_of(host, each) for each in bins]
     for target in targets:
         convert_words(host, target, back=False)

@@ -1,0 +1,164 @@
+"""Histograms with operators on arrays under the GPU schedule: no atomics.
+
+    work-item (chunk, segment, range)    the elements of a chunk update the bins of the
+                                         range, in a copy of the bins for the chunk
+    work-item (64 copies, bin)           combines the bin of the first of these copies
+                                         with those of the others
+    work-item (bin)                      combines the first copies with the result
+
+A chunk has four elements or more for each bin, so that all copies have at most a
+quarter of the rows of the input. Where that leaves few chunks their bins are divided
+into ranges: an element is looked at once for each of these, but updates only one bin;
+lanes of a warp look at the same one. One chunk updates the result itself.
+
+No work-item waits for another one, so any device runs this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from minifut.ir.kernels import SegHist
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.cpu.partition import smaller
+from minifut.lowering.positions import unravel
+from minifut.lowering.seghist.cpu import (
+    combine_copies,
+    combine_with_rows,
+    private_copies,
+    sum_of,
+)
+from minifut.lowering.seghist.histograms import Bins, Range
+from minifut.lowering.seghist.subhistograms import subhistogram_at, update
+from minifut.lowering.threads.builder import KernelBuilder
+
+if TYPE_CHECKING:
+    from minifut.lowering.host.builder import HostBuilder
+
+WORK_ITEMS_PER_CORE = 256
+GROUP = 32
+"""work-items of a group: one warp, so that few work-items use many compute units"""
+SMALLEST_CHUNK = 64
+ELEMENTS_PER_BIN = 4
+RANGES = 1024
+"""of the bins of a chunk, at most"""
+TOGETHER = 64
+"""copies that are combined first"""
+
+Visit = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """`count` chunks of each segment, of `chunk` elements, whose bins are in `ranges`;
+    sizes in host variables."""
+
+    count: Size
+    chunk: Size
+    ranges: Size
+
+
+def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None:
+    """Update the bins by all elements."""
+    sizes = host.sizes(operation.space.sizes)
+    length = host.let_size(sizes[-1], "length")
+    segments = maximum(ONE, host.let_size(product(sizes[:-1]), "segments"))
+    units = host.let_size(host.cores() * WORK_ITEMS_PER_CORE // segments, "units")
+    rows = sum_of(product(each.shape) for each in bins)
+    least = maximum(Size.constant(SMALLEST_CHUNK), rows * ELEMENTS_PER_BIN)
+    chunks = host.let_size(maximum(ONE, minimum(units, length // least)), "chunks")
+    is_split = host.let_size(minimum(ONE, chunks - 1), "is_split")
+    smallest = reduce(minimum, [each.shape[0] for each in bins], Size.constant(RANGES))
+    ranges = maximum(ONE, minimum(smallest, units // chunks))
+    ranges = host.let_size(ranges, "ranges")
+    _update(host, operation, bins, Chunks(ONE - is_split, length, ranges), False)
+    count = host.let_size(chunks * is_split, "copies")
+    chunk = host.let_size(ceil_div(length, chunks), "chunk")
+    copies = [private_copies(host, each, count) for each in bins]
+    for each in copies:
+        _clear(host, each)
+    _update(host, operation, copies, Chunks(count, chunk, ranges), True)
+    for each, copied in zip(bins, copies, strict=True):
+        _combine_some(host, copied)
+        combine_copies(host, each, copied, is_split, TOGETHER)
+
+
+def _update(
+    host: HostBuilder,
+    operation: SegHist,
+    bins: list[Bins],
+    of: Chunks,
+    copied: bool,
+) -> None:
+    """Each chunk updates its bins; the first dimension of those that are `copied` is
+    the chunk's."""
+    space = operation.space
+    outer = host.sizes(space.sizes[:-1])
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        k.bind_indices(space.indices[:-1], at[1:-1])
+        place = tuple(k.as_size(i) for i in (at if copied else at[1:])[:-1])
+        own = [subhistogram_at(k, each, place) for each in bins]
+        ranges = [_range(k, each, at[-1], k.size_value(of.ranges)) for each in bins]
+        first = k.declare("first", at[0] * k.size_value(of.chunk))
+        length = k.resolve(space.sizes[-1])
+        end = smaller(first + k.size_value(of.chunk), k.size_value(length))
+        with k.loop("i", k.declare("last", end), first) as i:
+            k.bind(space.indices[-1], i)
+            update(k, operation, own, ranges=ranges)
+
+    shape = (of.count, *outer, of.ranges)
+    total = host.let_size(product(shape), "points")
+    threads = host.let_size(ceil_div(total, Size.constant(GROUP)) * GROUP, "threads")
+    k = host.kernel("hist_copies" if copied else "hist")
+    thread = k.declare("thread", k.identity("get_global_id"))
+    k.thread = (thread, threads)
+    with k.branch(thread < k.size_value(total)):
+        visit(k, unravel(k, thread, shape))
+    host.launch(k, threads, GROUP, fresh=copied)
+
+
+def _range(
+    k: KernelBuilder, bins: Bins, number: kc.Expression, count: kc.Expression
+) -> Range:
+    """One of so many ranges of the outermost dimension of bins."""
+    size = k.size_value(bins.shape[0])
+    width = k.declare("width", (size + (count - 1)) // count)
+    low = k.declare("low", smaller(number * width, size))
+    return low, k.declare("high", smaller(low + width, size))
+
+
+def _clear(host: HostBuilder, copies: Bins) -> None:
+    """Neutral values in all bins."""
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        neutral = copies.operator.neutral
+        for array, atom in zip(copies.arrays, neutral, strict=True):
+            k.write(array, at, k.atom(atom))
+
+    host.each("hist_clear", _shape(copies), visit)
+
+
+def _combine_some(host: HostBuilder, copies: Bins) -> None:
+    """Combine the first of some copies with the others of them."""
+    count, *shape = _shape(copies)
+    parts = host.let_size(ceil_div(count, Size.constant(TOGETHER)), "parts")
+
+    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+        where = tuple(k.as_size(index, "at") for index in at[1:])
+        own = k.declare("own", at[0] * TOGETHER)
+        rows = [array.row((k.as_size(own), *where)) for array in copies.arrays]
+        end = k.declare("end", smaller(own + TOGETHER, k.size_value(count)))
+        combine_with_rows(k, copies, rows, where, k.loop("copy", end, own + 1))
+
+    host.each("hist_combine_some", (parts, *shape), visit)
+
+
+def _shape(copies: Bins) -> tuple[Size, ...]:
+    """The copies, segments, bins and elements that are combined one by one."""
+    ranks = copies.outer + len(copies.shape) + len(copies.operator.vector)
+    return copies.arrays[0].shape[:ranks]
