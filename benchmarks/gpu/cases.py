@@ -88,6 +88,10 @@ VECTOR_SUMS = """\
 entry main [n][d] (k: i64) (is: [n]i64) (vs: [n][d]f32): [k][d]f32 =
   hist (map2 (+)) (replicate d 0) k is vs
 """
+LARGEST_ROWS = """\
+entry main [n][d] (k: i64) (is: [n]i64) (vs: [n][d]f32): [k][d]f32 =
+  hist (\\a b -> if a[0] >= b[0] then a else b) (replicate d f32.lowest) k is vs
+"""
 BODIES = """\
 entry main [n] (xs: [n]f32) (ys: [n]f32) (zs: [n]f32) (ms: [n]f32) =
   let force x y z px py pz m =
@@ -268,6 +272,15 @@ CASES = (
             16,
             random.integers(0, 16, 512),
             random.random((512, 8)).astype("f4"),
+        ),
+    ),
+    Case(
+        "histogram_largest_rows",
+        LARGEST_ROWS,
+        lambda random: (
+            4,
+            random.integers(0, 4, 512),
+            random.random((512, 32)).astype("f4"),
         ),
     ),
     Case("bodies", BODIES, _floats((256,), (256,), (256,), (256,))),

@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from minifut.ir.core import Atom
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import smaller
+from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
 from minifut.lowering.seghist.cpu import (
     combine_copies,
@@ -133,14 +135,22 @@ def _range(
 
 
 def _clear(host: HostBuilder, copies: Bins) -> None:
-    """Neutral values in all bins."""
+    """Neutral values in all bins, an element for each work-item."""
+    ranks = len(_shape(copies))
+    for array, atom in zip(copies.arrays, copies.operator.neutral, strict=True):
 
-    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        neutral = copies.operator.neutral
-        for array, atom in zip(copies.arrays, neutral, strict=True):
-            k.write(array, at, k.atom(atom))
+        def visit(
+            k: KernelBuilder,
+            at: tuple[kc.Expression, ...],
+            array: Array = array,
+            atom: Atom = atom,
+        ) -> None:
+            value = k.atom(atom)
+            if isinstance(value, Array):
+                value = k.read(value, at[ranks:])
+            k.write(array, at, value)
 
-    host.each("hist_clear", _shape(copies), visit)
+        host.each("hist_clear", array.shape, visit)
 
 
 def _combine_some(host: HostBuilder, copies: Bins) -> None:
