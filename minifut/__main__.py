@@ -18,6 +18,9 @@ def main() -> None:
 
         os.write(2, b"interrupted\n")
         os._exit(130)
+    from minifut.collector import collect_rarely
+
+    collect_rarely()
     from minifut.cli import main as command
 
     command()

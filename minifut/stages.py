@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from minifut.collector import collect_rarely
 from minifut.errors import (
     CompileError,
     InternalError,
@@ -44,8 +45,6 @@ SCHEDULES = ("cpu", "gpu")
 BACKENDS = ("opencl", "interpreter", "sequential")
 DEEPEST = 100_000
 """Python frames of a stage"""
-RARELY = (1_000_000, 20, 100)
-"""thresholds of Python's collector of cycles while compiling"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ def deep_recursion() -> Iterator[None]:
             _Running.limit = sys.getrecursionlimit()
             _Running.collecting = gc.get_threshold()
             sys.setrecursionlimit(max(_Running.limit, DEEPEST))
-            gc.set_threshold(*RARELY)
+            collect_rarely()
         _Running.count += 1
     try:
         yield

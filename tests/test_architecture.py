@@ -22,6 +22,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 # What everything may import; these import only each other.
 COMMON = {
     "cache",
+    "collector",
     "debug",
     "errors",
     "files",

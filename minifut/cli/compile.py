@@ -41,7 +41,7 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import compiler, stages
+    from minifut import stages
 
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
@@ -60,6 +60,7 @@ def command(
     write_whole(path, text.encode())
     click.echo(f"wrote {path}", err=True)
     if stubs:
+        from minifut import compiler
         from minifut.cli.stubs import stub_text
 
         documentation = compiler.documentation_of(checked)

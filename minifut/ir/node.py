@@ -28,13 +28,27 @@ FREEZE = debugging("freeze")
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:
     """A place in a program. Nodes with equal contents are still different nodes."""
-    return dataclass(slots=True, eq=False, frozen=FREEZE)(cls)
+    return dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
     """A fact: frozen, structural equality, hashable."""
-    return dataclass(slots=True, frozen=True)(cls)
+    return dataclass(slots=True, frozen=True, repr=False)(shown(cls))
+
+
+def shown(cls: type[T]) -> type[T]:
+    """The class with one `__repr__` for all: dataclasses compile one for each class, a
+    third of what it takes to make one."""
+    if cls.__repr__ is object.__repr__:
+        cls.__repr__ = _shown  # type: ignore[method-assign]
+    return cls
+
+
+def _shown(self: Any) -> str:
+    fields = [f.name for f in dataclasses.fields(self) if f.repr]
+    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
+    return f"{type(self).__qualname__}({values})"
 
 
 def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:

@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, assert_never
 
@@ -32,11 +33,15 @@ CLASSES = forms.classes_in(core, entries, soacs, kernels, accumulators, derivati
 _WORDS = """
     let return true false constants unique grid group thread ceil_div floor_div min max
 """
-KEYWORDS = forms.words(*CLASSES) - {"acc"} | {*_WORDS.split(), *SCALARS}
-"""what variables are not called; `acc` begins types and inputs, where none can stand"""
-
 _UNFIT = re.compile(r"[^A-Za-z0-9_']")
 INDENT = "  "
+
+
+@cache
+def keywords() -> frozenset[str]:
+    """What variables are not called; `acc` begins types and inputs, where none can
+    stand."""
+    return forms.words(*CLASSES) - {"acc"} | {*_WORDS.split(), *SCALARS}
 
 
 def show(node: object, renumber: bool = True) -> str:
@@ -49,7 +54,7 @@ class Printer:
 
     def __init__(self, renumber: bool = True) -> None:
         self.renumber = renumber
-        self.reserved = KEYWORDS
+        self.reserved = keywords()
         self._texts: dict[Name, str] = {}
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}

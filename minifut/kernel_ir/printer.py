@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from minifut.ir import forms, printer
@@ -39,10 +40,15 @@ OPEN = (kc.Unrolled, kc.StaticIf, kc.ParallelRegion)
 """nodes whose blocks are no scopes: what they declare is there behind them"""
 CLASSES = forms.classes_in(expressions, host_statements, statements, synchronisation)
 """all nodes that have a form"""
-RESERVED = forms.words(*CLASSES)
 LONGEST = 80
 """characters of a list in one line"""
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|!")
+
+
+@cache
+def reserved_words() -> frozenset[str]:
+    """The words of all forms."""
+    return forms.words(*CLASSES)
 
 
 def show(node: object, renumber: bool = True) -> str:
@@ -72,7 +78,7 @@ class KernelPrinter(printer.Printer):
 
     def __init__(self, renumber: bool = True) -> None:
         super().__init__(renumber)
-        self.reserved = RESERVED | printer.KEYWORDS
+        self.reserved = reserved_words() | printer.keywords()
         self.declared = Declared()
 
     # --- nodes ------------------------------------------------------------------------
@@ -209,7 +215,7 @@ class KernelPrinter(printer.Printer):
 
 def is_word(text: str) -> bool:
     """Whether a text is shown without quotes."""
-    return WORD.fullmatch(text) is not None and text not in RESERVED
+    return WORD.fullmatch(text) is not None and text not in reserved_words()
 
 
 def literal_text(constant: Constant, type_: kc.VectorType) -> str:

@@ -14,7 +14,6 @@ from minifut.debug import debugging
 from minifut.ir import parser
 from minifut.ir.core import Program
 from minifut.ir.dialect import KERNELS
-from minifut.kernel_ir import reader
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes import pipelines as kernel_passes
@@ -59,6 +58,8 @@ def names_after(program: Program | KernelProgram) -> NameSource:
     """Fresh names that do not collide with any in the program."""
     if isinstance(program, Program):
         return parser.names_after(program)
+    from minifut.kernel_ir import reader
+
     return reader.names_after(program)
 
 

@@ -9,7 +9,7 @@ from minifut.ir import core, kernels, soacs
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Constant, Param, Stm
 from minifut.ir.parser import names_after, parse, parse_program
-from minifut.ir.printer import CLASSES, KEYWORDS, show
+from minifut.ir.printer import CLASSES, keywords, show
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import F64, I32, ArrayType
@@ -66,7 +66,7 @@ def test_names_that_would_not_read_back_are_changed() -> None:
     assert alpha_equal(
         core.Body(parse(shown, "statements"), ()), core.Body(statements, ())
     )
-    assert not {s.split(":")[0].split()[-1] for s in shown.split("\n")} & KEYWORDS
+    assert not {s.split(":")[0].split()[-1] for s in shown.split("\n")} & keywords()
 
 
 def test_names_that_differ_in_the_program_differ_in_the_text() -> None:

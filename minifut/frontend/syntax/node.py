@@ -9,6 +9,8 @@ import typing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
+from minifut.ir.node import shown
+
 if TYPE_CHECKING:
     from minifut.errors import Location
 
@@ -29,7 +31,7 @@ def filled(slot: T | None) -> T:
 @dataclass_transform(eq_default=False, field_specifiers=(field, checked))
 def syntax_node(cls: type[Any]) -> Any:
     """A slots dataclass with identity equality."""
-    return dataclass(slots=True, eq=False)(cls)
+    return dataclass(slots=True, eq=False, repr=False)(shown(cls))
 
 
 @syntax_node
