@@ -40,7 +40,7 @@ _WORDS = """
 """
 _KNOWN = frozenset(_WORDS.split())
 _FORMS = re.compile(
-    r"""[A-Z][A-Z0-9_]+ | I
+    r"""[A-Z][A-Z0-9_]+ | I | CLK_\w*
     | .*_t
     | (?:char|uchar|short|ushort|int|uint|long|ulong|half|float|double|bool|quad)\d+.*
     | (?:amd|arm|as|async|atom|atomic|cl|clk|commit|convert|enqueue|get|half|image|intel

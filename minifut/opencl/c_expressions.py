@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from minifut.ir.core import Constant
 from minifut.ir.opencl_words import is_opencl_word
-from minifut.ir.scalar_helpers import HALF
 from minifut.ir.scalar_opencl import constant_text, memory_type, register_type, spelling
-from minifut.ir.scalars import all_operators
+from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
@@ -25,24 +24,16 @@ from minifut.kernel_ir.expressions import FENCES
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 
-
-@cache
-def reserved_words() -> frozenset[str]:
-    """What no variable may be called, beside OpenCL's own words: every function that
-    the spelling of a scalar operator calls, and those that lowering calls."""
-    words = set(HALF)
-    for operator in all_operators():
-        found = spelling(operator)
-        operands = [""] * len(operator.operands)
-        words.update(_IDENTIFIER.findall(found.text(*operands)), found.helpers)
-    return frozenset(words)
-
-
-_OWN = re.compile(r"(?:minifut|loose|fun)_\w+|\w+_(?:[iu](?:8|16|32|64)|f(?:16|32|64))")
+_OWN = re.compile(
+    r"(?:minifut|loose|fun)_\w+|(?:round|load|store)_f16_\d+"
+    r"|\w+_(?:[iu](?:8|16|32|64)|f(?:16|32|64))"
+)
 """helper functions, types and functions of the device, whichever a kernel has"""
 
 
-def _is_word(text: str) -> bool:
+@lru_cache(10_000)
+def is_word(text: str) -> bool:
+    """Whether no variable of a kernel may be called that."""
     return is_opencl_word(text) or _OWN.fullmatch(text) is not None
 
 
@@ -50,20 +41,17 @@ def _long(number: int) -> str:
     return f"{number}L" if number > 2**31 - 1 else str(number)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
 
 class Names:
     """Readable texts for names: the base, with a number where it is taken."""
 
-    def __init__(
-        self, reserved: frozenset[str], is_word: Callable[[str], bool] | None = None
-    ) -> None:
-        """`reserved` are words that no name may have, `is_word` tells of others."""
+    def __init__(self, is_word: Callable[[str], bool]) -> None:
+        """`is_word` tells of texts that no name may have."""
         self._texts: dict[Name, str] = {}
-        self._is_word = is_word or (lambda text: False)
-        self._taken: set[str] = set(reserved)
+        self._is_word = is_word
+        self._taken: set[str] = set()
         self._next: dict[str, int] = {}
 
     def reserve(self, words: Iterable[str]) -> None:
@@ -78,12 +66,7 @@ class Names:
         """The text of a name, the same each time."""
         text = self._texts.get(name)
         if text is None:
-            base = _UNFIT.sub("_", name.base).strip("_") or "x"
-            if base[0].isdigit():
-                base = f"x{base}"
-            if self._is_word(f"{base}_1"):
-                # reserved with any number, as `mem_..`: none would be free
-                base = f"x_{base}"
+            base = _fitting(name.base, self._is_word)
             text, number = base, self._next.get(base, 0)
             while text in self._taken or self._is_word(text):
                 number += 1
@@ -94,11 +77,35 @@ class Names:
         return text
 
 
+@lru_cache(10_000)
+def _fitting(base: str, is_word: Callable[[str], bool]) -> str:
+    """A base with which, and some number, a name can be written."""
+    base = _UNFIT.sub("_", base).strip("_") or "x"
+    if base[0].isdigit():
+        base = f"x{base}"
+    # reserved with any number, as `mem_..`: none would be free
+    return f"x_{base}" if is_word(f"{base}_1") else base
+
+
+@cache
+def _written(operator: Operator, width: int) -> tuple[str, str, tuple[str, ...]]:
+    """How an operation of vectors of this width is written, with {0}, .. for its
+    operands: where it stands alone anywhere, and where it may need parentheses; and the
+    functions that it calls."""
+    spelled = spelling(operator)
+    count = len(operator.operands)
+    bare = spelled.text(*[f"{{{i}}}" for i in range(count)], width=width)
+    primary = bare if _is_primary(bare.format(*"x" * count)) else f"({bare})"
+    if _is_wrapped(primary):
+        bare = primary[1:-1]
+    return primary, bare, spelled.helpers_for(width)
+
+
 class ExpressionPrinter:
     """Prints expressions; remembers the helper functions that they need."""
 
     def __init__(self) -> None:
-        self.names = Names(reserved_words(), _is_word)
+        self.names = Names(is_word)
         for fence in FENCES:
             self.names.call(fence, fence.base)
         self.helpers: dict[str, None] = {}
@@ -145,8 +152,7 @@ class ExpressionPrinter:
                 parts = [self.primary(e) for e in (condition, then, otherwise)]
                 return f"{parts[0]} ? {parts[1]} : {parts[2]}"
             case kc.Operation():
-                text = self.primary(exp)
-                return text[1:-1] if _is_wrapped(text) else text
+                return self.operation(exp, alone=False)
         return self.primary(exp)
 
     def primary(self, exp: kc.Expression) -> str:
@@ -161,14 +167,8 @@ class ExpressionPrinter:
             case kc.Literal(value, type_):
                 text = constant_text(Constant(value, type_.scalar))
                 return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
-            case kc.Operation(operator, operands, type_):
-                spelled = spelling(operator)
-                width = max([o.type.lanes for o in operands])
-                for helper in spelled.helpers_for(width):
-                    self.helpers[helper] = None
-                texts = [self.primary(o) for o in operands]
-                text = spelled.text(*texts, width=width)
-                return text if _is_primary(text) else f"({text})"
+            case kc.Operation():
+                return self.operation(exp, alone=True)
             case kc.Call("!", (operand,), _):
                 return f"(!{self.primary(operand)})"
             case kc.Call(function, operands, _):
@@ -188,6 +188,14 @@ class ExpressionPrinter:
                 inner = ", ".join(self.exp(c) for c in components)
                 return f"(({self.type(type_)})({inner}))"
         return f"({self.exp(exp)})"
+
+    def operation(self, exp: kc.Operation, alone: bool) -> str:
+        """A scalar operation, that stands alone anywhere or not."""
+        width = max([operand.type.lanes for operand in exp.operands])
+        primary, bare, helpers = _written(exp.operator, width)
+        self.helpers.update(dict.fromkeys(helpers))
+        form = primary if alone else bare
+        return form.format(*[self.primary(operand) for operand in exp.operands])
 
     def register_index(self, index: Name | Size) -> str:
         """The number of a copy, or what the runtime computes it from."""

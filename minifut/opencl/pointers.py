@@ -22,6 +22,8 @@ from minifut.names import Name
 
 SYNCHRONISING = (*BARRIERS, kc.AtomicUpdate, kc.DetectLastGroup)
 
+READING = {kc.Load, kc.AtomicUpdate, kc.DeclarePointer, kc.CallFunction}
+
 
 def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:
     """The memories of a kernel whose pointers are `restrict`."""
@@ -30,11 +32,11 @@ def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:
     found = [p for p in kernel.parameters if isinstance(p, kc.MemoryParameter)]
     read: set[Name] = set()
     if not kc.classes_in(kernel.body).isdisjoint(SYNCHRONISING):
-        for node in walk(kernel.body):
+        for node in [n for n in walk(kernel.body) if type(n) in READING]:
             match node:
-                case kc.Load(memory) | kc.DeclarePointer(_, memory):
+                case kc.Load(memory) | kc.AtomicUpdate(memory=memory):
                     read.add(memory.name)
-                case kc.AtomicUpdate(memory=memory):
+                case kc.DeclarePointer(_, memory):
                     read.add(memory.name)
                 case kc.CallFunction(arguments=arguments):
                     read |= {a.name for a in arguments if isinstance(a, kc.Memory)}

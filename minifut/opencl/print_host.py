@@ -37,12 +37,17 @@ _WORDS = """
     trailing_zeros
 """
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_WORDS.split()))
-"""what a name of the module may not be: words of Python, its own, and its helpers"""
 _OWN = re.compile(r"(?:TEXT|program|wrap)_\w+")
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
     r"shift_left|shift_right|power|trailing_zeros|ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
 )
+
+
+def is_word(text: str) -> bool:
+    """Whether a name of the module may not be that: words of Python, its own, and its
+    helpers."""
+    return text in RESERVED or _OWN.fullmatch(text) is not None
 
 
 DEEPEST = 16
@@ -72,7 +77,7 @@ class HostPrinter:
         parameters: list[str],
         constants: tuple[Name, ...],
     ) -> None:
-        self.names = Names(RESERVED, lambda text: _OWN.fullmatch(text) is not None)
+        self.names = Names(is_word)
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""
         self.parameters = {name: number for number, name in enumerate(parameters)}

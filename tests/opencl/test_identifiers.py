@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import keyword
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +15,11 @@ import minifut
 from minifut import stages
 from minifut.errors import Source
 from minifut.ir.opencl_words import is_opencl_word
+from minifut.ir.scalar_helpers import HALF
+from minifut.ir.scalar_opencl import spelling
+from minifut.ir.scalars import all_operators
 from minifut.names import Name
-from minifut.opencl.c_expressions import ExpressionPrinter
+from minifut.opencl.c_expressions import ExpressionPrinter, is_word
 
 OPENCL_WORDS = """
     M_PI M_E FLT_MAX INT_MAX CHAR_BIT HUGE_VALF CLK_LOCAL_MEM_FENCE image2d_t sampler_t
@@ -63,10 +68,8 @@ def test_other_words_stay_as_they_are(word: str) -> None:
 PARTS = [WORDS[i : i + 40] for i in range(0, len(WORDS), 40)]
 
 
-@pytest.mark.device
-@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-@pytest.mark.parametrize("words", PARTS, ids=range(len(PARTS)))
-def test_parameters_may_have_any_name(words: list[str], schedule: str) -> None:
+def check_parameters(words: list[str], schedule: str) -> None:
+    """A program whose parameters have these names, on the device."""
     parameters = " ".join(f"({word}: i32)" for word in words)
     total = " + ".join(
         f"({word} // (x + {number + 1}))" for number, word in enumerate(words)
@@ -77,6 +80,52 @@ def test_parameters_may_have_any_name(words: list[str], schedule: str) -> None:
     xs = np.arange(5, dtype=np.int32)
     expected = sum(int(v) // (xs + n + 1) for n, v in enumerate(values))
     np.testing.assert_array_equal(program.entry_main(xs, *values), expected)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("words", PARTS, ids=range(len(PARTS)))
+def test_parameters_may_have_any_name(words: list[str], schedule: str) -> None:
+    check_parameters(words, schedule)
+
+
+def header_words() -> list[str]:
+    """All identifiers in the headers that PoCL and Clang give each kernel."""
+    package = importlib.util.find_spec("pocl_binary_distribution")
+    if package is None or package.origin is None:
+        pytest.skip("PoCL is not installed as a package")
+    found: set[str] = set()
+    folder = Path(package.origin).parent / ".libs/share/pocl/include"
+    for header in sorted(folder.glob("*.h")):
+        text = header.read_text(errors="replace")
+        code = re.sub(r"/\*.*?\*/|//[^\n]*|#\s*include[^\n]*", "", text, flags=re.S)
+        found.update(re.findall(r"\b[A-Za-z]\w*", code))
+    return of_futhark(sorted(found))
+
+
+def written(word: str) -> str:
+    """What a variable of that name is called in a kernel."""
+    return ExpressionPrinter().names.text(Name(word, 1))
+
+
+@pytest.mark.device
+def test_parameters_may_have_the_names_of_all_headers() -> None:
+    """Those that are written as they are do no harm; the others become none of them."""
+    words = header_words()
+    kept = [word for word in words if written(word) == word]
+    assert len(words) > 2000 and not {*map(written, words)} & set(words) - set(kept)
+    others = [word for word in kept if word not in ("map", "xs", "x")]
+    for at in range(0, len(others), 100):
+        check_parameters(others[at : at + 100], "cpu")
+
+
+def test_what_operators_call_is_known() -> None:
+    called = set(HALF)
+    for operator in all_operators():
+        found = spelling(operator)
+        text = re.sub(r"\b\d\w*", "", found.text(*[""] * len(operator.operands)))
+        called.update(re.findall(r"[A-Za-z_]\w*", text), found.helpers)
+    assert all(map(is_word, called))
 
 
 @pytest.mark.device
@@ -119,7 +168,17 @@ def test_host_functions_hide_nothing_of_python() -> None:
 
 
 @pytest.mark.parametrize(
-    "base", ["as", "as_", "read", "fun_x_f32", "image2d_i32", "minifut_a", "size_t"]
+    "base",
+    [
+        "as",
+        "as_",
+        "read",
+        "fun_x_f32",
+        "image2d_i32",
+        "minifut_a",
+        "size_t",
+        "load_f16",
+    ],
 )
 def test_every_name_gets_a_text_that_is_no_word(base: str) -> None:
     """Also where the word is reserved with any number behind it."""

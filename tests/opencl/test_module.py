@@ -65,7 +65,7 @@ def test_helpers_appear_only_where_used() -> None:
 
 
 def test_names_are_readable_and_never_words_of_the_language() -> None:
-    names = Names(frozenset({"float"}))
+    names = Names({"float"}.__contains__)
     made = [names.text(Name(base, tag)) for tag, base in enumerate(
         ("x", "x", "float", "x'", "2d", ""))]  # fmt: skip
     assert made == ["x", "x_1", "float_1", "x_2", "x2d", "x_3"]
