@@ -2,9 +2,11 @@
 
     Loop.parameters: tuple[Param, ...]   NODES    Loop.initial: tuple[Atom, ...]   ATOMS
     Iota.length: Size                    SIZE     ScatterDestination.array: Name   ATOM
+    Branch.otherwise: Block | None       OPTIONAL
 
 `parts(cls)` lists only the fields in which a name or a node can occur, each with its
-kind; annotations that fit no simple kind are MIXED and looked at value by value.
+kind; annotations that fit no simple kind are looked at value by value: MIXED, or
+NAMES if no node can occur in them.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import AccType, ArrayType, ScalarType
 from minifut.names import Name
 
-NODE, NODES, ATOM, ATOMS, SIZE, SIZES, TYPE, TYPES, MIXED = range(9)
+NODE, NODES, OPTIONAL, MIXED, ATOM, ATOMS, SIZE, SIZES, TYPE, TYPES, NAMES = range(11)
+HOLDING_NODES = (NODE, NODES, OPTIONAL, MIXED)
 
 T = TypeVar("T")
 
@@ -76,6 +79,36 @@ def all_fields(cls: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
+@per_class
+def child_fields(cls: type) -> tuple[tuple[str, int], ...]:
+    """The fields of a node class that can hold nodes, with kinds."""
+    return tuple((n, k) for n, k in parts(cls) if k in HOLDING_NODES)
+
+
+@per_class
+def lister_of(cls: type) -> Callable[[Any], list[Any]] | None:
+    """What lists the child nodes of an instance, as one display of its fields, since
+    walking is much of what passes do; None if there never are any."""
+    display = {
+        NODE: "node.{0}",
+        NODES: "*node.{0}",
+        OPTIONAL: "*(() if node.{0} is None else (node.{0},))",
+        MIXED: "*within(node.{0})",
+    }
+    shown = [display[kind].format(name) for name, kind in child_fields(cls)]
+    if not shown:
+        return None
+    text = f"lambda node: [{', '.join(shown)}]"
+    listing: Callable[[Any], list[Any]] = eval(text, {"within": _nodes_within})
+    return listing
+
+
+def _nodes_within(value: object) -> list[Any]:
+    if isinstance(value, tuple):
+        return [node for part in value for node in _nodes_within(part)]
+    return [value] if is_node(type(value)) else []
+
+
 def rebuilder(
     cls: type, forms: Mapping[str, str], **known: Any
 ) -> Callable[[Any, Any], Any]:
@@ -107,8 +140,9 @@ def _kind(hint: Any) -> int | None:
         if inner == {None}:
             return None
         if len(arguments) == 2 and arguments[1] is Ellipsis and len(inner) == 1:
-            return _PLURAL.get(typing.cast(int, inner.pop()), MIXED)
-        return MIXED
+            kind = inner.pop()
+            return _PLURAL[kind] if kind in _PLURAL else _various({kind})
+        return _various(inner)
     if origin in (typing.Union, types.UnionType):
         options = typing.get_args(hint)
         if ArrayType in options and {ScalarType, ArrayType, AccType}.issuperset(
@@ -118,7 +152,9 @@ def _kind(hint: Any) -> int | None:
         kinds = {_kind(option) for option in options}
         if kinds == {None}:
             return None
-        return kinds.pop() if len(kinds) == 1 else MIXED
+        if kinds == {NODE, None} and types.NoneType in options and len(options) == 2:
+            return OPTIONAL
+        return kinds.pop() if len(kinds) == 1 else _various(kinds)
     if hint is Size:
         return SIZE
     if hint is ArrayType:
@@ -126,3 +162,8 @@ def _kind(hint: Any) -> int | None:
     if is_node(hint) or getattr(hint, "is_root_of_nodes", False):
         return NODE
     return None
+
+
+def _various(kinds: set[int | None]) -> int:
+    """The kind of what can be of any of several."""
+    return NAMES if kinds.isdisjoint(HOLDING_NODES) else MIXED

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 from minifut.errors import InternalError
 from minifut.ir import fields
 from minifut.ir.core import Atom, Body, Constant, ForLoop, Param, Stm
-from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, SIZE, TYPE
+from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, OPTIONAL, SIZE, TYPE
 from minifut.ir.kernels import KernelBody, SegSpace
 from minifut.ir.node import same_or
 from minifut.ir.sizes import Size
@@ -38,44 +38,24 @@ BINDERS = frozenset((Param, ForLoop, SegSpace))
 # --- nodes -----------------------------------------------------------------------
 
 
-@fields.per_class
-def _child_fields(cls: type) -> tuple[tuple[str, int], ...]:
-    wanted = (NODE, NODES, MIXED)
-    return tuple((n, k) for n, k in fields.parts(cls) if k in wanted)
-
-
-@fields.per_class
-def _children_of(cls: type) -> Callable[[Any], list[Any]] | None:
-    """What lists the child nodes of an instance, as one display of its fields, since
-    walking is much of what passes do; None if there never are any."""
-    display = {NODE: "node.{}", NODES: "*node.{}", MIXED: "*within(node.{})"}
-    shown = [display[kind].format(name) for name, kind in _child_fields(cls)]
-    if not shown:
-        return None
-    text = f"lambda node: [{', '.join(shown)}]"
-    listing: Callable[[Any], list[Any]] = eval(text, {"within": _nodes_within})
-    return listing
-
-
 def children(node: object) -> list[Any]:
     """The direct child nodes, in the order of the fields."""
-    children_of = _children_of(type(node))
+    children_of = fields.lister_of(type(node))
     return [] if children_of is None else children_of(node)
 
 
 @fields.per_class
 def _map_children_of(cls: type) -> Callable[[Any, Any], Any] | None:
-    form = {NODE: "change({})", NODES: "each({}, change)", MIXED: "within({}, change)"}
-    forms = {name: form[kind] for name, kind in _child_fields(cls)}
+    form = {
+        NODE: "change({0})",
+        NODES: "each({0}, change)",
+        OPTIONAL: "(None if {0} is None else change({0}))",
+        MIXED: "within({0}, change)",
+    }
+    forms = {name: form[kind] for name, kind in fields.child_fields(cls)}
     if not forms:
         return None
     return fields.rebuilder(cls, forms, each=_map_tuple, within=_map_nodes_within)
-
-
-def _nodes_within(value: object) -> list[Any]:
-    if isinstance(value, tuple):
-        return [node for part in value for node in _nodes_within(part)]
-    return [value] if fields.is_node(type(value)) else []
 
 
 def walk(node: object) -> Iterator[Any]:
@@ -84,7 +64,7 @@ def walk(node: object) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         yield current
-        children_of = _children_of(type(current))
+        children_of = fields.lister_of(type(current))
         if children_of is not None:
             below = children_of(current)
             below.reverse()
@@ -167,7 +147,7 @@ def contains(node: object, kinds: Any) -> bool:
             if any(issubclass(cls, kinds) for cls in _below(current)[2]):
                 return True
             continue
-        children_of = _children_of(type(current))
+        children_of = fields.lister_of(type(current))
         if children_of is not None:
             waiting += children_of(current)
     return False
@@ -207,7 +187,7 @@ def _collect(
         own_names(current, used)
         if cls in BINDERS:
             add_bound(bound, current)
-        children_of = _children_of(cls)
+        children_of = fields.lister_of(cls)
         if children_of is not None:
             waiting += children_of(current)
 
@@ -233,7 +213,9 @@ def _free_fields(cls: type) -> tuple[tuple[str, int], ...]:
 @fields.per_class
 def _use_fields(cls: type) -> tuple[tuple[str, int], ...]:
     """Fields with uses of names in this very node."""
-    return tuple((n, k) for n, k in _free_fields(cls) if k not in (NODE, NODES))
+    return tuple(
+        (n, k) for n, k in _free_fields(cls) if k not in (NODE, NODES, OPTIONAL)
+    )
 
 
 @fields.per_class
@@ -336,6 +318,7 @@ _REPLACED = {
     ATOMS: "change.operands({0})",
     NODE: "change.node({0})",
     NODES: "map_tuple({0}, change.node)",
+    OPTIONAL: "(None if {0} is None else change.node({0}))",
     TYPE: "({0} if type({0}) is ScalarType else change.type({0}))",
     SIZE: "{0}.substitute(change.sizes)",
 }

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
+from minifut.ir.fields import lister_of
 from minifut.ir.traverse import children
 from minifut.kernel_ir.expressions import Expression
-from minifut.kernel_ir.statements import Block, Statement
+from minifut.kernel_ir.statements import Block, Statement, Structured
+
+STRUCTURED = frozenset(get_args(Structured))
+"""the classes of statements that have blocks"""
 
 
 def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
     """The blocks right within a statement; a block is its own."""
     if isinstance(statement, Block):
         return (statement,)
+    if type(statement) not in STRUCTURED:
+        return ()
     return tuple([node for node in children(statement) if type(node) is Block])
 
 
@@ -20,14 +28,14 @@ def classes_in(block: Block) -> frozenset[type]:
     known: frozenset[type] | None = getattr(block, "classes", None)
     if known is None:
         found: set[type] = set()
-        waiting: list[object] = list(block.statements)
-        while waiting:
-            current = waiting.pop()
-            found.add(type(current))
-            if isinstance(current, Block):
+        waiting: list[Any] = list(block.statements)
+        for current in waiting:
+            cls = type(current)
+            found.add(cls)
+            if cls is Block:
                 found |= classes_in(current)
-            else:
-                waiting += children(current)
+            elif (children_of := lister_of(cls)) is not None:
+                waiting += children_of(current)
         known = frozenset(found)
         object.__setattr__(block, "classes", known)
     return known

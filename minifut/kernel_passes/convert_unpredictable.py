@@ -20,6 +20,8 @@ stored.
 
 from __future__ import annotations
 
+from functools import cache
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
@@ -108,15 +110,19 @@ def convert_data_dependent_branches(
         return None
     body = loop.body.statements
     nodes = [node for statement in body for node in walk(statement)]
-    loaded = find_varying(
-        body, {n.memory.name for n in nodes if isinstance(n, kc.Load)}
-    )
+
+    @cache
+    def loaded() -> frozenset[Name]:
+        """Asked for last, since most loops have no branch with cheap sides."""
+        memories = {n.memory.name for n in nodes if isinstance(n, kc.Load)}
+        return find_varying(body, memories)
+
     declared = [n.variable for n in nodes if isinstance(n, kc.Declare)]
     own = {v.name for v in declared if isinstance(v, kc.Variable)}
     converted = if_convert(
         context.k,
         body,
-        lambda branch: varies(branch.condition, loaded) and _is_cheap(branch, own),
+        lambda branch: _is_cheap(branch, own) and varies(branch.condition, loaded()),
     )
     made = replace(loop, body=replace(loop.body, statements=tuple(converted)))
     if made is loop:

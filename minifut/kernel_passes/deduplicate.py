@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
-from minifut.ir.fields import all_fields, is_node
+from minifut.ir.fields import all_fields, is_node, per_class
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
@@ -85,17 +85,7 @@ class _Pairing:
 
     def same(self, left: Any, right: Any) -> bool:
         cls = type(left)
-        if cls is not type(right):
-            return False
-        compare = _COMPARE.get(cls)
-        if compare is not None:
-            return compare(self, left, right)
-        if not is_node(cls):
-            return left is right or bool(left == right)
-        for name in all_fields(cls):
-            if not self.same(getattr(left, name), getattr(right, name)):
-                return False
-        return True
+        return cls is type(right) and _comparison(cls)(self, left, right)
 
     def tuples(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
         return len(left) == len(right) and all(map(self.same, left, right))
@@ -127,7 +117,9 @@ class _Pairing:
         return left.substitute(paired) == right
 
 
-_COMPARE: dict[type, Callable[[_Pairing, Any, Any], bool]] = {
+Comparison: TypeAlias = Callable[[_Pairing, Any, Any], bool]
+
+_COMPARE: dict[type, Comparison] = {
     tuple: _Pairing.tuples,
     Name: _Pairing.names,
     Size: _Pairing.sizes,
@@ -139,13 +131,28 @@ _COMPARE: dict[type, Callable[[_Pairing, Any, Any], bool]] = {
 }
 
 
+@per_class
+def _comparison(cls: type) -> Comparison:
+    """What compares two instances of a class: of nodes, all fields."""
+    if cls in _COMPARE:
+        return _COMPARE[cls]
+    if not is_node(cls):
+        return lambda _, left, right: left is right or bool(left == right)
+    tests = [f"pairing.same(left.{n}, right.{n})" for n in all_fields(cls)]
+    text = f"lambda pairing, left, right: {' and '.join(tests) or True}"
+    made: Comparison = eval(text)
+    return made
+
+
 def _literals(body: kc.Block) -> Hashable:
     """All literals in order: many kernels of a large program differ in nothing else,
     and are not to be compared in pairs."""
     return tuple(
-        (node.type, repr(node.value))
-        for node in walk(body)
-        if isinstance(node, kc.Literal)
+        [
+            (node.type, repr(node.value))
+            for node in walk(body)
+            if type(node) is kc.Literal
+        ]
     )
 
 

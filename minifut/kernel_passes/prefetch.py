@@ -134,26 +134,27 @@ def has_indirect_access(body: kc.Block) -> bool:
         return False
     loaded: set[Name] = set()
     for node in walk(body):
-        match node:
-            case kc.Load() | kc.Store() if _depends_on_load(node.index, loaded):
+        cls = type(node)
+        if cls is kc.Load or cls is kc.Store:
+            if _depends_on_load(node.index, loaded):
                 return True
-            case kc.Declare(kc.Variable(name, _), kc.Expression() as exp) if (
-                _depends_on_load(exp, loaded)
-            ):
-                loaded.add(name)
-            case kc.Assign(kc.Variable(name, _), exp) if _depends_on_load(exp, loaded):
-                loaded.add(name)
+        elif cls is kc.Declare or cls is kc.Assign:
+            target, exp = (
+                (node.variable, node.init)
+                if cls is kc.Declare
+                else (node.target, node.exp)
+            )
+            if type(target) is kc.Variable and exp and _depends_on_load(exp, loaded):
+                loaded.add(target.name)
     return False
 
 
 def _depends_on_load(exp: kc.Expression, loaded: set[Name]) -> bool:
     """Whether an expression has a load, or a variable computed from one."""
     for node in walk(exp):
-        match node:
-            case kc.Load():
-                return True
-            case kc.Variable(name, _) if name in loaded:
-                return True
-            case kc.SizeValue(size, _) if not size.names().isdisjoint(loaded):
-                return True
+        cls = type(node)
+        if cls is kc.Load or (cls is kc.Variable and node.name in loaded):
+            return True
+        if cls is kc.SizeValue and not node.size.names().isdisjoint(loaded):
+            return True
     return False

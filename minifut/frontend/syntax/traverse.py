@@ -12,6 +12,7 @@ What the checker finds (types, instances) is no syntax and not visited.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -38,10 +39,20 @@ Key: TypeAlias = str | tuple[str, int]
 """of a part of a value: a field, or an argument of a constructor"""
 
 
+_PLAIN = {"str", "int", "float", "bool", "None", "tuple"}
+_words = re.compile(r"\w+").findall
+
+
 @cache
 def _fields(cls: Any) -> tuple[str, ...]:
     """The fields of a class that may hold syntax."""
-    return tuple(f.name for f in fields(cls) if f.init and f.name != "location")
+    return tuple(
+        f.name
+        for f in fields(cls)
+        if f.init
+        and f.name != "location"
+        and not _PLAIN.issuperset(_words(str(f.type)))
+    )
 
 
 def children(node: Node) -> list[Node]:
@@ -49,7 +60,11 @@ def children(node: Node) -> list[Node]:
     kind: Any = type(node)
     found: list[Node] = []
     for name in _fields(kind):
-        _add_nodes(getattr(node, name), found)
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            found.append(value)
+        elif value is not None:
+            _add_nodes(value, found)
     return found
 
 
