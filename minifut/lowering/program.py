@@ -169,7 +169,8 @@ def _constants(
     if not program.constants:
         return None, ()
     host = HostBuilder(build, "constants")
-    host.statements_of(program.constants, ())
+    bound_names = [b.name for statement in program.constants for b in statement.pattern]
+    host.statements_of(program.constants, tuple(bound_names))
     names: list[Name] = []
     results: list[Atom] = []
     for statement in program.constants:
