@@ -21,6 +21,12 @@ count. The exit code is 1 too if the sums over all programs are above `--ratio`.
 
 compiles programs made of n copies of a pattern for n = 8, 16, 32, 64, and gives the
 seconds per copy: they should not grow.
+
+    python benchmarks/compile_time.py --lines
+
+gives the seconds of wall time that the command `minifut compile` takes for programs of
+a hundred lines, with Python's start, and for two large ones; a first run of each, that
+leaves Python's bytecode and the grammar's tables, does not count.
 """
 
 from __future__ import annotations
@@ -33,7 +39,9 @@ import pkgutil
 import re
 import signal
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -270,10 +278,73 @@ def growth(schedule: str) -> int:
     return 1 if missed else 0
 
 
+# --- lines ----------------------------------------------------------------------------
+
+FUNCTOR = """module type m = {
+  type t val zero: t val plus: t -> t -> t val of: f32 -> t val out: t -> f32 }
+module mk (X: m) = {
+  def sum (xs: []f32) = X.out (reduce X.plus X.zero (map X.of xs))
+  def scn (xs: []f32) = map X.out (scan X.plus X.zero (map X.of xs)) }
+"""
+MODULE = """module m{i} : m = {{
+  type t = (f32, f32)
+  def zero : t = (0, {i})
+  def plus (a: t) (b: t) : t = (a.0 + b.0, f32.max a.1 b.1)
+  def of (x: f32) : t = (x * {i}, x)
+  def out (a: t) = a.0 + a.1 }}
+module k{i} = mk m{i}
+entry e{i} (xs: []f32) = (k{i}.sum xs, k{i}.scn xs)
+"""
+ENTRY = """entry e{i} (xs: []f32) (c: f32) =
+  let ys = map (\\x -> x * c + {i}) xs
+  let s = f32.sum ys
+  let zs = scan (+) 0 ys
+  in (s, map (/s) zs)
+"""
+LINE = "  let x{next} = map (\\v -> v * {i} + 1) x{i}\n"
+FUNCTION = "def f{i} (x: i32) : i32 = x * {i} + {called}\n"
+
+
+def large_programs() -> dict[str, str]:
+    """Programs of a hundred lines, and two of a hundred thousand numbers and ten
+    thousand functions."""
+    functions = "".join(
+        FUNCTION.format(i=i, called=f"f{i - 1} x" if i % 50 else "1")
+        for i in range(10_000)
+    )
+    numbers = ", ".join(str(i * 7 % 1000) for i in range(100_000))
+    lines = "".join(LINE.format(i=i, next=i + 1) for i in range(98))
+    return {
+        "20 entry points, 100 lines": "".join(ENTRY.format(i=i) for i in range(20)),
+        "13 modules made by a functor, 109 lines": FUNCTOR
+        + "".join(MODULE.format(i=i) for i in range(13)),
+        "chain of 98 maps": f"entry main (x0: []f32) =\n{lines}  in x98\n",
+        "literal of 100,000 numbers": f"entry main (i: i64) = [{numbers}][i]\n",
+        "10,000 functions": f"{functions}entry main (x: i32) = f9999 x + f77 x\n",
+    }
+
+
+def time_commands() -> int:
+    """The seconds of `minifut compile` for large programs, the least of three."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.fut"
+        command = [sys.executable, "-m", "minifut", "compile", str(path)]
+        for name, text in large_programs().items():
+            path.write_text(text)
+            seconds = []
+            for _ in range(4):
+                start = time.perf_counter()
+                subprocess.run(command, check=True, capture_output=True)
+                seconds.append(time.perf_counter() - start)
+            print(f"{name:40s} {min(seconds[1:]):6.2f}", flush=True)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="*", metavar="FOLDER")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--lines", action="store_true")
     parser.add_argument("--every", type=int, default=1, help="only each N-th program")
     parser.add_argument("--exclude", help="leave out paths that match")
     parser.add_argument("--schedule", choices=("cpu", "gpu"), default="cpu")
@@ -285,6 +356,8 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=120, help="seconds to give up at")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
+    if options.lines:
+        return time_commands()
     load_everything()
     compile_stages(EVERYTHING_FIRST, "first.fut", options.schedule)
     if options.growth:

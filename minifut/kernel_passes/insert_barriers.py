@@ -28,6 +28,7 @@ from minifut.kernel_passes.barriers import BARRIERS
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
+ACCESSING = {kc.Load, kc.Store, kc.AtomicUpdate, kc.DeclarePointer, kc.CallFunction}
 NOBODY: frozenset[Name] = frozenset()
 Loop = kc.For | kc.While | kc.Unrolled
 
@@ -85,6 +86,18 @@ def contains_regions(block: kc.Block) -> bool:
     return kc.ParallelRegion in kc.classes_in(block)
 
 
+def _can_leave(block: kc.Block) -> bool:
+    return kc.Break in kc.classes_in(block)
+
+
+def _count_barriers(statements: Iterable[kc.Statement]) -> int:
+    return sum(
+        isinstance(statement, kc.Barrier)
+        + sum(_count_barriers(block.statements) for block in kc.blocks_of(statement))
+        for statement in statements
+    )
+
+
 def _exchanges(kernel: kc.Kernel) -> bool:
     local = any(isinstance(p, kc.LocalParameter) for p in kernel.parameters)
     return local or kc.DeclareArray in kc.classes_in(kernel.body)
@@ -99,6 +112,8 @@ class _Inserter:
         self.global_names: frozenset[Name] = NOBODY
         self.parts: dict[Name, Name] = {}
         self.left = NOTHING
+        self.known: dict[int, Accesses] = {}
+        """of the statements and expressions of the kernel, by their identities"""
         self.loops: dict[tuple[int, Accesses], tuple[Ordered, Accesses]] = {}
 
     # --- statements -------------------------------------------------------------------
@@ -119,7 +134,8 @@ class _Inserter:
             elif not inner:
                 pending = self._order(made, pending, self._accesses(statement))
                 made.append(statement)
-                if kc.Break in kc.classes_in(kc.Block((statement,))):
+                blocks = kc.blocks_of(statement)
+                if isinstance(statement, kc.Break) or any(map(_can_leave, blocks)):
                     self.left |= pending
             elif isinstance(statement, Loop):
                 pending = self._loop(made, statement, pending)
@@ -193,7 +209,7 @@ class _Inserter:
     def _barriers_in(self, loop: Loop, entry: Accesses) -> int:
         """How many a loop has that follows these accesses."""
         (body, _), _ = self._rounds(loop, entry)
-        return sum(isinstance(n, kc.Barrier) for s in body for n in walk(s))
+        return _count_barriers(body)
 
     def _rounds(self, loop: Loop, entry: Accesses) -> tuple[Ordered, Accesses]:
         """The body after the accesses of rounds before and these; what is pending where
@@ -228,10 +244,16 @@ class _Inserter:
 
     def _accesses(self, node: kc.Statement | kc.Expression) -> Accesses:
         """All accesses to memory that work-items exchange values in."""
+        found = self.known.get(id(node))
+        if found is None:
+            found = self.known[id(node)] = self._found_in(node)
+        return found
+
+    def _found_in(self, node: kc.Statement | kc.Expression) -> Accesses:
         reads: set[Name] = set()
         writes: set[Name] = set()
         updates: set[Name] = set()
-        for each in walk(node):
+        for each in [n for n in walk(node) if type(n) in ACCESSING]:
             match each:
                 case kc.Load(memory):
                     self._note(memory, reads)
