@@ -45,12 +45,14 @@ def _opening(name: str, lowered: KernelProgram) -> str:
 def text_of(lowered: Sequence[KernelProgram], name: str) -> str:
     """The text of the module for a program lowered in one way, or for each schedule."""
     bodies: list[str] = []
+    called: set[str] = set()
     for each in lowered:
         part = _Part(each, name)
         # Both schedules share one module: the second's functions need other names.
         part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
         bodies.append(part.text())
-    helpers = helpers_of("\n".join(bodies))
+        called.update(part.called)
+    helpers = sorted(called)
     lines = [_opening(name, lowered[0])]
     lines.append("from minifut.opencl import runtime as rt")
     if helpers:
@@ -88,6 +90,8 @@ class _Part:
         self.printer = HostPrinter(parameters, lowered.constant_names)
         self.failures = list(lowered.failures)
         self.texts = Texts()
+        self.called: set[str] = set()
+        """functions of the runtime that the host code calls"""
 
     def text(self) -> str:
         """Kernels, host functions, entry points, and the program that holds them."""
@@ -98,7 +102,7 @@ class _Part:
         if self.lowered.constants is not None:
             functions.append(self.printer.function(self.lowered.constants, False))
             constants = self.printer.names.text(self.lowered.constants.name)
-        around = ["quiet()"] if uses_floats("\n".join(functions)) else []
+        around = ["quiet()"] if uses_floats(helpers_of("\n".join(functions))) else []
         if any(f.recursion is not None for f in self.lowered.functions):
             around.append("run.deep()")
         entries, wrappers = [], []
@@ -106,6 +110,7 @@ class _Part:
             wrapper, described = self.entry(code, around)
             wrappers.append(wrapper)
             entries.append(described)
+        self.called = helpers_of("\n".join([*functions, *wrappers, *entries]))
         parameters = "".join(_parameter(p) for p in self.lowered.parameters)
         lines = [
             f"program_{schedule} = rt.Program(",

@@ -333,13 +333,11 @@ def bytes_of(elements: tuple[Atom, ...], type_: ScalarType) -> bytes:
     return np.array(values, DTYPES[str(type_)]).tobytes()
 
 
-def helpers_of(text: str) -> list[str]:
-    """The functions of `runtime.host_scalars` that a text calls."""
-    return sorted(set(_HELPER.findall(text)))
+def helpers_of(text: str) -> set[str]:
+    """The functions of `runtime.host_scalars` that host code calls."""
+    return set(_HELPER.findall(text))
 
 
-def uses_floats(text: str) -> bool:
+def uses_floats(helpers: set[str]) -> bool:
     """Whether host code computes with floats, so that NumPy might warn."""
-    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(
-        helpers_of(text)
-    )
+    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(helpers)
