@@ -2,6 +2,7 @@
 rules that fires emits it.
 
     distribute_fold_cyclically    explicit vectors, points distributed cyclically
+    distribute_selection_cyclically  the same, with positions, for the greatest element
     accumulate_in_array           acc[0:64] = neutral
                                   for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
                                   tree reduction of acc[0:64]
@@ -41,6 +42,7 @@ from minifut.lowering.cpu.reduction import (
 )
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.operators import Accumulators, Place
+from minifut.lowering.segred.selections import distribute_selection_cyclically
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.lowering.threads.register_tiles import (
     each_register,
@@ -72,6 +74,7 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
     fold = fold_of(k, chunk)
     tried: tuple[tuple[Rule, Fold | ReductionChunk, Context], ...] = (
         (distribute_fold_cyclically, fold, loop_context(k)),
+        (distribute_selection_cyclically, chunk, k),
         (accumulate_in_array, chunk, k),
         (distribute_fold_in_blocks, fold, loop_context(k)),
         (split_into_parts, chunk, k),

@@ -1,0 +1,200 @@
+r"""Operators that give one of their two operands, whole: the one whose keys win.
+
+    \(a, i) (b, j) -> if a > b || (a == b && i < j) then (a, i) else (b, j)
+        keys: the greatest a, then the least i
+    \(a, i) (b, j) -> if b > a then (b, j) else (a, i)
+        key: the greatest a; of equal ones the left operand
+
+These are positions of extremes. Of elements with keys that are no NaN such an operator
+finds the first in a total order, that of the keys and then of the elements' positions:
+elements may be combined in any order if their positions are compared where keys are
+equal. With a NaN it is no order, and not even associative.
+
+It is proved by cases: the operator is evaluated for each outcome of comparing the
+components of the operands, less, equal or greater, and must give the operand that the
+keys choose in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations, product
+from typing import TypeAlias
+
+from minifut.ir.core import Atom, Body, Constant, Copy, Exp, If, Lambda, ScalarOp
+from minifut.ir.node import value
+from minifut.ir.traverse import walk
+from minifut.ir.types import BOOL, ScalarType
+from minifut.names import Name
+
+MOST_KEYS = 3
+LEFT, RIGHT = 0, 1
+BOTH = frozenset((LEFT, RIGHT))
+
+Component: TypeAlias = tuple[int, frozenset[int]]
+"""its number, and the operands that have this value of it"""
+Known: TypeAlias = bool | Component | None
+Outcomes: TypeAlias = Mapping[int, int]
+"""of compared components: -1, 0 or 1 if that of the left operand is less, equal or
+greater"""
+
+COMPARISONS: dict[str, Callable[[int], bool]] = {
+    "lt": lambda outcome: outcome < 0,
+    "le": lambda outcome: outcome <= 0,
+    "gt": lambda outcome: outcome > 0,
+    "ge": lambda outcome: outcome >= 0,
+    "eq": lambda outcome: outcome == 0,
+    "ne": lambda outcome: outcome != 0,
+}
+EXTREMES = ("min", "max")
+
+
+@value
+class Key:
+    """A component of the operands; `greatest`: the greater one wins."""
+
+    component: int
+    greatest: bool
+
+
+@value
+class KeyOrder:
+    """Of two operands the one wins that a key decides, the first that differs; if all
+    are equal the left one, if `keeps_left`."""
+
+    keys: tuple[Key, ...]
+    keeps_left: bool
+
+
+def key_order_of(operator: Lambda) -> KeyOrder | None:
+    """The keys of an operator that selects; None if it is none, or if it compares
+    floats where other keys are equal."""
+    types = operator.results
+    compared = _compared(operator)
+    if not 0 < len(compared) <= MOST_KEYS:
+        return None
+    winners: list[tuple[Outcomes, frozenset[int]]] = []
+    for signs in product((-1, 0, 1), repeat=len(compared)):
+        outcomes = dict(zip(compared, signs, strict=True))
+        sides = _winners(operator, outcomes)
+        if not sides:
+            return None
+        winners.append((outcomes, sides))
+    for count in range(1, len(compared) + 1):
+        for order in permutations(compared, count):
+            if any(_is_float(types[component]) for component in order[1:]):
+                continue
+            for directions in product((True, False), repeat=count):
+                keys = tuple(map(Key, order, directions))
+                for keeps_left in (True, False):
+                    found = KeyOrder(keys, keeps_left)
+                    if all(_chosen(found, o) in sides for o, sides in winners):
+                        return found
+    return None
+
+
+def _is_float(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.is_float
+
+
+def _chosen(selection: KeyOrder, outcomes: Outcomes) -> int:
+    for key in selection.keys:
+        if outcome := outcomes[key.component]:
+            return LEFT if (outcome > 0) == key.greatest else RIGHT
+    return LEFT if selection.keeps_left else RIGHT
+
+
+def _parameters(operator: Lambda) -> dict[Name, tuple[int, int]]:
+    """The component that each parameter is, and of which operand."""
+    count = len(operator.results)
+    return {p.name: (n % count, n // count) for n, p in enumerate(operator.parameters)}
+
+
+def _compared(operator: Lambda) -> list[int]:
+    """The components, numbers, that are compared with each other."""
+    parameters = _parameters(operator)
+    found: set[int] = set()
+    for node in walk(operator.body):
+        match node:
+            case ScalarOp(table, (Name() as left, Name() as right)):
+                if table.name not in COMPARISONS and table.name not in EXTREMES:
+                    continue
+                sides = parameters.get(left), parameters.get(right)
+                numbers = {side[0] for side in sides if side is not None}
+                if None not in sides and len(numbers) == 1 and table.type != BOOL:
+                    found |= numbers
+    return sorted(found)
+
+
+def _winners(operator: Lambda, outcomes: Outcomes) -> frozenset[int]:
+    """The operands that are the result for some outcomes of comparing."""
+    known: dict[Atom, Known] = {}
+    for name, (number, side) in _parameters(operator).items():
+        same = outcomes.get(number) == 0
+        known[name] = number, BOTH if same else frozenset((side,))
+    sides = BOTH
+    for number, result in enumerate(_results(operator.body, known, outcomes)):
+        if not isinstance(result, tuple) or result[0] != number:
+            return frozenset()
+        sides &= result[1]
+    return sides
+
+
+def _results(
+    body: Body, known: dict[Atom, Known], outcomes: Outcomes
+) -> Sequence[Known]:
+    for statement in body.statements:
+        values = _values(statement.exp, known, outcomes)
+        if values is not None:
+            names = (parameter.name for parameter in statement.pattern)
+            known.update(zip(names, values, strict=True))
+    return [_known(atom, known) for atom in body.result]
+
+
+def _known(atom: Atom, known: Mapping[Atom, Known]) -> Known:
+    if isinstance(atom, Constant):
+        return bool(atom.value) if atom.type == BOOL else None
+    return known.get(atom)
+
+
+def _values(
+    exp: Exp, known: dict[Atom, Known], outcomes: Outcomes
+) -> Sequence[Known] | None:
+    match exp:
+        case Copy(atom):
+            return [_known(atom, known)]
+        case If(condition, then, otherwise):
+            holds = _known(condition, known)
+            if isinstance(holds, bool):
+                return _results(then if holds else otherwise, known, outcomes)
+        case ScalarOp(table, operands):
+            values = [_known(atom, known) for atom in operands]
+            return [_computed(table.name, values, outcomes)]
+    return None
+
+
+def _computed(name: str, values: Sequence[Known], outcomes: Outcomes) -> Known:
+    match name, values:
+        case "and", _ if False in values:
+            return False
+        case "or", _ if True in values:
+            return True
+        case "and" | "or", (bool(), bool()):
+            return name == "and"
+        case "not", (bool(holds),):
+            return not holds
+        case "xor" | "ne", (bool(left), bool(right)):
+            return left != right
+        case "eq", (bool(left), bool(right)):
+            return left == right
+        case _, ((number, left), (other, right)) if number == other:
+            if name not in COMPARISONS and name not in EXTREMES:
+                return None
+            outcome = 0
+            if left != right:
+                outcome = outcomes[number] if left == {LEFT} else -outcomes[number]
+            if name in COMPARISONS:
+                return COMPARISONS[name](outcome)
+            first = outcome >= 0 if name == "max" else outcome <= 0
+            return number, left if first else right
+    return None
