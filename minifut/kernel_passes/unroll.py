@@ -26,6 +26,8 @@ from minifut.names import Name
 
 def unroll_full_blocks(k: KernelEditor) -> None:
     """Unroll all such loops of a kernel."""
+    if kc.Unrolled not in kc.classes_in(k.kernel.body):
+        return
     full = _full_sizes(k)
     if not full:
         return
