@@ -5,12 +5,13 @@ r"""Nests of maps over known numbers, as literals.
     let flat = [f 0 0, f 0 1, .., f 2 2]
     let hood = reshape [3][3] flat
 
-Such are the neighbours of a point as an array, and their weights. What folds them,
-under another shape too, then reads scalars; see `passes.unroll_short`.
+Such are the neighbours of a point as an array, and their weights, and small matrices.
+What folds them, under another shape too, then reads scalars; see `passes.unroll_short`.
 
-Conditions: maps of scalar code without checks over `iota` or literals; at most `MOST`
-elements and `LARGEST` statements; what uses the array asks for elements at known
-positions, or is a SOAC over all of them, perhaps under another shape.
+Conditions: maps of scalar code without checks, and of views; at most `MOST` elements
+and `LARGEST` statements. What uses the array asks for elements at known positions, or
+is a SOAC over all of them, perhaps through views, or a nest that is written out as
+well; or the nest itself reads an array whose elements are known one by one.
 """
 
 from __future__ import annotations
@@ -24,25 +25,31 @@ from minifut.ir.core import (
     Body,
     Constant,
     Copy,
+    DimSlice,
     Exp,
     Index,
     Iota,
+    Lambda,
+    Rearrange,
     Reshape,
     Stm,
 )
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, rename
-from minifut.ir.types import ArrayType, shape_of
+from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
+FEW = 4
+"""elements of what is folded in a map of many points"""
 MOST = 32
 """elements of such an array"""
+VIEWS = (Index, Rearrange, Reshape)
 LARGEST = 512
 """statements that are written out"""
-NO_NEST = Declined("it is no nest of maps of few elements over known numbers")
+NO_NEST = Declined("it is no nest of maps of few elements")
 
 
 @rule(Screma)
@@ -75,20 +82,19 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
         let flat: [4]i64 = [y, z, u, v]: i64
         let shaped: [2][2]i64 = reshape([2][2], flat)
         let yss: [2][2]i64 = shaped
-    declines: it is no nest of maps of few elements over known numbers
-        given (xs: [2]i64)
-        let ys: [2]i64 = map(2, (xs), \(x: i64) -> (i64) {add_i64(x, 1i64)})
+    declines: it is no nest of maps of few elements
+        given (xs: [40]i64)
+        let ys: [40]i64 = map(40, (xs), \(x: i64) -> (i64) {add_i64(x, 1i64)})
     """
     exp = statement.exp
     assert isinstance(exp, Screma)
-    elements = [_elements(p.type) for p in statement.pattern]
-    if max(elements, default=0) > MOST or not 0 < _size(exp, context) <= LARGEST:
+    if not 0 < _size(exp) <= LARGEST:
+        return NO_NEST
+    if max((_elements(p.type) for p in statement.pattern), default=0) > MOST:
         return NO_NEST
     build = context.builder(statement)
     made = []
-    for cells, bound in zip(
-        _cells(build, exp, context), statement.pattern, strict=True
-    ):
+    for cells, bound in zip(_cells(build, exp), statement.pattern, strict=True):
         assert isinstance(bound.type, ArrayType)
         flat = build.let(ArrayLiteral(tuple(cells), bound.type.element))
         whole = len(shape_of(bound.type)) == 1
@@ -97,32 +103,83 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
 
 
 def are_used_by_elements(names: set[Name], body: Body) -> bool:
-    """Whether arrays are only used by their elements at known positions, or by SOACs
-    over all of them, perhaps under another shape."""
-    if not names.isdisjoint(body.result):
-        return False
-    return all(
-        _uses_elements(names, statement.exp)
-        for statement in body.statements
-        if not names.isdisjoint(free_names(statement.exp))
-    )
+    """Whether arrays are used by their elements, at known positions or all of them in
+    SOACs, perhaps through views; what the body returns may be among them as well."""
+    used = False
+    names = set(names)
+    for statement in body.statements:
+        exp = statement.exp
+        if names.isdisjoint(free_names(exp)):
+            continue
+        if isinstance(exp, VIEWS) and isinstance(statement.pattern[0].type, ArrayType):
+            names.add(statement.pattern[0].name)
+        else:
+            used = True
+        if not _uses_elements(names, exp):
+            return False
+    return used
 
 
 def _uses_elements(names: set[Name], exp: Exp) -> bool:
     match exp:
-        case Reshape():
+        case Reshape() | Rearrange():
             return True
         case Index():
-            return all(isinstance(place, Constant) for place in exp.slice)
+            return all(map(_is_fixed, exp.slice))
         case Screma():
-            functions = (exp.function, *exp.scans, *exp.reduces)
-            return all(names.isdisjoint(free_names(each)) for each in functions)
+            if is_short_fold(exp, FEW) or 0 < _size(exp) <= LARGEST:
+                return True
+            operators = [scan.operator for scan in exp.scans]
+            operators += [reduce.operator for reduce in exp.reduces]
+            return all(
+                names.isdisjoint(free_names(each))
+                or are_used_by_elements(names, each.body)
+                for each in (exp.function, *operators)
+            )
     return False
+
+
+def is_short_fold(exp: Screma, most: int) -> bool:
+    """Whether it folds so few points by scalar code, and gives nothing else."""
+    width = exp.width.as_constant
+    functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
+    folded = sum(len(reduce.neutral) for reduce in exp.reduces)
+    return (
+        width is not None
+        and width <= most
+        and not exp.scans
+        and folded == len(exp.function.results) > 0
+        and all(map(is_scalar_function, functions))
+    )
+
+
+def is_scalar_function(function: Lambda) -> bool:
+    """Whether it is scalar code that takes and gives scalars."""
+    return is_scalar_code(function.body.statements) and all(
+        isinstance(type_, ScalarType) for type_ in function.results
+    )
+
+
+def _is_fixed(place: Atom | DimSlice) -> bool:
+    """Whether it is known where a part of an array is."""
+    if not isinstance(place, DimSlice):
+        return isinstance(place, Constant)
+    ends = isinstance(place.start, Constant) and isinstance(place.stride, Constant)
+    return ends and place.length.as_constant is not None
 
 
 def depends_on_literals(exp: Screma, context: StatementContext) -> bool:
     """Whether nothing but literals and numbers decides what the elements are."""
-    return all(_is_known(name, context) for name in free_names(exp))
+    return all(is_known(name, context) for name in free_names(exp))
+
+
+def reads_elements(exp: Screma, context: StatementContext) -> bool:
+    """Whether a nest reads an array of which each element is known, other than an
+    `iota`."""
+    return any(
+        not isinstance(context.definition(name), Iota) and is_known(name, context)
+        for name in free_names(exp)
+    )
 
 
 def literal_of(array: Atom, context: StatementContext) -> ArrayLiteral | None:
@@ -134,12 +191,23 @@ def literal_of(array: Atom, context: StatementContext) -> ArrayLiteral | None:
     return source if isinstance(source, ArrayLiteral) else None
 
 
-def _is_known(array: Name, context: StatementContext) -> bool:
-    """Whether the elements of an array are known: an `iota`, or a literal."""
+def is_known(array: Atom, context: StatementContext) -> bool:
+    """Whether the elements of an array are known one by one: those of an `iota`, of a
+    literal, of a literal of such arrays, and what is seen of them through views."""
     source = context.definition(array)
-    if isinstance(source, Iota):
-        return isinstance(source.start, Constant)
-    return literal_of(array, context) is not None
+    match source:
+        case Iota():
+            return isinstance(source.start, Constant)
+        case ArrayLiteral(rows, type_):
+            scalars = isinstance(type_, ScalarType)
+            return scalars or all(is_known(row, context) for row in rows)
+        case Copy(atom):
+            return is_known(atom, context)
+        case Reshape(_, inner) | Rearrange(_, inner):
+            return is_known(inner, context)
+        case Index(inner, places):
+            return all(map(_is_fixed, places)) and is_known(inner, context)
+    return False
 
 
 def _elements(type_: object) -> int:
@@ -152,25 +220,24 @@ def _elements(type_: object) -> int:
     return number
 
 
-def _size(exp: Screma, context: StatementContext) -> int:
+def _size(exp: Screma) -> int:
     """The number of statements that a nest is written out as; 0 if it cannot be."""
     width = exp.width.as_constant
     if not exp.is_map or not width:
         return 0
-    if not all(_is_known(array, context) for array in exp.arrays):
-        return 0
     body = exp.function.body
     inner = [s for s in body.statements if isinstance(s.exp, Screma)]
     plain = [s for s in body.statements if not isinstance(s.exp, Screma)]
+    scalars = [s for s in plain if not isinstance(s.exp, VIEWS)]
     arrays = {parameter.name for s in inner for parameter in s.pattern}
-    if not is_scalar_code(plain) or not arrays.isdisjoint(_used(plain)):
+    if not is_scalar_code(scalars) or not arrays.isdisjoint(_used(plain)):
         return 0
     if any(not arrays.isdisjoint(free_names(s.exp)) for s in inner):
         return 0
     results = zip(exp.function.results, body.result, strict=True)
     if any(isinstance(t, ArrayType) and r not in arrays for t, r in results):
         return 0
-    sizes = [_size(s.exp, context) for s in inner if isinstance(s.exp, Screma)]
+    sizes = [_size(s.exp) for s in inner if isinstance(s.exp, Screma)]
     if 0 in sizes:
         return 0
     return width * (len(exp.arrays) + len(plain) + sum(sizes))
@@ -180,9 +247,7 @@ def _used(statements: Iterable[Stm]) -> set[Name]:
     return {name for statement in statements for name in free_names(statement.exp)}
 
 
-def _cells(
-    build: Builder, exp: Screma, context: StatementContext
-) -> tuple[list[Atom], ...]:
+def _cells(build: Builder, exp: Screma) -> tuple[list[Atom], ...]:
     """The elements of the results of a nest, in row-major order."""
     made: tuple[list[Atom], ...] = tuple([] for _ in exp.function.results)
     width = exp.width.as_constant
@@ -196,7 +261,7 @@ def _cells(
         for statement in body.statements:
             if isinstance(statement.exp, Screma):
                 names = [parameter.name for parameter in statement.pattern]
-                inner = _cells(build, statement.exp, context)
+                inner = _cells(build, statement.exp)
                 rows |= zip(names, inner, strict=True)
             else:
                 build.append(statement)

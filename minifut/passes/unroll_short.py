@@ -16,7 +16,8 @@ long: elsewhere products of thin matrices are better tiled, and rows summed as s
 
 The neighbours of a point as an array, in nests of maps over `iota 3`, are literals of
 literals then, and what folds them under another shape reads scalars. That is so where
-the function itself uses the array; what it only returns is a dimension of the result.
+the function itself uses the array, as small matrices; what it only returns is a
+dimension of the result.
 
 Conditions: at most `MOST` elements of literals and nests, and `LARGEST` statements when
 written out; scalar code without checks; no scan. SOACs of the host stay as they are:
@@ -34,9 +35,11 @@ from minifut.ir.core import (
     Atom,
     Body,
     Copy,
+    Index,
     Iota,
     Lambda,
     Program,
+    Rearrange,
     Reshape,
     Stm,
 )
@@ -44,27 +47,26 @@ from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import map_children, rename, walk
-from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
-from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.sequential_parts import write_out
 from minifut.passes.unroll_nests import (
+    FEW,
     LARGEST,
     MOST,
     are_used_by_elements,
     depends_on_literals,
+    is_scalar_function,
     literal_of,
+    reads_elements,
     unroll_nest,
 )
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
-KNOWN = (ArrayLiteral, Copy, Iota, Reshape)
+KNOWN = (ArrayLiteral, Copy, Index, Iota, Rearrange, Reshape)
 WIDEST = 16
 """points of a map in which folds are written out that are as long"""
-FEW = 4
-"""elements of what is folded in a map of many points"""
 NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
 NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
 TOO_LARGE = Declined("it would be too many statements")
@@ -104,7 +106,9 @@ def unroll_short(
         exp = statement.exp
         if not isinstance(exp, Screma) or not _is_within(exp, MOST):
             return None
-        if not are_used_by_elements({p.name for p in statement.pattern}, body):
+        reads = most is not None and reads_elements(exp, context)
+        names = {p.name for p in statement.pattern}
+        if not reads and not are_used_by_elements(names, body):
             return None
         if most is None and not depends_on_literals(exp, context):
             return None
@@ -122,7 +126,7 @@ def unroll_short(
             if outcome is None:
                 changed = inside(statement, most)
                 if changed is not statement:
-                    outcome = unrolled(changed, most)
+                    outcome = table(changed, node, most) or unrolled(changed, most)
                 outcome = outcome or (changed,)
             made += outcome
         return replace(node, statements=same_or(made, node.statements))
@@ -193,7 +197,7 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return NOT_SHORT
     inputs = [context.definition(array) for array in exp.arrays]
     functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
-    if exp.scans or not all(map(_is_scalar, functions)):
+    if exp.scans or not all(map(is_scalar_function, functions)):
         return NOT_SCALAR
     if width * sum(len(f.body.statements) for f in functions) > LARGEST:
         return TOO_LARGE
@@ -219,12 +223,6 @@ def _is_within(exp: Screma, most: int) -> bool:
 
 def _reads_literal(exp: Screma, context: StatementContext) -> bool:
     return any(literal_of(array, context) is not None for array in exp.arrays)
-
-
-def _is_scalar(function: Lambda) -> bool:
-    return is_scalar_code(function.body.statements) and all(
-        isinstance(type_, ScalarType) for type_ in function.results
-    )
 
 
 def _applied(

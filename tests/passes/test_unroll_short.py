@@ -3,12 +3,15 @@ is left of them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minifut
+from minifut import stages
+from minifut.errors import Source
 from minifut.ir.core import Lambda, Program
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
@@ -80,6 +83,22 @@ entry main [n] (xs: [n]f32): [n]f32 =
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> let ys = tabulate 3 (\\k -> x * f32.i64 k)
              in ys[0] * ys[1] + ys[2] / f32.maximum ys) xs""",
+}
+UNROLLED |= {
+    "an array that is used by elements and returned": """
+entry main [n] (xs: [n]f32): [n][3]f32 =
+  map (\\x -> let ys = tabulate 3 (\\k -> x * f32.i64 k)
+             in map (/ (ys[1] + 1)) ys) xs""",
+    "a nest over the rows of a transposed one": """
+entry main [n] (xs: [n]f32): [n][3][2]f32 =
+  map (\\x -> let m = tabulate_2d 2 3 (\\i j -> x * f32.i64 (i * j + 1))
+             let s = f32.sum (map2 (*) m[0] (map (+ x) m[1]))
+             in map (map (/ s)) (transpose m)) xs""",
+    "an array at positions of another nest": """
+entry main [n] (xs: [n]f32): [n][2][2]f32 =
+  map (\\x -> let m = tabulate_2d 2 2 (\\i j -> x + f32.i64 (2 * i + j))
+             let d = f32.sum (tabulate 2 (\\k -> m[0, k] * m[1, 1 - k]))
+             in tabulate_2d 2 2 (\\i j -> m[j, i] / d)) xs""",
 }
 
 KEPT = {
@@ -168,6 +187,35 @@ def test_products_of_small_matrices_agree(schedule: str) -> None:
     a, b = np.random.default_rng(8).integers(-9, 9, (2, 37, 8, 8), np.int32)
     found = minifut.compile(PRODUCTS, schedule=schedule).main(a, b)
     np.testing.assert_array_equal(found, a @ b)
+
+
+INVERSE = """
+def inverse (a: [3][3]f32): [3][3]f32 =
+  let cofactor i j =
+    let (r, s) = ((i + 1) % 3, (i + 2) % 3)
+    let (c, d) = ((j + 1) % 3, (j + 2) % 3)
+    in a[r,c] * a[s,d] - a[r,d] * a[s,c]
+  let c = tabulate_2d 3 3 cofactor
+  let det = f32.sum (map2 (*) a[0] c[0])
+  in map (map (/ det)) (transpose c)
+entry main [n] (as: [n][3][3]f32): [n][3][3]f32 = map inverse as"""
+
+
+def test_a_point_with_small_matrices_is_scalar_code_in_lanes() -> None:
+    checked = stages.check(Source("inverse.fut", INVERSE))
+    kernels = stages.to_kernels(stages.to_core(checked))
+    text = stages.to_host_module(kernels, "cpu", "inverse")
+    kernel = text[text.index("__kernel") : text.index("places=")]
+    assert "float16 div" in kernel
+    assert not re.search(r"float \w+\[\d+\];", kernel)
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_inverses_of_small_matrices_agree(schedule: str) -> None:
+    matrices = np.random.default_rng(3).random((37, 3, 3), dtype=np.float32)
+    expected = minifut.compile(INVERSE, backend="interpreter").main(matrices)
+    found = minifut.compile(INVERSE, schedule=schedule).main(matrices)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_a_program_without_literals_stays_the_same_object() -> None:

@@ -5,20 +5,27 @@
             ys[j] = exp(xs[j]);                     vstore16(exp(vload16(xs + j)))
 
 Those that are worth it: with loops inside, around which the device's compiler does not
-vectorise, or with calls of math functions (`vectorise.calls` says why). The outermost
+vectorise, with calls of math functions (`vectorise.calls` says why), or with small
+matrices, as it leaves strides above 4 to scalar code. The outermost
 loop that `vectorise_map` accepts is vectorised; where points have arrays of their own,
 or fold, that is a loop further inside. A comment in the kernel says why one is not.
 """
 
 from __future__ import annotations
 
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
+from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
+MATRIX_STRIDES = range(5, 17)
+FEWEST_ELEMENTS = 4
+"""accesses with such strides"""
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
@@ -43,7 +50,21 @@ def _is_worth_it(loop: kc.For) -> bool:
         isinstance(inner, kc.While) or not inner.points
         for inner in loops_of(loop.body.statements)
     )
-    return folds or calls_functions(loop.body)
+    return folds or calls_functions(loop.body) or _reads_matrices(loop)
+
+
+def _reads_matrices(loop: kc.For) -> bool:
+    """Whether points access small matrices of their own, with strides of which the
+    device's compiler makes neither vectors nor shuffles."""
+    variable = loop.variable.name
+    varying = frozenset({variable})
+    known: dict[Name, Affine] = {variable: (loop.start, 1)}
+    accesses = [n for n in walk(loop.body) if isinstance(n, kc.Load | kc.Store)]
+    found = (affine(access.index, known, varying) for access in accesses)
+    steps = [step for _, step in filter(None, found)]
+    numbers = [int(s.value) if isinstance(s, kc.Literal) else s for s in steps]
+    apart = [n for n in numbers if isinstance(n, int) and n in MATRIX_STRIDES]
+    return len(apart) >= FEWEST_ELEMENTS
 
 
 def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:

@@ -355,13 +355,30 @@ class KernelBuilder(CodeBuilder):
         targets: tuple[tuple[Atom, Array], ...],
     ) -> None:
         """Destination passing: results of the body are made in the memory of the
-        targets, instead of being copied there."""
-        makers = {p.name for s in body.statements for p in s.pattern if makes_array(s)}
+        targets, instead of being copied there. So are arrays of which a result is
+        another shape, and rows of literals."""
+        makers = {p.name: s for s in body.statements for p in s.pattern}
         passed: set[Name] = set()
-        for atom, target in targets:
+        waiting = list(targets)
+        while waiting:
+            atom, target = waiting.pop(0)
             name = self.host.facts.buffer_reuse.of(body.statements, atom)
-            if name in makers and name not in passed:
-                passed.add(name)
+            made = makers.get(name) if isinstance(name, Name) else None
+            if made is None or name is None or name in passed:
+                continue
+            passed.add(name)
+            match made.exp:
+                case core.Reshape(_, array) if array in makers:
+                    shape = self.shape(makers[array].pattern[0].type)
+                    if (view := target.reshape(shape)) is not None:
+                        waiting.append((array, view))
+                case core.ArrayLiteral(rows, ArrayType()):
+                    places = map(Size.constant, range(len(rows)))
+                    waiting += [
+                        (row, target.row((at,)))
+                        for row, at in zip(rows, places, strict=True)
+                    ]
+            if makes_array(made):
                 self.destinations[name] = target
 
 

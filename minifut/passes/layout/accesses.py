@@ -27,6 +27,8 @@ from minifut.names import Name
 TYPICAL = 1024
 """of a size that is known only when the program runs"""
 SHORT_STRIDE = 4
+"""elements; neighbours in lanes so far apart are read by shuffles"""
+NEAR_STRIDE = 16
 """elements; neighbours so far apart share cache lines, of which others use the rest"""
 
 Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
@@ -45,8 +47,8 @@ class Place:
 @value
 class Access:
     """`elements` are read or written at `places` of an array; `loops` are the
-    sequential variables around it, innermost last. `narrow`: the last dimension is a
-    short stride."""
+    sequential variables around it, innermost last. `strides`: how far apart neighbours
+    in each dimension are, row by row, if that is known."""
 
     array: Name
     places: tuple[Place, ...]
@@ -54,7 +56,7 @@ class Access:
     nbytes: int
     loops: tuple[Name, ...] = ()
     writes: bool = False
-    narrow: bool = False
+    strides: tuple[int | None, ...] = ()
 
     def varies_with(self, name: Name) -> bool:
         return any(name in p.along | p.across for p in self.places)
@@ -74,12 +76,12 @@ class Access:
         return not self.varies_with(name) or self.places_along(name) == last
 
     def is_near(self, name: Name, innermost: int) -> bool:
-        """Whether neighbours in `name` are a short stride apart in memory, as those of
-        small vectors are."""
-        last = len(self.places) - 1
-        return (
-            self.narrow and innermost == last and self.places_along(name) == [last - 1]
-        )
+        """Whether neighbours in `name` are a short way apart in memory, as those of
+        small vectors and matrices are."""
+        if innermost != len(self.places) - 1:
+            return False
+        strides = [self.strides[d] for d in self.places_along(name)]
+        return strides != [] and strides[0] is not None and strides[0] <= NEAR_STRIDE
 
 
 def count(sizes: tuple[Size, ...]) -> int:
@@ -284,10 +286,9 @@ class _Reader:
         for name in loops:
             elements *= self.trips.get(name, TYPICAL)
         type_ = self.scope[array]
-        length = shape_of(type_)[-1].as_constant
-        narrow = length is not None and length <= SHORT_STRIDE
+        strides = _strides(shape_of(type_))
         nbytes = element_of(type_).bytes
-        access = Access(array, places, elements, nbytes, loops, writes, narrow)
+        access = Access(array, places, elements, nbytes, loops, writes, strides)
         self.found.append(access)
 
     def row(
@@ -327,6 +328,15 @@ class _Reader:
             if isinstance(result, kernels.Returns) and result.value in self.views:
                 assert isinstance(result.value, Name)
                 self.row(*self.views[result.value], ())
+
+
+def _strides(shape: tuple[Size, ...]) -> tuple[int | None, ...]:
+    """Of an array in row-major order; None where a size is not known."""
+    found: list[int | None] = [1]
+    for size in reversed(shape[1:]):
+        length, before = size.as_constant, found[-1]
+        found.append(None if length is None or before is None else length * before)
+    return tuple(reversed(found))
 
 
 def _trips(form: ForLoop) -> int:
