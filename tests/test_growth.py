@@ -5,7 +5,10 @@ both, which are the same on every machine."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from cProfile import Profile
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +146,23 @@ def test_work_grows_with_the_program(construct: str) -> None:
     calls(program(text, 2))  # what is prepared at the first use
     small, large = calls(program(text, count)), calls(program(text, 2 * count))
     assert large <= MOST * small
+
+
+def test_compiling_takes_no_numpy(tmp_path: Path) -> None:
+    """Its import takes as long as the check of a hundred lines."""
+    source, made = tmp_path / "program.fut", tmp_path / "made.py"
+    source.write_text(
+        "entry main [n] (xs: [n]i32) = (i32.sum xs, scan (+) 0 xs, map (+ 1) xs)"
+    )
+    program = (
+        "import sys\n"
+        "import minifut.cli\n"
+        "from click.testing import CliRunner\n"
+        f"command = ['compile', {str(source)!r}, '-o', {str(made)!r}]\n"
+        "assert CliRunner().invoke(minifut.cli.main, command).exit_code == 0\n"
+        "print([m for m in ('numpy', 'pyopencl') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

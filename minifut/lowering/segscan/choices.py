@@ -27,7 +27,6 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
-from minifut.ir.scalar_meaning import fold
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
@@ -236,6 +235,8 @@ class AtPoint:
             is not None
         ]
         if len(constants) == len(found):
+            from minifut.ir.scalar_meaning import fold  # loads NumPy
+
             return _known(fold(operator, *constants))
         if operator.result == BOOL:
             raise ChoiceNeeded(name, TRUTHS)
