@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
-from minifut.ir.fields import all_fields, is_node, per_class
+from minifut.ir.fields import all_fields, is_node, lister_of, per_class
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.names import Name, NameSource
@@ -145,15 +145,17 @@ def _comparison(cls: type) -> Comparison:
 
 
 def _literals(body: kc.Block) -> Hashable:
-    """All literals in order: many kernels of a large program differ in nothing else,
+    """All literals in an order: many kernels of a large program differ in nothing else,
     and are not to be compared in pairs."""
-    return tuple(
-        [
-            (node.type, repr(node.value))
-            for node in walk(body)
-            if type(node) is kc.Literal
-        ]
-    )
+    found: list[Hashable] = []
+    waiting: list[Any] = [body]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is kc.Literal:
+            found.append((node.type, repr(node.value)))
+        elif (children_of := lister_of(type(node))) is not None:
+            waiting += children_of(node)
+    return tuple(found)
 
 
 def _outline(kernel: kc.Kernel) -> Hashable:

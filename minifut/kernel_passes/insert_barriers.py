@@ -93,7 +93,11 @@ def _can_leave(block: kc.Block) -> bool:
 def _count_barriers(statements: Iterable[kc.Statement]) -> int:
     return sum(
         isinstance(statement, kc.Barrier)
-        + sum(_count_barriers(block.statements) for block in kc.blocks_of(statement))
+        + sum(
+            _count_barriers(block.statements)
+            for block in kc.blocks_of(statement)
+            if kc.Barrier in kc.classes_in(block)
+        )
         for statement in statements
     )
 
@@ -147,6 +151,8 @@ class _Inserter:
         self, made: list[kc.Statement], pending: Accesses, later: Accesses
     ) -> Accesses:
         """A barrier between these accesses if they need one; the accesses pending."""
+        if later is NOTHING:
+            return pending
         found = pending.conflicts(later)
         if found:
             barrier = kc.Barrier("both" if found & self.global_names else "local")
@@ -270,6 +276,8 @@ class _Inserter:
                         if isinstance(given, kc.Memory):
                             assert isinstance(parameter, kc.MemoryParameter)
                             self._note(given, writes if parameter.written else reads)
+        if not (reads or writes or updates):
+            return NOTHING
         return Accesses(frozenset(reads), frozenset(writes), frozenset(updates))
 
     def _note(self, memory: kc.Memory, found: set[Name]) -> None:
