@@ -103,13 +103,13 @@ def affine(make: Maker, scope: Scope) -> None:
         shape = (*dict(scope.values)[array].dims, str(few))
         entries = [make.one_of("v", "v % 3", make.literal(element)) for _ in range(few)]
         rows_ = f"(map (\\v -> [{', '.join(entries)}]) {array})"
-        sums = [f"p[0] * q[{i}] + p[{i}]" for i in range(1, few)]
-        operator = f"(\\p q -> [{', '.join(['p[0] * q[0]', *sums])}])"
+        sums = [f"first[0] * second[{i}] + first[{i}]" for i in range(1, few)]
+        operator = f"(\\first second -> [{', '.join(['first[0] * second[0]', *sums])}])"
         neutral = f"[{', '.join([f'1{element}', *['0'] * (few - 1)])}]"
     else:
         rows_, size = matrix, factor(shape[1])
-        inner = "\\x y i -> p[0] * y + (if i == 0 then 0 else x)"
-        operator = f"(\\p q -> map3 ({inner}) p q (iota {size}))"
+        inner = "\\x y i -> first[0] * y + (if i == 0 then 0 else x)"
+        operator = f"(\\first second -> map3 ({inner}) first second (iota {size}))"
         neutral = f"(tabulate {size} (\\i -> if i == 0 then 1 else 0{element}))"
     row = Type(element, shape[1:])
     match make.one_of("reduce", "scan", "bins"):
