@@ -75,7 +75,7 @@ def plan_group(
     threads = {
         stm.pattern[0].name: _plan_threads(stm, names, registers, starts, host)
         for stm in walk(body)
-        if isinstance(stm, Stm) and has_register_nests(stm.exp)
+        if isinstance(stm, Stm) and stm.pattern and has_register_nests(stm.exp)
     }
     plan = TilePlan(
         definitions,
