@@ -10,9 +10,9 @@ predicted by a condition on data. By the facts of the place, without the conditi
 indices are within their dimensions; they depend on positions alone, so what is read
 more is beside what is read anyway.
 
-Conditions: both sides are scalar code that cannot trap, of at most `LONGEST` statements
-and `MOST_ELEMENTS` elements; the condition is computed for each point: by one that is
-the same for a row, a processor jumps for the whole row.
+Conditions: both sides are scalar code of cheap operators, which cannot trap, with at
+most `LONGEST` statements and `MOST_ELEMENTS` elements; the condition is computed for
+each point: by one that is the same for a row, a processor jumps for the whole row.
 
 Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to
 data dependence" (POPL'83).
@@ -37,6 +37,8 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.node import replace
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import operator_cost
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import contains
 from minifut.ir.types import ArrayType, ScalarType
@@ -51,8 +53,6 @@ LONGEST = 24
 """statements of a side that is cheaper than a branch that is mispredicted"""
 MOST_ELEMENTS = 8
 """that a side reads"""
-TRAPS = frozenset({"div", "mod", "quot", "rem", "pow"})
-"""operators that can trap, or cost more than a branch"""
 
 
 def speculate(
@@ -128,7 +128,7 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
           let x: i32 = xs[i]
           return x
         } else {0i32}
-    declines: a side is not scalar code that can always be computed
+    declines: a side is not cheap scalar code that can always be computed
         given (c: bool, a: i32, xs: [9]i32)
         let y: i32 = if c then {
           let x: i32 = xs[0i64]
@@ -149,7 +149,7 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     if max(reads) > MOST_ELEMENTS or any(len(s.statements) > LONGEST for s in sides):
         return Declined("a side is longer than a branch costs")
     if not all(map(_is_plain, (s for side in sides for s in side.statements))):
-        return Declined("a side is not scalar code that can always be computed")
+        return Declined("a side is not cheap scalar code that can always be computed")
     if not all(_elements_exist(side, context) for side in sides):
         return Declined(
             "an element may not exist, or is at a place that depends on data"
@@ -165,7 +165,7 @@ def _is_plain(statement: Stm) -> bool:
     if isinstance(exp, If):
         return scalars and not (exp.then.statements or exp.otherwise.statements)
     if isinstance(exp, ScalarOp):
-        return exp.operator.name not in TRAPS
+        return operator_cost(exp.operator) is OperatorCost.ADDITION
     return scalars and isinstance(exp, Index)
 
 
